@@ -8,7 +8,6 @@ local cl = require "cl"
 local expression = require "clshell.arrays.expression"
 local fused = require "clshell.arrays.fused"
 local layout = require "clshell.arrays.layout"
-local onhost = require "clshell.arrays.onhost"
 local recording = require "clshell.base.recording"
 local statement = require "clshell.arrays.statement"
 local text = require "clshell.base.text"
@@ -47,7 +46,7 @@ local function add_leaf(c, leaf, at)
     at = next_of(at, "apart")
     c.places = c.places or {}
     c.places[#c.places + 1] = leaf.place
-    b = leaf.start > 0 and c.context ~= layout.HOST and cl.base(b) or b
+    b = leaf.start > 0 and cl.base(b) or b
   end
   local n = c.n + 1
   c.n, c.args[n] = n, b
@@ -180,12 +179,10 @@ local function is_transpose(c)
     and e.strides[2] == from.strides[1]
 end
 
--- Calculates; returns the event, of Arrays none. Loads with strides would take
--- many times as long as the tiles of family transpose.
+-- Calculates; returns the event. Loads with strides would take many times as
+-- long as the tiles of family transpose.
 local function run(c)
-  if c.context == layout.HOST then
-    return onhost(c.expression, c.out, nodes(c.expression, {}, {}))
-  elseif is_transpose(c) then
+  if is_transpose(c) then
     local _, event = require "clshell.ladders.transpose"(c.expression.buffer,
       {B = c.out.buffer})
     return event
@@ -195,7 +192,7 @@ end
 
 --- Expression:eval() -> Buffer, Event
 --- A new Buffer with the elements, which one launch calculates, and the event
---- of the launch. It does not wait. Of Arrays: a new Array.
+--- of the launch. It does not wait.
 function methods.eval(x)
   x = subject("eval", x)
   local b = layout.new(x.kind.type, x.dims, x.context)
@@ -205,22 +202,17 @@ end
 --- Expression:read([dst] [, opts]) -> Array
 --- The elements on the host. Options as for Buffer:read.
 function methods.read(x, ...)
-  if subject("read", x).context == layout.HOST then
-    local h = ... or layout.new(x.kind.type, x.dims, x.context)
-    methods.set(h, x)
-    return h
-  end
   local b <close> = methods.eval(x)
   return b:read(...)
 end
 
--- What can be set: a Buffer, or a view of one.
+-- What can be set: a Buffer, an Array, or a view of one.
 local function target(what, x)
   local leaf = leaves[x]
   if leaf and types.known[leaf.kind.type] then
     return leaf
   end
-  x = layout.scalar(what, subject(what, x))
+  x = layout.scalar(what, expression.viewed(what, x))
   if x.kind.op ~= "leaf" then
     cl.error(("%s: a calculation has no elements to set; got %s; a Buffer and "
       .. "its slices have"):format(what, tostring(x)))
@@ -228,12 +220,37 @@ local function target(what, x)
   return x
 end
 
+-- Sets the elements of a target on the device; returns the event.
+local function store(e, out)
+  local c = calculation(e, out)
+  if not c.aliased then
+    return run(c)
+  end
+  local copy = layout.new(out.kind.type, out.dims, out.context)
+  local _ <close> = recording.temporary(copy)
+  run(calculation(e, layout.leaf(copy)))
+  return run(calculation(layout.leaf(copy), out))
+end
+
+-- expression.in_array(out, context, set) -> result
+-- Runs set(operand on the device) for the operand of an Array, or of a view of
+-- one, and copies the elements back to the Array.
+function expression.in_array(out, context, set)
+  local there = layout.on_device(out, context)
+  local b <close> = there.buffer
+  local result = set(there)
+  b:read(out.buffer)
+  return result
+end
+
 --- Buffer:set(value) -> Event
 --- Sets the elements to those of an expression or a Buffer, which broadcasts
 --- to the shape, or to a number; slices have it too. One launch, which is not
 --- waited for; a target that the expression also reads at other places gets a
 --- copy of the result. The conversion is C's assignment, but a real into
---- integers and 64 bits into fewer are errors: say astype.
+--- integers and 64 bits into fewer are errors: say astype. Of an Array, or a
+--- slice of one, a copy on the device is set and read back, which is waited
+--- for; Array:set returns the Array.
 function methods.set(x, value, more)
   local out = target("set", x)
   if more ~= nil then -- Array:set(i, x) sets one element
@@ -245,9 +262,10 @@ function methods.set(x, value, more)
     value = math.tointeger(value) or cl.error(("set: elements of %s take "
       .. "whole numbers; got %s"):format(own, value))
   end
-  local e = number and typed("set", value, out) or operand("set", value)
+  local e = number and typed("set", value, out)
+    or operand("set", value, out.context or nil)
   types.check_store("set", e.kind.type, own)
-  if number and text.class(x) == "Buffer" then
+  if number and not expression.is(x) then
     return x:fill(value)
   end
   if e.kind.type == "double" and out.kind.type == "half" then
@@ -256,27 +274,23 @@ function methods.set(x, value, more)
   if e.dims and layout.broadcast("set", e.dims, out.dims) ~= out.dims then
     cl.error(("set: the shape %s of the expression is not that of the "
       .. "target, %s"):format(e.dims.text, out.dims.text))
+  elseif not out.context then
+    return expression.in_array(out, e.context, function(there)
+      return store(e, there)
+    end)
   elseif e.dims then
-    layout.check_context("set", e, out, out.context == layout.HOST
-      and "b:read(h) copies a Buffer to an Array"
-      or "b:write(h) copies an Array to a Buffer")
+    layout.check_context("set", e, out)
   end
-  local c = calculation(e, out)
-  if not c.aliased then
-    return run(c)
-  end
-  local copy = layout.new(out.kind.type, out.dims, out.context)
-  local _ <close> = recording.temporary(copy)
-  run(calculation(e, layout.leaf(copy)))
-  return run(calculation(layout.leaf(copy), out))
+  return store(e, out)
 end
 
 --- Buffer:axpy(a, x) -> Event
---- y = a * x + y in one launch, for a number or an operand a.
+--- y = a * x + y in one launch, for a number or an operand a. An Array has it
+--- too, and is the result.
 function methods.axpy(y, a, x)
   target("axpy", y)
   if type(a) == "number" then
-    expression.subject("axpy", x)
+    expression.viewed("axpy", x)
   end
   return methods.set(y, operators.add(operators.mul(a, x), y))
 end
@@ -294,8 +308,8 @@ function methods.reshape(x, ...)
 end
 
 --- Buffer:clone() -> Buffer
---- A new Buffer of the same type and shape with the same elements; an
---- Expression has it too.
+--- A new Buffer of the same type and shape with the same elements. An
+--- Expression has it too; that of an Array is Array:copy.
 function of_buffer.clone(b)
   local copy = layout.new(b.type, b.shape, b.context)
   b:copy(copy)
@@ -358,10 +372,7 @@ end
 -- launch is on another queue. `written`: words for a parameter that the
 -- kernel may write to, for which the copy of a slice does not serve.
 function meta.__buffer(e, wait, written)
-  if e.context == layout.HOST then
-    cl.error(("a launch takes Buffers; got an %s of Arrays"):format(
-      tostring(e)), {hint = "cl.buffer(e.type, e.shape, e:eval())"})
-  elseif written and e.kind.op == "leaf" then
+  if written and e.kind.op == "leaf" then
     cl.error(written .. " is no pointer to const: what the kernel writes to "
       .. "the copy of a slice would be lost", {hint = "e:eval() is a copy to "
       .. "read, b:view(first, last) memory to write"})
@@ -374,7 +385,7 @@ function meta.__buffer(e, wait, written)
 end
 
 -- Arrays have a `set` of their own, which calls this one for all elements.
-local of_array = {clone = methods.clone}
+local of_array = {}
 
 for name, operator in pairs(operators) do
   meta["__" .. name] = operator
@@ -387,6 +398,16 @@ for name, method in pairs(methods) do
     of_array[name] = name ~= "set" and method or nil
   end
 end
+
+function of_array.clone(h)
+  return h:copy()
+end
+
+function of_array.axpy(h, ...)
+  methods.axpy(h, ...)
+  return h
+end
+
 for _, name in ipairs{"axpy", "clone", "set"} do
   local method = of_buffer[name]
   of_buffer[name] = function(b, ...)

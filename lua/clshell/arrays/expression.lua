@@ -18,7 +18,8 @@ local M = {}
 -- op is "leaf" (a Buffer, see layout.lua), "constant" (with value), "index"
 -- (the number of an element, from 0), "to" (a conversion), or the name of an
 -- operation in statement.lua: "pair" calculates a as well, and is b.
-local meta = {__name = "Expression", __metatable = false}
+local meta = layout.meta
+meta.__name, meta.__metatable = "Expression", false
 
 -- The operations: methods, and metamethods by their names without "__".
 local methods, operators = {}, {}
@@ -36,8 +37,9 @@ end
 
 local leaves = layout.leaves
 
--- A value as an operand; a number stays one.
-local function operand(what, value)
+-- A value as an operand, where it lies: an Array on the host. A number stays
+-- one.
+local function in_place(what, value)
   local class = type(value)
   if class == "number" or class == "table" and getmetatable(value) == meta then
     return value
@@ -51,13 +53,55 @@ local function operand(what, value)
     first == "integer" and "int" or first, #value)} or nil)
 end
 
--- The Buffer or Expression of a method.
-local function subject(what, x)
-  x = operand(what, x)
+-- An operand on a device: the elements of an Array are copied as they are now.
+local function on_device(e, context)
+  if type(e) == "table" and e.context == false then
+    return layout.on_device(e, context)
+  end
+  return e
+end
+
+-- A value as an operand on a device: an Array is copied to `context`, or to
+-- the session's device.
+local function operand(what, value, context)
+  return on_device(in_place(what, value), context)
+end
+
+local function no_number(what, x)
   if type(x) == "number" then
     cl.error(NEEDS:format(what, text.got(x)))
   end
   return x
+end
+
+-- expression.viewed(what, x) -> operand
+-- The Buffer, Array or Expression of a method that views its elements.
+local function viewed(what, x)
+  return no_number(what, in_place(what, x))
+end
+
+-- expression.subject(what, x [, context]) -> operand
+-- The Buffer, Array or Expression of a method that calculates.
+local function subject(what, x, context)
+  return no_number(what, operand(what, x, context))
+end
+
+local function context_of(x)
+  return type(x) == "table" and x.context
+end
+
+-- Operands on one device: Arrays are copied to the device of the others.
+local function together(a, b, c)
+  local context = context_of(a) or context_of(b) or context_of(c)
+  return on_device(a, context), on_device(b, context), on_device(c, context)
+end
+
+-- expression.subjects(what, x, y) -> operand, operand
+-- Two Buffers, Arrays or Expressions on one device.
+local function subjects(what, x, y)
+  x, y = together(viewed(what, x), viewed(what, y))
+  layout.check_context(what, x, y)
+  return x, y
 end
 
 local function constant(type, value)
@@ -87,8 +131,8 @@ end
 -- The n operands of an operation; numbers take the highest type of those that
 -- they meet, which are not the condition of `where`.
 local function operands(what, n, a, b, c)
-  a, b = operand(what, a), n > 1 and operand(what, b) or nil
-  c = n > 2 and operand(what, c) or nil
+  a, b, c = together(in_place(what, a), n > 1 and in_place(what, b) or nil,
+    n > 2 and in_place(what, c) or nil)
   local na, nb, nc = type(a) == "number", type(b) == "number",
     type(c) == "number"
   if na or nb or nc then
@@ -132,9 +176,11 @@ local function convert(what, e, type)
   return e.kind.type == type and e or node(what, "to", type, e)
 end
 
--- A value that was an operand before, as one; else nil or false.
+-- A value on a device that was an operand before, as an operand; else nil or
+-- false.
 local function known(value)
-  return leaves[value] or getmetatable(value) == meta and value
+  return leaves[value] or getmetatable(value) == meta and value.context
+    and value
 end
 
 -- What apply makes, of operands whose types met before; nil where those of one
@@ -303,10 +349,10 @@ end
 --- towards zero; beyond the type's range they become its nearest end, and NaN
 --- becomes 0. Integers wrap, as in C.
 function methods.astype(x, type)
-  x = subject("astype", x)
+  local e = subject("astype", x)
   types.check("astype", type)
-  return is_expression(x) and convert("astype", x, type)
-    or node("astype", "to", type, x)
+  return is_expression(x) and e.kind.type == type and x
+    or node("astype", "to", type, e)
 end
 
 -- The numbers 0 .. n - 1, in a type.
@@ -316,14 +362,8 @@ function M.index(type, n, context)
     c = false, mark = false, id = 0}, meta), type)
 end
 
--- expression.adopt(leaf) -> Expression
--- A view of layout.lua as an Expression of its own.
-function M.adopt(leaf)
-  leaf.a, leaf.b, leaf.c, leaf.mark, leaf.id = false, false, false, false, 0
-  return setmetatable(leaf, meta)
-end
-
-M.is, M.meta, M.methods, M.operators = is_expression, meta, methods, operators
-M.node, M.operand, M.subject, M.typed = node, operand, subject, typed
+M.is, M.meta, M.node = is_expression, meta, node
+M.methods, M.operators, M.operand = methods, operators, operand
+M.subject, M.subjects, M.typed, M.viewed = subject, subjects, typed, viewed
 
 return M

@@ -3,13 +3,11 @@
 -- the room adds them to module cl and its classes.
 -- expression.lua has operators and methods, views.lua those that choose
 -- elements, types.lua the rules of types, layout.lua those of shapes;
--- statement.lua writes and fused.lua makes and launches kernels, onhost.lua
--- calculates Arrays, evaluate.lua has them do expressions; reduction.lua makes
--- kernels of many elements to one, with the operations of operation.lua.
--- totals.lua has the methods that use them, hosts.lua those of Arrays,
--- scans.lua scans and hostscans.lua those of Arrays, places.lua what moves
--- elements, variance.lua variances; map.lua does cl.map, hostmap.lua that of
--- Arrays, for which formula.lua reads OpenCL C; names.lua lists the names that
+-- statement.lua writes and fused.lua makes and launches kernels,
+-- evaluate.lua has them do expressions; reduction.lua makes kernels of many
+-- elements to one, with the operations of operation.lua. totals.lua has the
+-- methods that use them, scans.lua scans, places.lua what moves elements,
+-- variance.lua variances; map.lua does cl.map; names.lua lists the names that
 -- a session has before it loads the room, words.lua those that NumPy has.
 -- arrays/sorting.lua adds the methods that sort, and random those that make
 -- random numbers.
@@ -22,7 +20,6 @@ require "clshell.arrays.sorting"
 require "clshell.arrays.places"
 require "clshell.arrays.scans"
 require "clshell.arrays.totals"
-require "clshell.arrays.hostscans"
 require "clshell.arrays.variance"
 local sequences = require "clshell.arrays.sequences"
 

@@ -5,14 +5,11 @@ local argument = require "clshell.base.argument"
 local cl = require "cl"
 local expression = require "clshell.arrays.expression"
 local fused = require "clshell.arrays.fused"
-local hostmap = require "clshell.arrays.hostmap"
 local integer = require "clshell.base.integer"
 local layout = require "clshell.arrays.layout"
 local options = require "clshell.base.options"
 local text = require "clshell.base.text"
 local types = require "clshell.arrays.types"
-
-local methods = expression.methods
 
 -- What an object in parts, such as a Split, has in the place of map.
 local function in_parts(value)
@@ -273,8 +270,10 @@ local function extent(given, opts)
     local leaf = value.leaf
     if leaf then
       dims = dims and layout.broadcast("map", dims, leaf.dims) or leaf.dims
-      context = context or leaf.context
-      layout.check_context("map", {context = context}, leaf)
+      if leaf.context then
+        context = context or leaf.context
+        layout.check_context("map", {context = context}, leaf)
+      end
     end
   end
   if not dims or not dims[1] then
@@ -330,37 +329,21 @@ local function launch(form, leaves, given, dims, context)
     end}
 end
 
--- Does for Arrays what the host refused for a reason: on copies, which a
--- device has.
-local function on_device(form, leaves, given, dims, why)
-  local fine, context = pcall(cl.context)
-  if not fine then
-    error(why, 0)
-  end
-  local moved <close> = setmetatable({}, {__close = function(list)
-    for _, leaf in pairs(list) do
-      leaf.buffer:close()
-    end
-  end})
-  for k, part in ipairs(form.parts) do
-    local leaf = leaves[k]
-    if leaf then
-      local b = layout.new(part.type, leaf.dims, context)
-      moved[k] = layout.leaf(b)
-      if part.load then
-        b:write(expression.is(leaf) and methods.eval(leaf) or leaf.buffer)
-      end
+-- Copies the Arrays among the leaves to the device of a calculation. Returns
+-- the operands of these Arrays, by the numbers of their parts.
+local function to_device(leaves, context)
+  local arrays = {}
+  for k, leaf in pairs(leaves) do
+    if not leaf.context then
+      arrays[k], leaves[k] = leaf, layout.on_device(leaf, context)
     end
   end
-  launch(form, moved, given, dims, context)
-  for _, k in ipairs(form.outs) do
-    local leaf, b = leaves[k], moved[k].buffer
-    if expression.is(leaf) then
-      methods.set(leaf, b:read())
-    else
-      b:read(leaf.buffer)
-    end
-  end
+  return arrays
+end
+
+-- What cl.map returns for an operand that is set.
+local function result_of(leaf)
+  return leaf.whole and leaf.buffer or leaf
 end
 
 --- cl.map(text, values [, opts]) -> Buffer, ..., Event
@@ -372,10 +355,8 @@ end
 --- `n` the count. Returns what is set, in the order of the text.
 --- Whole numbers are int or long, others float, or double beside doubles. A
 --- half is a float in between.
---- Of Arrays the results are Arrays, and there is no Event. The host runs
---- statements that declare and set variables, by C's operators and the
---- functions that Arrays have; any other text, with an `if` or a loop, runs on
---- the session's device, to which copies of the Arrays go, and back.
+--- Arrays are copied to the device; an Array that the text sets is read back,
+--- which is waited for.
 --- Options:
 ---   shape    that of the Buffers  of new Buffers
 ---   context  that of the Buffers  the Context of a device
@@ -400,17 +381,16 @@ local function map(source, values, opts)
       layout.check_open(leaves[k])
     end
   end
+  local arrays = to_device(leaves, context)
   for i, k in ipairs(form.outs) do
     check_out(form, leaves, k, dims)
-    results[i] = expression.is(leaves[k]) and leaves[k] or leaves[k].buffer
+    results[i] = result_of(arrays[k] or leaves[k])
   end
-  if context == layout.HOST then
-    local why = hostmap(form, leaves, given, dims)
-    if why then
-      on_device(form, leaves, given, dims, why)
+  results[#results + 1] = launch(form, leaves, given, dims, context)
+  for _, k in ipairs(form.outs) do
+    if arrays[k] then
+      leaves[k].buffer:read(arrays[k].buffer)
     end
-  else
-    results[#results + 1] = launch(form, leaves, given, dims, context)
   end
   return table.unpack(results)
 end

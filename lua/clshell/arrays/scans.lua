@@ -171,7 +171,6 @@ local function scan(op, exclusive, e, g, out)
 end
 
 local function scanned(what, op, exclusive, x, dim)
-  layout.on_device(what, x)
   local _, g = layout.part(x.dims, dim ~= nil
     and layout.dim(what, x.dims, dim) or nil)
   local out = layout.new(op.cell, x.dims, x.context)
@@ -183,8 +182,7 @@ end
 -- ladder has faster kernels for that than for expressions.
 local function is_plain(x)
   return x.kind.op == "leaf" and x.flat and not x.dims[2]
-    and LADDER[x.kind.type] and x.context ~= layout.HOST
-    and x.dims.count == #x.buffer
+    and LADDER[x.kind.type] and x.dims.count == #x.buffer
 end
 
 --- Buffer:cumsum([dim]) -> Buffer
@@ -226,7 +224,8 @@ function methods.scan(x, opts)
     opts.exclusive or false, x, opts.dim)
 end
 
-cl.extend("Buffer", {cumsum = methods.cumsum, scan = methods.scan},
-  true)
+for _, class in ipairs{"Array", "Buffer"} do
+  cl.extend(class, {cumsum = methods.cumsum, scan = methods.scan}, true)
+end
 
 return {}

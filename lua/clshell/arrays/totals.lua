@@ -5,7 +5,6 @@
 local cl = require "cl"
 local expression = require "clshell.arrays.expression"
 local fused = require "clshell.arrays.fused"
-local hosts = require "clshell.arrays.hosts"
 local layout = require "clshell.arrays.layout"
 local names = require "clshell.arrays.names"
 local operation = require "clshell.arrays.operation"
@@ -115,17 +114,19 @@ end
 --- The sum divided by the number of elements; along `dim` a Buffer of reals.
 --- Integers are added exactly, those of 64 bits by halves.
 function methods.mean(x, dim)
-  local e = subject("mean", x)
-  if dim == nil and types.known[e.kind.type].wide then
-    return hosts.wide_mean(methods.sum, x, e.dims.count)
+  x = subject("mean", x)
+  local n = x.dims.count
+  if dim == nil and types.known[x.kind.type].wide then
+    local high = methods.sum(operators.shr(x, 32))
+    return (high * 2.0^32 + methods.sum(operators.band(x, 0xffffffff))) / n
   elseif dim == nil then
-    return apply("sum", x, nil, "mean") / e.dims.count
+    return apply("sum", x, nil, "mean") / n
   end
   local total = apply("sum", x, dim, "mean")
   local _ <close> = recording.temporary(total)
-  local type = types.calculated(types.real("mean", e.kind.type))
+  local type = types.calculated(types.real("mean", x.kind.type))
   return (methods.eval(operators.div(methods.astype(total, type),
-    e.dims[dim])))
+    x.dims[dim])))
 end
 
 --- Buffer:dot(y [, dim]) -> number or Buffer
@@ -134,13 +135,12 @@ end
 --- device as a Buffer of one element. Integers are multiplied and added in 64
 --- bits. Bound of the error: as for Buffer:sum, of the products.
 function methods.dot(x, y, dim)
-  local a, b = subject("dot", x), subject("dot", y)
-  if a.dims ~= b.dims then
+  x, y = expression.subjects("dot", x, y)
+  if x.dims ~= y.dims then
     cl.error(("dot: the operands must have one shape; got %s and %s"):format(
-      a.dims.text, b.dims.text))
+      x.dims.text, y.dims.text))
   end
-  layout.check_context("dot", a, b)
-  local type = operation.wide(types.common("dot", a.kind.type, b.kind.type))
+  local type = operation.wide(types.common("dot", x.kind.type, y.kind.type))
   if not types.known[type].real then
     x = methods.astype(x, type) -- a product of two int may need 64 bits
   end
@@ -152,9 +152,9 @@ end
 --- leave the range of the type, they are scaled and added once more; along
 --- `dim` they are not.
 function methods.nrm2(x, dim)
-  local e = subject("nrm2", x)
-  local type = types.calculated(types.real("nrm2", e.kind.type))
-  x = e.kind.type == type and x or methods.astype(x, type)
+  x = subject("nrm2", x)
+  local type = types.calculated(types.real("nrm2", x.kind.type))
+  x = x.kind.type == type and x or methods.astype(x, type)
   local squares = apply("sum", operators.mul(x, x), dim, "nrm2")
   if dim ~= nil then
     local _ <close> = recording.temporary(squares)
@@ -182,27 +182,28 @@ end
 function methods.reduce(x, opts)
   local what = "Buffer:reduce"
   x = subject("reduce", x)
-  layout.on_device(what, x)
   opts = options.check(opts, what)
   local op = operation.own(what, opts, x.kind.type)
   return opts.dim == nil and whole(op, x) or along(what, op, x, opts.dim)
 end
 
--- Expressions of Arrays are reduced on the host.
+-- Raises for more arguments than a reduction takes.
 for _, name in ipairs(names.totals) do
-  local on_device = methods[name]
+  local total = methods[name]
   methods[name] = function(x, ...)
-    hosts.check_dims(name, x, ...)
-    local f = subject(name, x).context == layout.HOST and hosts[name]
-      or on_device
-    return f(x, ...)
+    if select(name == "dot" and 3 or 2, ...) ~= nil then
+      cl.error(("%s takes one dim at a time"):format(name),
+        {hint = "such as x:sum(2):sum(1)"})
+    end
+    return total(x, ...)
   end
 end
 
-local of_buffer = {}
+local added = {reduce = methods.reduce}
 
-for _, name in ipairs{"all", "any", "argmax", "argmin", "dot", "max", "mean",
-    "min", "nrm2", "reduce", "sum"} do
-  of_buffer[name] = methods[name]
+for _, name in ipairs(names.totals) do
+  added[name] = methods[name]
 end
-cl.extend("Buffer", of_buffer, true)
+for _, class in ipairs{"Array", "Buffer"} do
+  cl.extend(class, added, true)
+end

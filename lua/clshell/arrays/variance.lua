@@ -68,8 +68,8 @@ local function variance(what, x, dim, opts, root)
     dim, opts = nil, dim
   end
   opts = options.check(opts, "Buffer:" .. what)
-  local e = expression.subject(what, x)
-  local n = e.dims.count
+  x = expression.subject(what, x)
+  local e, n = x, x.dims.count
   if dim ~= nil then
     n = e.dims[layout.dim(what, e.dims, dim)]
   end
@@ -79,7 +79,6 @@ local function variance(what, x, dim, opts, root)
       .. "%d"):format(what, n, less), {arg = "ddof"})
   end
   local result = types.calculated(types.real(what, e.kind.type))
-  local work = e.context == layout.HOST and "double" or result
   local function finish(squares)
     local found = squares / (n - less)
     if not dim then
@@ -89,10 +88,10 @@ local function variance(what, x, dim, opts, root)
     return (methods.eval(methods.astype(found, result)))
   end
   if types.known[e.kind.type].real then
-    return of_reals(e.kind.type == work and x or methods.astype(x, work),
+    return of_reals(e.kind.type == result and x or methods.astype(x, result),
       e.dims, dim, finish)
   end
-  return of_integers(x, e.dims, dim, finish, work, n)
+  return of_integers(x, e.dims, dim, finish, result, n)
 end
 
 --- Buffer:var([dim] [, opts]) -> number or Buffer
@@ -102,7 +101,7 @@ end
 --- reals it is off by the relative error of Buffer:sum and 4 roundings, and by
 --- the square of the error of the mean; of integers, whose mean is exact, by
 --- twice the former. Integers give reals, `long` and `ulong` as x:astype
---- "double". An Array, which has it too, is calculated in double.
+--- "double".
 --- Options:
 ---   ddof  0  what the divisor is less than the number of elements
 function methods.var(x, dim, opts)

@@ -9,7 +9,7 @@ local integer = require "clshell.base.integer"
 local layout = require "clshell.arrays.layout"
 local text = require "clshell.base.text"
 
-local methods, subject = expression.methods, expression.subject
+local methods, subject = expression.methods, expression.viewed
 
 -- An expression of views: change(at) says for each Buffer, by its strides in
 -- the dimensions of the expression, where the elements are.
@@ -22,7 +22,7 @@ local function through(what, e, change)
       if x.kind.op == "leaf" then
         local at = layout.spread(x, e.dims)
         change(at)
-        seen[x] = expression.adopt(layout.view(x, at))
+        seen[x] = layout.view(x, at)
       else
         seen[x] = expression.node(what, x.kind.op, x.kind.type, visit(x.a),
           visit(x.b), visit(x.c))
@@ -218,8 +218,8 @@ local function placed(leaf, sizes, strides)
   for d = 1, #sizes do
     by[d] = false
   end
-  return expression.adopt(layout.view(leaf, {sizes = sizes, strides = strides,
-    start = leaf.start, by = by}))
+  return layout.view(leaf, {sizes = sizes, strides = strides,
+    start = leaf.start, by = by})
 end
 
 --- Buffer:tile(n, ...) -> Buffer
@@ -227,7 +227,7 @@ end
 --- for each dimension. Operands need none, as their rows and columns of size 1
 --- serve all.
 function methods.tile(x, ...)
-  x = subject("tile", x)
+  x = expression.subject("tile", x)
   local given, shape = table.pack(...), {}
   if given.n ~= #x.dims then
     cl.error(("tile: a shape %s takes %s; got %d"):format(x.dims.text,

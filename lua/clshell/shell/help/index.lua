@@ -12,9 +12,8 @@ local M = {}
 -- Besides the public modules, the files that document functions.
 local OTHERS = {"clshell", "clshell.arrays.expression",
   "clshell.arrays.evaluate", "clshell.arrays.map", "clshell.arrays.sequences",
-  "clshell.arrays.views", "clshell.arrays.totals", "clshell.arrays.hosts",
-  "clshell.arrays.hostscans", "clshell.arrays.scans", "clshell.arrays.places",
-  "clshell.arrays.variance", "clshell.data.sparse",
+  "clshell.arrays.views", "clshell.arrays.totals", "clshell.arrays.scans",
+  "clshell.arrays.places", "clshell.arrays.variance", "clshell.data.sparse",
   "clshell.data.struct", "clshell.shell.prompt.show", "clshell.shell.prompt.commands",
   "clshell.shell.prompt.tutorial", "clshell.arrays.random", "clshell.parts.ranks.dia",
   "clshell.parts.ranks.gemm", "clshell.parts.ranks.matrix", "clshell.parts.ranks.transpose",
