@@ -1,6 +1,6 @@
--- arrays/expression.lua - calculations on Buffers, written as in Lua: their
--- operators and methods make expressions, which evaluate.lua calculates when
--- their elements are needed
+-- arrays/expression.lua - calculations written as in Lua: the operators and
+-- methods of Buffers and Arrays make expressions, which evaluate.lua
+-- calculates when their elements are needed
 -- SPDX-License-Identifier: MIT
 
 local cl = require "cl"
@@ -17,12 +17,13 @@ local M = {}
 -- and c or false, and from the last calculation that it was in, mark and id.
 -- op is "leaf" (a Buffer, see layout.lua), "constant" (with value), "index"
 -- (the number of an element, from 0), "to" (a conversion), or the name of an
--- operation in statement.lua: "pair" calculates a as well, and is b.
+-- operation in evaluate.lua: "pair" calculates a as well, and is b. `context`
+-- is false for an Array, and a view of one, until an operation copies it.
 local meta = layout.meta
 meta.__name, meta.__metatable = "Expression", false
 
 -- The operations: methods, and metamethods by their names without "__".
-local methods, operators = {}, {}
+local methods, operators = names.expression, {}
 meta.__members = methods -- for completion
 
 local kind_of = layout.kind
@@ -37,8 +38,8 @@ end
 
 local leaves = layout.leaves
 
--- A value as an operand, where it lies: an Array on the host. A number stays
--- one.
+-- A value as an operand, where it lies: an Array stays on the host. A number
+-- stays a number.
 local function in_place(what, value)
   local class = type(value)
   if class == "number" or class == "table" and getmetatable(value) == meta then
@@ -53,7 +54,7 @@ local function in_place(what, value)
     first == "integer" and "int" or first, #value)} or nil)
 end
 
--- An operand on a device: the elements of an Array are copied as they are now.
+-- An operand on a device: an Array's elements are copied as they are now.
 local function on_device(e, context)
   if type(e) == "table" and e.context == false then
     return layout.on_device(e, context)
@@ -117,7 +118,7 @@ local function typed(what, value, beside)
   return constant(type, value)
 end
 
--- Of two operands the one that is no number, or that has the higher type.
+-- The operand of two that has the higher type; a number has the lowest.
 local function higher(a, b)
   if not a or type(a) == "number" then
     return b and type(b) ~= "number" and b or nil
@@ -128,8 +129,8 @@ local function higher(a, b)
     or a
 end
 
--- The n operands of an operation; numbers take the highest type of those that
--- they meet, which are not the condition of `where`.
+-- The n operands of an operation. A number takes the highest type of the other
+-- operands, the condition of `where` left aside.
 local function operands(what, n, a, b, c)
   a, b, c = together(in_place(what, a), n > 1 and in_place(what, b) or nil,
     n > 2 and in_place(what, c) or nil)
@@ -157,7 +158,7 @@ local function meet(what, a, b)
   return a
 end
 
--- An operation that gives a kind.
+-- The expression of an operation, whose result is of a kind.
 local function apply(what, kind, a, b, c)
   local like = b and meet(what, a, b) or a
   like = c and meet(what, like, c) or like
@@ -176,15 +177,15 @@ local function convert(what, e, type)
   return e.kind.type == type and e or node(what, "to", type, e)
 end
 
--- A value on a device that was an operand before, as an operand; else nil or
--- false.
+-- The operand of a value that was an operand before and lies on a device; nil
+-- or false for any other value.
 local function known(value)
   return leaves[value] or getmetatable(value) == meta and value.context
     and value
 end
 
--- What apply makes, of operands whose types met before; nil where those of one
--- shape, and numbers beside reals, are not all that there is.
+-- The expression that apply makes, in less time: for operands of one shape, or
+-- a number beside reals, whose types met before; nil for all others.
 local function quick(kinds, n, a, b)
   local x, y = known(a), n > 1 and known(b)
   if n > 1 then
@@ -360,6 +361,20 @@ function M.index(type, n, context)
   return convert("index", setmetatable({kind = kind_of("index", "long"),
     dims = layout.shape{n}, context = context, a = false, b = false,
     c = false, mark = false, id = 0}, meta), type)
+end
+
+-- expression.publish(file [, own])
+-- Adds the methods of a file, see names.lua, to Buffers and Arrays: functions
+-- of own.Buffer and own.Array, or else the methods of Expressions.
+function M.publish(file, own)
+  for _, class in ipairs{"Array", "Buffer"} do
+    local added, others = {}, own and own[class] or {}
+    for _, name in ipairs(names.of(class, file)) do
+      added[name] = others[name] or methods[name]
+        or operators[name:match "^__(.*)$"]
+    end
+    cl.extend(class, added, true)
+  end
 end
 
 M.is, M.meta, M.node = is_expression, meta, node

@@ -38,8 +38,8 @@ M.ID = 9
 local kinds, count = {}, 0
 
 --- layout.kind(op, type) -> {op, type, key}
---- The one table of an operation that gives a type; its key has no bits in
---- common with the numbers of three operands.
+--- The one table of an operation with a result of a type; its key shares no
+--- bits with the numbers of three operands.
 function M.kind(op, type)
   local of = kinds[op]
   if not of then
@@ -99,8 +99,9 @@ end
 
 --- layout.spread(leaf, shape) -> {sizes, strides, start, by}
 --- Where the elements of an operand lie in the dimensions of a shape: strides
---- are 0 where its one row or column serves all. by[d] is false, or {first,
---- step, size}: index i of dimension d is (first + i * step) modulo size.
+--- are 0 where one row or column of the operand serves all. by[d] is false, or
+--- {first, step, size}: index i of dimension d is (first + i * step) modulo
+--- size.
 function M.spread(leaf, shape)
   local own, ahead = leaf.dims, #shape - #leaf.dims
   local at = {sizes = table.move(shape, 1, #shape, 1, {}), strides = {},
@@ -150,7 +151,8 @@ local function reach(leaf)
 end
 
 --- layout.clash(out, leaf) -> boolean
---- Whether an element stored in `out` may be one that `leaf` has elsewhere.
+--- Whether a store to `out` may change an element that `leaf` has at another
+--- index.
 function M.clash(out, leaf)
   if out.buffer ~= leaf.buffer then
     return out.buffer:overlaps(leaf.buffer)
@@ -176,8 +178,8 @@ function M.check_open(leaf)
 end
 
 --- layout.on_device(leaf, context) -> table
---- The operand of an Array, or a view of one, as an operand of a new Buffer
---- that has all elements of the Array.
+--- The operand of an Array, or of a view of an Array, on a device: its new
+--- Buffer has all elements of the Array.
 function M.on_device(leaf, context)
   M.check_open(leaf)
   local h = leaf.buffer
@@ -215,8 +217,8 @@ function M.scalar(what, leaf)
   return leaf
 end
 
--- The sizes under which sums along a dimension of a shape fit that shape, as
--- text; nil for any other operand than such sums.
+-- For sums along a dimension of a shape: the sizes under which they broadcast
+-- to that shape again, as text. nil for an operand of any other shape.
 local function fitting(large, sums)
   for d = 1, #large do
     local sizes = table.move(large, 1, #large, 1, {})
@@ -242,9 +244,9 @@ function M.dim(what, shape, dim, hint)
 end
 
 --- layout.part(shape, dim) -> sizes, {outer, many, inner}
---- What is left of a shape without a dimension; and the product of the sizes
---- before it, its own size, and the product of those behind. Without `dim` all
---- elements are of one dimension.
+--- The sizes of a shape without dimension `dim`; and the product of the sizes
+--- before it, its own size, and the product of the sizes behind. Without `dim`
+--- all elements are of one dimension.
 function M.part(shape, dim)
   local left, g = {}, {outer = 1, many = dim and shape[dim] or shape.count,
     inner = 1}
@@ -259,8 +261,8 @@ function M.part(shape, dim)
 end
 
 --- layout.broadcast(what, a, b) -> shape
---- The shape of a result: dimensions are compared from the last on, and are
---- equal, or one of the two is 1 or missing.
+--- The shape of a result. Sizes are compared from the last dimension on: they
+--- are equal, or one of the two is 1 or missing.
 function M.broadcast(what, a, b)
   if a == b then
     return a
@@ -283,8 +285,8 @@ function M.broadcast(what, a, b)
   return M.shape(sizes)
 end
 
--- Whether dimension d goes on where `size` elements of dimension `inner` end,
--- for every operand.
+-- Whether in every operand dimension d goes on where `size` elements of
+-- dimension `inner` end.
 local function joins(slots, d, inner, size)
   for _, slot in ipairs(slots) do
     local s = slot.at.strides

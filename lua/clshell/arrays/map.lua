@@ -3,6 +3,7 @@
 
 local argument = require "clshell.base.argument"
 local cl = require "cl"
+require "clshell.arrays.evaluate"
 local expression = require "clshell.arrays.expression"
 local fused = require "clshell.arrays.fused"
 local integer = require "clshell.base.integer"
@@ -11,7 +12,7 @@ local options = require "clshell.base.options"
 local text = require "clshell.base.text"
 local types = require "clshell.arrays.types"
 
--- What an object in parts, such as a Split, has in the place of map.
+-- The function that maps an object in parts, such as a Split; nil for others.
 local function in_parts(value)
   local meta = debug.getmetatable(value)
   return type(meta) == "table" and rawget(meta, "__map")
@@ -22,7 +23,7 @@ for _, name in ipairs(cl.types()) do
   known_types[name] = true
 end
 
--- A text with its comments as spaces, so that places in it stay.
+-- A text with spaces for its comments, so that all else stays at its place.
 local function uncommented(code)
   local function blank(s)
     return (s:gsub("[^\n]", " "))
@@ -30,7 +31,7 @@ local function uncommented(code)
   return (code:gsub("/%*.-%*/", blank):gsub("//[^\n]*", blank))
 end
 
--- Where the statements begin that are in no block and no parentheses.
+-- The places where statements begin, outside of blocks and parentheses.
 local function beginnings(code)
   local list, depth = {1}, 0
   for at, sign in code:gmatch "()([;{}()])" do
@@ -68,7 +69,8 @@ local function check_pairs(source, code)
   end
 end
 
--- The places of a name in a text: how many, and of the first that changes it.
+-- How often a text uses a name, and the first place where it changes the
+-- value.
 local function uses(code, name)
   local count, changed = 0, nil
   for at, stop in code:gmatch("%f[%w_]()" .. name .. "()%f[^%w_]") do
@@ -87,8 +89,8 @@ local function uses(code, name)
   return count, changed
 end
 
--- The statements of a text that declare a variable, or set one: by its name
--- {type, first, last}, the bytes of the type; type is nil without one.
+-- The variables that statements of a text declare or set, by name: {type,
+-- first, last}, the type and its bytes in a declaration.
 local function declarations(code)
   local found = {}
   for _, at in ipairs(beginnings(code)) do
@@ -121,7 +123,7 @@ local function names_of(source, code, values)
   return names
 end
 
--- Raises for a text that sets nothing: what it seems to set, and how.
+-- Raises for a text that sets no Buffer, and tells what it seems to set.
 local function check_sets(source, code, outs)
   for _, at in ipairs(#outs == 0 and beginnings(code) or {}) do
     local word = code:match("^%s*(%a[%w_]*)%s+[%a_][%w_]*%s*=[^=]", at)
@@ -143,11 +145,11 @@ local function check_sets(source, code, outs)
   end
 end
 
--- What a text does with a value of each type: its parts {name, type, leaf
--- (whether it is a Buffer), new, load, store, declared}, the numbers of those
--- that it sets, in the order of its statements, and its lines. The type comes
--- off the declaration of a variable that the kernel has to declare: one that
--- is also read, or a half.
+-- The form of a text for values of these types: `parts`, {name, type, leaf (it
+-- is a Buffer), new, load, store, declared}; `outs`, the numbers of the parts
+-- that the text sets, in the order of its statements; and `lines`. A
+-- declaration in `lines` has lost its type where the kernel declares the
+-- variable: the text reads it as well, or it is a half.
 local function analyse(source, code, names, given)
   local parts, outs, bound = {}, {}, {}
   for k, name in ipairs(names) do
@@ -217,7 +219,7 @@ end
 
 local texts = {} -- by text: {code, names, known (a set of them), forms}
 
--- What is known of a text with values of these names.
+-- The entry of `texts` for a text with values of these names.
 local function text_of(source, values)
   local found, same, count = texts[source], true, 0
   for name in pairs(values) do
@@ -236,7 +238,7 @@ local function text_of(source, values)
   return found
 end
 
--- The values of a text in the order of its names, and what it does with them.
+-- The form of a text, and its values in the order of its names.
 local function form_of(source, values)
   local found, given, key = text_of(source, values), {}, ""
   local double = found.double
@@ -341,7 +343,7 @@ local function to_device(leaves, context)
   return arrays
 end
 
--- What cl.map returns for an operand that is set.
+-- The value that cl.map returns for an operand that is set.
 local function result_of(leaf)
   return leaf.whole and leaf.buffer or leaf
 end
@@ -395,4 +397,6 @@ local function map(source, values, opts)
   return table.unpack(results)
 end
 
-return map
+cl.map = map
+
+return {}

@@ -3,14 +3,13 @@
 
 local argument = require "clshell.base.argument"
 local cl = require "cl"
+require "clshell.arrays.evaluate"
 local expression = require "clshell.arrays.expression"
 local integer = require "clshell.base.integer"
 local layout = require "clshell.arrays.layout"
 local options = require "clshell.base.options"
 local text = require "clshell.base.text"
 local types = require "clshell.arrays.types"
-
-local M = {}
 
 local MOST = 2^53 -- numbers of a sequence
 
@@ -19,7 +18,7 @@ local function buffer(e)
   return b
 end
 
--- The greatest numbers of types of reals; those of double have no limit here.
+-- The greatest numbers of types; a double holds every number of Lua.
 local LARGEST = {half = 65504.0, float = (2 - 2.0^-23) * 2.0^127}
 
 -- Raises for an end of a sequence of reals that would be infinite.
@@ -38,7 +37,7 @@ end
 --- Options:
 ---   type     int    float where one of the three numbers is no integer
 ---   context  session's  the Context of a device
-function M.arange(first, last, step, opts)
+function cl.arange(first, last, step, opts)
   if type(step) == "table" then
     step, opts = nil, step
   end
@@ -90,7 +89,7 @@ end
 --- Options:
 ---   type     float      a type of reals
 ---   context  session's  the Context of a device
-function M.linspace(first, last, n, opts)
+function cl.linspace(first, last, n, opts)
   local what = "cl.linspace"
   opts = options.check(opts, what)
   argument.check(what, "first", first, "number", "cl.linspace(0, 1, 5)")
@@ -148,7 +147,7 @@ end
 --- cl.concatenate(list [, dim]) -> Buffer
 --- The Buffers and Expressions of a list, of one type, one behind the other in
 --- dimension 1, or `dim`; the other dimensions are equal.
-function M.concatenate(list, dim)
+function cl.concatenate(list, dim)
   local what = "cl.concatenate"
   local first, context = joined(what, list)
   dim = dim == nil and 1 or layout.dim(what, first.dims, dim)
@@ -177,7 +176,7 @@ end
 --- cl.stack(list) -> Buffer
 --- The Buffers and Expressions of a list, of one type and shape, as the rows
 --- of a matrix: a new dimension 1 counts them.
-function M.stack(list, dim)
+function cl.stack(list, dim)
   local what = "cl.stack"
   if dim ~= nil then
     cl.error(what .. " takes a list alone",
@@ -198,4 +197,4 @@ function M.stack(list, dim)
   end)
 end
 
-return M
+return {}

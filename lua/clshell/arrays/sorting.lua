@@ -1,5 +1,5 @@
--- arrays/sorting.lua - what Buffers, Expressions and Arrays have of the sorts:
--- elements in order and their places, different elements, histograms
+-- arrays/sorting.lua - methods made of family sort: elements in order and
+-- their places, different elements; and histograms
 -- SPDX-License-Identifier: MIT
 
 local argument = require "clshell.base.argument"
@@ -24,13 +24,13 @@ local COUNTERS = 4096 -- of a histogram in local memory, at most
 
 local EXAMPLE = "x:histogram{from = 0, to = 1, bins = 10}"
 
-local methods = {}
+local methods = expression.methods
 
 -- A Buffer, an Array or an Expression as a Buffer without gaps.
 local function elements(what, x)
   local e = expression.subject(what, x)
   if not e.whole then
-    return (expression.methods.eval(e))
+    return (methods.eval(e))
   end
   local b = e.buffer
   return b.ld ~= e.dims[#e.dims] and b:clone() or b
@@ -102,9 +102,9 @@ end
 function methods.unique(x)
   x = elements("unique", x)
   if x.type == "half" then
-    local wide <close> = expression.methods.astype(x, "float"):eval()
+    local wide <close> = methods.astype(x, "float"):eval()
     local values <close>, counts = methods.unique(wide)
-    return expression.methods.astype(values, "half"):eval(), counts
+    return methods.astype(values, "half"):eval(), counts
   end
   local context, n, defines = x.context, #x, {REAL = x.type}
   local in_context = {context = context}
@@ -122,7 +122,7 @@ function methods.unique(x)
   return values, counts
 end
 
--- The two ends of a histogram: those given, or of a type of 8 bits its own.
+-- The two ends of a histogram: the options, or the ends of a type of 8 bits.
 local function ends(what, type, opts)
   local known, pair = types.known[type], {}
   for i, name in ipairs{"from", "to"} do
@@ -146,7 +146,8 @@ local function ends(what, type, opts)
   return pair[1], pair[2]
 end
 
--- What the kernel divides or multiplies by, and the number of bins.
+-- The factor of reals, or the divisor of integers, that gives the bin of an
+-- element; and the number of bins.
 local function widths(what, type, from, to, bins)
   if types.known[type].real then
     if from >= to then
@@ -182,7 +183,7 @@ function methods.histogram(x, opts)
   local what = "histogram"
   opts = options.check(opts, "Buffer:histogram")
   if expression.subject(what, x).kind.type == "half" then
-    x = expression.methods.astype(x, "float")
+    x = methods.astype(x, "float")
   end
   x = elements(what, x)
   local real = types.known[x.type].real
@@ -204,10 +205,6 @@ function methods.histogram(x, opts)
     to, by, bins, counts)
 end
 
-for name, method in pairs(methods) do
-  expression.methods[name] = method
-end
-cl.extend("Buffer", methods, true)
-cl.extend("Array", methods, true)
+expression.publish "sorting"
 
 return {}

@@ -19,7 +19,7 @@ local subject = expression.subject
 -- Sums below these may have lost squares to the smallest numbers of a type.
 local TINY = {float = 2.0^-100, double = 2.0^-900}
 
--- Reduces along a dimension: a Buffer of the shape that is left.
+-- Reduces along a dimension to a Buffer of the shape without it.
 local function along(what, op, x, dim, hint)
   local left, g = layout.part(x.dims, layout.dim(what, x.dims, dim, hint))
   local out = layout.new(op.result, left, x.context)
@@ -36,7 +36,7 @@ local function whole(op, x)
   return h[1]
 end
 
--- That of a name, for a method which may have another one.
+-- Reduces by the operation `name`, for method `what`, whose name may differ.
 local function apply(name, x, dim, what)
   x = subject(what or name, x)
   local op = operation.of(name, x.kind.type)
@@ -88,7 +88,7 @@ function methods.argmax(x, dim)
   return apply("argmax", x, dim)
 end
 
--- A truth as Lua's.
+-- A number as a boolean; a Buffer stays as it is.
 local function boolean(value)
   if math.type(value) then
     return value ~= 0
@@ -188,22 +188,17 @@ function methods.reduce(x, opts)
 end
 
 -- Raises for more arguments than a reduction takes.
-for _, name in ipairs(names.totals) do
+for _, name in ipairs(names.methods.totals) do
   local total = methods[name]
-  methods[name] = function(x, ...)
+  methods[name] = name ~= "reduce" and function(x, ...)
     if select(name == "dot" and 3 or 2, ...) ~= nil then
       cl.error(("%s takes one dim at a time"):format(name),
         {hint = "such as x:sum(2):sum(1)"})
     end
     return total(x, ...)
-  end
+  end or total
 end
 
-local added = {reduce = methods.reduce}
+expression.publish "totals"
 
-for _, name in ipairs(names.totals) do
-  added[name] = methods[name]
-end
-for _, class in ipairs{"Array", "Buffer"} do
-  cl.extend(class, added, true)
-end
+return {}

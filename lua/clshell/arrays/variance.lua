@@ -5,6 +5,7 @@
 -- SPDX-License-Identifier: MIT
 
 local cl = require "cl"
+require "clshell.arrays.evaluate"
 local expression = require "clshell.arrays.expression"
 local integer = require "clshell.base.integer"
 local layout = require "clshell.arrays.layout"
@@ -15,8 +16,8 @@ local types = require "clshell.arrays.types"
 local methods = expression.methods
 local temporary = recording.temporary
 
--- A value for each place left without a dimension, to stand beside operands
--- that have it; nil for a number of all elements.
+-- The values along a dimension in a shape that broadcasts to `dims`; nil where
+-- all elements have one value.
 local function beside(value, dims, dim)
   if not dim then
     return nil
@@ -26,8 +27,8 @@ local function beside(value, dims, dim)
   return value:reshape(sizes)
 end
 
--- The sums of squared distances of reals from their mean, as finish() has them
--- while the Buffers in between are open.
+-- finish(sums of squared distances of reals from their mean), called while the
+-- Buffers in between are open.
 local function of_reals(x, dims, dim, finish)
   local mean = methods.mean(x, dim)
   local _ <close> = temporary(dim and mean)
@@ -39,9 +40,9 @@ local function of_reals(x, dims, dim, finish)
   return finish(squares)
 end
 
--- The same of integers: distances from the integer next to the mean, in 64
--- bits. What that one is off by is known to its last digit, and makes the sum
--- of squares twice as large at most.
+-- The same for integers: distances, in 64 bits, from the integer next to the
+-- mean. Its distance from the mean is exact, and makes the sum of squares
+-- twice as large at most.
 local function of_integers(x, dims, dim, finish, work, n)
   local sums = methods.sum(x, dim)
   local _ <close> = temporary(dim and sums)
@@ -116,8 +117,6 @@ function methods.std(x, dim, opts)
   return variance("std", x, dim, opts, true)
 end
 
-for _, class in ipairs{"Array", "Buffer"} do
-  cl.extend(class, {std = methods.std, var = methods.var}, true)
-end
+expression.publish "variance"
 
 return {}

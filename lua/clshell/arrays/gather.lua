@@ -1,5 +1,5 @@
--- arrays/places.lua - methods that move elements to or from places which other
--- elements tell: gather, scatter and compact
+-- arrays/gather.lua - gather, scatter and compact: methods that move elements
+-- from or to the places that an index or a mask tells
 -- SPDX-License-Identifier: MIT
 
 local argument = require "clshell.base.argument"
@@ -42,10 +42,10 @@ local function run(c, leaf, e)
   return not c.aliased and fused.run(c)
 end
 
--- What becomes of an index outside that is not checked.
+-- What happens at an index that is outside and not checked.
 local OUTSIDE = {gather = "gives 0 for", scatter = "leaves out"}
 
--- The indices of a call as an operand: a list is one, too.
+-- The indices of a call: a list becomes a Buffer.
 local function listed(what, index, context)
   if type(index) == "number" or index == nil then
     cl.error(("%s: the indices must be a list, a Buffer or an Array of "
@@ -73,8 +73,7 @@ local function check_indices(what, index, n)
   end
 end
 
--- The operands of a call: what the elements come from or go to, and the
--- indices, of type long. Arrays are copied to one device.
+-- The two operands of a call on one device: x, and the indices, of type long.
 local function indexed(what, x, index, opts)
   opts = options.check(opts, "Buffer:" .. what)
   x = expression.viewed(what, x)
@@ -138,7 +137,8 @@ local function put(b, index, values)
   end}, leaf, e)
 end
 
--- The values of a call as an operand that the indices take.
+-- The values of a call as an operand; raises where the shape is not the shape
+-- of the indices.
 local function valued(b, index, values)
   if type(values) == "number" then
     values = not types.known[b.type].real and math.tointeger(values) or values
@@ -188,21 +188,22 @@ end
 --- the device is set and read back.
 --- Options:
 ---   check  true  false: waits for nothing, and leaves such indices out
-local of_buffer = {scatter = function(b, ...)
+local function in_buffer(b, ...)
   argument.check("Buffer:scatter", "self", b, "Buffer")
   return scatter_into(b, ...)
-end}
-local of_array = {scatter = function(h, index, ...)
+end
+
+local function in_array(h, index, ...)
   argument.check("Array:scatter", "self", h, "Array")
   local rest = table.pack(...)
-  local context = text.class(index) == "Expression" and index.context
-    or text.class(index) == "Buffer" and index.context
-  expression.in_array(layout.scalar("scatter", layout.leaf(h)), context or nil,
+  local class = text.class(index)
+  expression.in_array(layout.scalar("scatter", layout.leaf(h)),
+    (class == "Buffer" or class == "Expression") and index.context or nil,
     function(there)
       scatter_into(there.buffer, index, table.unpack(rest, 1, rest.n))
     end)
   return h
-end}
+end
 
 --- Buffer:compact(mask) -> Buffer, count
 --- The elements where the mask is not 0, one behind the other in the order of
@@ -226,11 +227,7 @@ function methods.compact(x, mask)
   return out, last[1]
 end
 
-for _, name in ipairs{"compact", "gather"} do
-  of_buffer[name] = methods[name]
-  of_array[name] = methods[name]
-end
-cl.extend("Buffer", of_buffer, true)
-cl.extend("Array", of_array, true)
+expression.publish("gather", {Array = {scatter = in_array},
+  Buffer = {scatter = in_buffer}})
 
 return {}
