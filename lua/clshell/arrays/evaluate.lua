@@ -300,10 +300,10 @@ local function store(e, out)
   return run(calculation(layout.leaf(copy), out))
 end
 
--- expression.in_array(out, context, set) -> result
+-- evaluate.in_array(out, context, set) -> result
 -- Copies the Array of an operand to the device, runs set(operand there), and
 -- copies the elements back to the Array.
-function expression.in_array(out, context, set)
+function M.in_array(out, context, set)
   local there = layout.on_device(out, context)
   local b <close> = there.buffer
   local result = set(there)
@@ -343,7 +343,7 @@ function methods.set(x, value, more)
     cl.error(("set: the shape %s of the expression is not that of the "
       .. "target, %s"):format(e.dims.text, out.dims.text))
   elseif not out.context then
-    return expression.in_array(out, e.context, function(there)
+    return M.in_array(out, e.context, function(there)
       return store(e, there)
     end)
   elseif e.dims then

@@ -197,7 +197,7 @@ local function in_array(h, index, ...)
   argument.check("Array:scatter", "self", h, "Array")
   local rest = table.pack(...)
   local class = text.class(index)
-  expression.in_array(layout.scalar("scatter", layout.leaf(h)),
+  evaluate.in_array(layout.scalar("scatter", layout.leaf(h)),
     (class == "Buffer" or class == "Expression") and index.context or nil,
     function(there)
       scatter_into(there.buffer, index, table.unpack(rest, 1, rest.n))
