@@ -2,8 +2,8 @@
 -- SPDX-License-Identifier: MIT
 
 local cl = require "cl"
+local lazy = require "clshell.base.lazy" -- finds the modules after it
 local families = require "clshell.ladder.families"
-local lazy = require "clshell.base.lazy"
 local require = require
 
 local names = {cl = cl}
@@ -92,26 +92,26 @@ cl.extend("Buffer", {"max_diff", "pad", "save", "sub", "summary",
   lazy.load(names.matrix)
 end)
 local array = require "clshell.arrays.names"
-local function load_array()
-  require "clshell.arrays"
+for file, load in pairs{
+  evaluate = function() require "clshell.arrays.evaluate" end,
+  gather = function() require "clshell.arrays.gather" end,
+  map = function() require "clshell.arrays.map" end,
+  random = function() require "clshell.arrays.random" end,
+  scans = function() require "clshell.arrays.scans" end,
+  sequences = function() require "clshell.arrays.sequences" end,
+  sorting = function() require "clshell.arrays.sorting" end,
+  totals = function() require "clshell.arrays.totals" end,
+  variance = function() require "clshell.arrays.variance" end,
+  views = function() require "clshell.arrays.views" end,
+} do
+  array.announce(file, load)
 end
-cl.extend("Buffer", array.methods, load_array)
-cl.extend("Array", array.host, load_array)
 debug.getregistry()["cl.setarray"] = function(h, value)
-  load_array()
-  require "clshell.arrays.expression".methods.set(h, value)
+  require "clshell.arrays.evaluate".set(h, value)
 end
-debug.getregistry()["cl.words"] = function(class, key)
-  return require "clshell.arrays.words"(class, key)
-end
+debug.getregistry()["cl.words"] = array.of_numpy
 debug.getregistry()["cl.copyway"] = function(...)
   return require "clshell.parts.copy_route".between(...)
-end
-for _, name in ipairs(array.cl) do
-  cl[name] = function(...)
-    load_array()
-    return cl[name](...)
-  end
 end
 function cl.struct(...)
   return require "clshell.data.struct"(...)

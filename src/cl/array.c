@@ -309,9 +309,9 @@ static int array_at(lua_State *L) {
 }
 
 /** Array:set(i, j, ..., value) -> array
- * Sets the element at these indexes, one for each dimension, from 1; without
- * indexes all elements, to a number or to those of an Array or an Expression,
- * whose shape broadcasts: see Buffer:set.
+ * Sets the element at these indexes, one for each dimension, from 1. Without
+ * indexes it sets all elements, to a number or to the elements of a Buffer, an
+ * Array or an Expression, whose shape broadcasts: see Buffer:set.
  */
 static int array_set(lua_State *L) {
   const Array *a = clsh_array_check(L, 1);

@@ -9,13 +9,10 @@ int luaopen_cl_host(lua_State *L) {
   clsh_blas_open(L);
   clsh_gaussian_open(L);
   clsh_hostbox_open(L);
-  clsh_hostelements_open(L);
   clsh_hostgemm_open(L);
   clsh_hostpatterns_open(L);
-  clsh_hostplaces_open(L);
   clsh_hostsort_open(L);
   clsh_hostsparse_open(L);
-  clsh_hosttotals_open(L);
   clsh_hosttranspose_open(L);
   clsh_hosttruth_open(L);
   clsh_hostwindow_open(L);

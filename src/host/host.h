@@ -30,30 +30,6 @@ typedef struct Sparse {
   size_t rows, cols, ndiags, pitch, nnz;
 } Sparse;
 
-typedef __int128 Wide; /* any integer of 64 bits, and the sum of some */
-
-/*
-** An operation on elements of reals, or of integers of a type; `all` does n of
-** them, for those that compilers vectorise.
-*/
-typedef struct Function {
-  const char *name;
-  char kind;          /* 'f': reals, 'i': integers */
-  unsigned char unit; /* bytes of the reals that it serves; 0: all */
-  struct {
-    double (*one)(double a);
-    double (*two)(double a, double b);
-    double (*three)(double a, double b, double c);
-    void (*all)(size_t n, const double *a, const double *b, double *r);
-  } real;
-  struct {
-    int64_t (*one)(const Type *t, int64_t a);
-    int64_t (*two)(const Type *t, int64_t a, int64_t b);
-    int64_t (*three)(const Type *t, int64_t a, int64_t b, int64_t c);
-    void (*all)(size_t n, const int64_t *a, const int64_t *b, int64_t *r);
-  } integer;
-} Function;
-
 /* host.c. Stock Lua finds cl.so by the root of the name cl.host. */
 int luaopen_cl_host(lua_State *L);
 
@@ -78,20 +54,14 @@ void clsh_hostsparse_checkdia(lua_State *L, int arg, int opts, size_t rows,
 void clsh_hostsparse_extent(const Sparse *m, size_t d, size_t *lo, size_t *hi);
 Array *clsh_hostsparse_newvector(lua_State *L, const Type *t, size_t n);
 
-/* hostfunction.c */
-const Function *clsh_hostfunction_find(const char *name, const Type *t, int n);
-
 /* the other files: their functions go to the table at the stack's top */
 void clsh_blas_open(lua_State *L);
 void clsh_gaussian_open(lua_State *L);
 void clsh_hostbox_open(lua_State *L);
-void clsh_hostelements_open(lua_State *L);
 void clsh_hostgemm_open(lua_State *L);
 void clsh_hostpatterns_open(lua_State *L);
-void clsh_hostplaces_open(lua_State *L);
 void clsh_hostsort_open(lua_State *L);
 void clsh_hostsparse_open(lua_State *L);
-void clsh_hosttotals_open(lua_State *L);
 void clsh_hosttranspose_open(lua_State *L);
 void clsh_hosttruth_open(lua_State *L);
 void clsh_hostwindow_open(lua_State *L);

@@ -696,14 +696,15 @@ t.test("several elements of a work-item, as on GPUs", function()
 end)
 
 t.test("results past the caches of a CPU are the same", function()
-  local past = require "clshell.arrays.past"
+  local fused = require "clshell.arrays.fused"
+  local streaming_stores = require "clshell.arrays.streaming_stores"
   if cl.device().type ~= "cpu" then
     return t.skip "other devices write past no cache"
   end
-  local n = 3 * past.EACH + 17
+  local n = 3 * streaming_stores.EACH + 17
   local function results(least)
     local ctx <close> = cl.context(cl.device())
-    local _ <close> = t.swap(past, "LEAST", least)
+    local _ <close> = t.swap(fused, "STREAMED", least)
     local lists = {}
     local function keep(e)
       local h <close> = e:read()

@@ -264,39 +264,6 @@ t.test("what cannot be reduced", function()
   t.eq(cl.arange(1, 3):sum(), 6, "the session goes on")
 end)
 
-t.test("Arrays have the same, as a whole", function()
-  for _, type in ipairs(TYPES) do
-    local values = random(type, 60)
-    local h = cl.array(type, 60, values):reshape{6, 10}
-    local x <close> = cl.buffer(type, {6, 10}, h)
-    for name in pairs(TRUTH) do
-      t.near(tonumber(h[name](h)) or h[name](h) and 1 or 0,
-        TRUTH[name](values), 1e-12, name .. " of " .. type)
-    end
-    t.near(h:dot(h), x:dot(x), 1e-6, type)
-    if type ~= "long" and type ~= "ulong" then
-      t.near(h:nrm2(), x:nrm2(), 1e-6, type)
-    end
-  end
-  local h = cl.array("int", 3, {1, 2, 3})
-  t.eq({(h * h):sum(), h:dot(h + 1), (h - 2):argmin(), (h - 2):abs():max()},
-    {14, 20, 1, 1}, "expressions")
-  local nan = cl.array("float", 4, {3, NAN, -math.huge, NAN})
-  t.eq({nan:argmin(), nan:argmax(), nan:all()}, {2, 2, true})
-  t.ok(nan:min() ~= nan:min() and nan:sum() ~= nan:sum())
-  local big = cl.array("ulong", 2, {-1, 1})
-  t.eq({big:max(), big:argmin(), big:sum()}, {-1, 2, 0})
-  h = cl.array("double", 3, {1, 1e100, -1e100})
-  t.eq({h:sum(), h:nrm2() > 1e100}, {1.0, true}, "compensated")
-  t.eq(cl.array("float", 2, {math.huge, 1}):sum(), math.huge)
-  t.raises(function() h:mean(2) end, "mean: dim must be an integer from 1 to "
-    .. "1; got 2", "the last one of the shape 3 is 1")
-  t.raises(function() h:max(h) end, "dim must be", "x:fmax(y)")
-  t.raises(function() h:dot(h:reshape{3, 1}) end, "got 3 and 3x1")
-  t.raises(function() h:dot(2) end, "dot: an operand must be an Array; got 2")
-  t.raises(function() cl.array("float4", 2):max() end, 'b:as "float"')
-end)
-
 local function in_ints(serial)
   local device = cl.device()
   local ctx <close> = cl.context(device)

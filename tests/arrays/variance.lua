@@ -28,9 +28,8 @@ local function truth(v, ddof)
   return sum / (#v - (ddof or 0))
 end
 
--- Of an Array, and of a Buffer with the same elements: f(x).
-local function both(h, f)
-  f(h)
+-- f(x) of a Buffer with the elements of an Array.
+local function on_device(h, f)
   local x <close> = cl.buffer(h.type, h.shape, h)
   f(x)
 end
@@ -49,13 +48,13 @@ t.test("whole and along each dimension, of every type", function()
         columns[j][i] = h:at(i, j)
       end
     end
-    both(h, function(x)
-      local what = ("%s of %s, seed %d"):format(cl.class(x), type, t.seed)
+    on_device(h, function(x)
+      local what = ("%s, seed %d"):format(type, t.seed)
       t.near(x:var(), truth(all), 1e-5, what)
       t.near(x:std{ddof = 1}, truth(all, 1)^0.5, 1e-5, what)
       local lines, cols = x:var(2), x:std(1, {ddof = 1})
       t.eq({cl.class(lines), lines.type, lines.shape, cols.shape},
-        {cl.class(x), type == "double" and "double" or "float", {7}, {90}})
+        {"Buffer", type == "double" and "double" or "float", {7}, {90}})
       for i, v in ipairs(list(lines)) do
         t.near(v, truth(rows[i]), 1e-5, what)
       end
@@ -84,19 +83,19 @@ t.test("a large mean does not cancel", function()
       far[i] = h[i] - h[1]
     end
     local want = truth(far)
-    both(h, function(x)
+    on_device(h, function(x)
       t.near(x:var(), want, 1e-5, h.type)
       t.near(list(x:var(1))[1], want, 1e-5, h.type)
     end)
   end
   local flat <close> = cl.array("int", {3, 1001}, (1 << 31) - 1)
-  both(flat, function(x)
+  on_device(flat, function(x)
     t.eq({x:var(), list(x:std(2)), x:std{ddof = 3002}},
       {0.0, {0.0, 0.0, 0.0}, 0.0})
   end)
   local one <close> = cl.array("uint", 1000, 0)
   one[1] = 1
-  both(one, function(x)
+  on_device(one, function(x)
     t.near(x:var(), 0.001 * 0.999, 1e-9)
     t.near(list(x:var(1))[1], 0.001 * 0.999, 1e-9)
   end)
@@ -115,13 +114,12 @@ t.test("the error keeps its bound", function()
       t.ok(math.abs(got - want) <= limit, ("%g off by %g, seed %d"):format(
         want, got - want, t.seed))
     end
-    t.ok(math.abs(h:var() - want) <= want * 2.0^-40)
   end
 end)
 
 t.test("what has no variance", function()
   local h = cl.array("float", {2, 3}, 1)
-  both(h, function(x)
+  on_device(h, function(x)
     t.raises(function() x:var(3) end,
       "var: dim must be an integer from 1 to 2; got 3", "2x3 is 2")
     t.raises(function() x:std(1, {ddof = 2}) end,
@@ -133,8 +131,7 @@ t.test("what has no variance", function()
       local live = cl.live().Buffer or 0
       local second <close> = y:std(1)
       t.eq({list(first), (cl.live().Buffer or 0) - live},
-        {list(second), cl.class(x) == "Buffer" and 1 or 0},
-        "Buffers in between are closed")
+        {list(second), 1}, "Buffers in between are closed")
     end
     t.raises(function() (x:astype "long"):var() end, 'x:astype "double"')
     t.ok((x * (0 / 0)):std() ~= 0)

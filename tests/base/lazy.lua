@@ -32,6 +32,20 @@ t.test("slow to start: a script that uses no module loads none", function()
     .. "clshell.ladder.families\n")
 end)
 
+t.test("a first calculation loads few files", function()
+  local list = output[[
+    local x, y = cl.buffer("float", 8, 1), cl.buffer("float", 8, 2)
+    y:set(2 * x + y)
+    for name, module in pairs(package.loaded) do
+      if name:find "^clshell" and next(module) ~= nil
+          and package.searchpath(name, package.path) then
+        print(name)
+      end
+    end]]
+  local _, count = list:gsub("\n", "")
+  t.ok(count <= 15, list)
+end)
+
 t.test("the names are there, and require gives the same", function()
   for _, name in ipairs(PUBLIC) do
     local file = name

@@ -24,7 +24,7 @@ local function framed(type, count, rows, cols, gap, seed)
   local list = {}
   for i = 1, count do
     local n <close> = cl.array("int", {rows, cols}):random(seed + i, -4, 3)
-    list[i] = (2 * n + 1):eval():convert(type)
+    list[i] = (2 * n + 1):read():convert(type)
     frame:sub((i - 1) * height + gap + 1, gap + 1, rows, cols):write(list[i])
   end
   return {frame = frame, first = frame:sub(gap + 1, gap + 1, rows, cols),

@@ -1,6 +1,6 @@
 -- arrays/evaluate.lua - the elements of expressions: one kernel for each form,
--- into a new Buffer or a given one. Gives Buffers and Arrays their operators
--- and methods.
+-- into a new Buffer or a given one. Loading the file gives Buffers and Arrays
+-- their operators and the methods that calculate element by element.
 -- SPDX-License-Identifier: MIT
 
 local argument = require "clshell.base.argument"
@@ -8,13 +8,10 @@ local cl = require "cl"
 local expression = require "clshell.arrays.expression"
 local fused = require "clshell.arrays.fused"
 local layout = require "clshell.arrays.layout"
-local onhost = require "clshell.arrays.onhost"
+local names = require "clshell.arrays.names"
 local recording = require "clshell.base.recording"
-local statement = require "clshell.arrays.statement"
 local text = require "clshell.base.text"
 local types = require "clshell.arrays.types"
-local words = require "clshell.arrays.words"
-require "clshell.arrays.views"
 
 local M = {}
 
@@ -26,9 +23,10 @@ local methods, operators = expression.methods, expression.operators
 local operand, subject = expression.operand, expression.subject
 local typed = expression.typed
 
--- Calculations that begin alike, by what follows: operations with the numbers
--- of their operands, and for Buffers whether their elements are, one by one,
--- those of the result. The last table is that of all calculations alike.
+-- A tree of the calculations so far: an operation, with the numbers of its
+-- operands, leads from a table to the next one. A Buffer takes one more step
+-- where its elements are not the result's, one by one. Calculations that end
+-- at the same table differ in Buffers, numbers and places alone, and share it.
 local alike = {}
 
 local function next_of(at, key)
@@ -47,7 +45,7 @@ local function add_leaf(c, leaf, at)
     at = next_of(at, "apart")
     c.places = c.places or {}
     c.places[#c.places + 1] = leaf.place
-    b = leaf.start > 0 and c.context ~= layout.HOST and cl.base(b) or b
+    b = leaf.start > 0 and cl.base(b) or b
   end
   local n = c.n + 1
   c.n, c.args[n] = n, b
@@ -55,7 +53,8 @@ local function add_leaf(c, leaf, at)
 end
 
 -- Adds an expression to a calculation, its operands first; returns the table
--- of those that agree so far. An operand of several is calculated once.
+-- of the tree of `alike` that it leads to. An operand of several operations is
+-- calculated once.
 local function visit(c, e, at)
   local x, y, z, mark, kind = e.a, e.b, e.c, c.mark, e.kind
   local key = kind.key
@@ -108,8 +107,8 @@ local function nodes(e, list, seen)
 end
 
 -- evaluate.add_parts(c, list) -> list
--- Adds what the expression of a calculation reads to the parts of its kernel,
--- see fused.lua.
+-- Adds the Buffers and numbers of the expression of a calculation to the parts
+-- of its kernel, see fused.lua.
 function M.add_parts(c, list)
   for _, e in ipairs(nodes(c.expression, {}, {})) do
     if e.kind.op == "leaf" then
@@ -121,9 +120,76 @@ function M.add_parts(c, list)
   return list
 end
 
+-- By operation, OpenCL C for operands a, b and c and a result r of type T.
+-- Whole numbers are divided as in Lua; a division by zero gives 0, as it could
+-- end the process.
+local TEXT = {
+  index = "i", pown = "pown((T)a, b)", where = "a != 0 ? (T)b : (T)c",
+  add = "a + b", sub = "a - b", mul = "a * b", div = "(T)a / (T)b",
+  pow = "pow((T)a, (T)b)", pair = "b", unm = "-a", bnot = "~a", band = "a & b",
+  bor = "a | b", bxor = "a ^ b", shl = "a << b", shr = "a >> b",
+}
+local REAL = {
+  abs = "fabs(a)", fmin = "fmin((T)a, (T)b)", fmax = "fmax((T)a, (T)b)",
+  clamp = "fmin(fmax((T)a, (T)b), (T)c)", idiv = "floor((T)a / (T)b)",
+  mod = "fmod((T)a, (T)b); if (r != 0 && (r < 0) != (b < 0)) r += b",
+}
+local INTEGER = {
+  abs = "a < 0 ? -a : a", fmin = "min((T)a, (T)b)", fmax = "max((T)a, (T)b)",
+  clamp = "min(max((T)a, (T)b), (T)c)",
+  idiv = "0; T x = a, y = b; if (y == (T)-1 && y < 0) r = 0 - x; "
+    .. "else if (y != 0) r = x / y - (x % y != 0 && (x < 0) != (y < 0))",
+  mod = "0; T x = a, y = b; if (y != 0 && (y != (T)-1 || y > 0)) r = x % y; "
+    .. "if (r != 0 && (r < 0) != (y < 0)) r += y",
+}
+
+for name, sign in pairs(names.compare) do
+  TEXT[name] = ("a %s b"):format(sign)
+end
+for _, lists in ipairs{names.math, names.integers} do
+  for n, list in ipairs(lists) do
+    for _, name in ipairs(list) do
+      TEXT[name] = ("%s((T)a%s%s)"):format(name, n > 1 and ", (T)b" or "",
+        n > 2 and ", (T)c" or "")
+    end
+  end
+end
+-- Floats carry the values of halves; a conversion to half rounds such a float,
+-- or a double, once.
+local HALF = "0; ushort h; vstore_half(%sa, 0, (half *)&h); "
+  .. "r = vload_half(0, (half *)&h)"
+local TESTS = {}
+for _, name in ipairs(names.tests) do
+  TESTS[name] = true
+  TEXT[name] = ("%s((T)a) != 0"):format(name)
+end
+
+-- The statement that calculates an expression from its operands. Each of them
+-- has a variable, whose name is the letter t and the `id`.
+local function statement(e)
+  local op, type = e.kind.op, e.kind.type
+  local is_real, T = types.known[type].real, types.calculated(type)
+  local code, inner = TEXT[op] or (is_real and REAL or INTEGER)[op], T
+  if op == "to" then
+    code = types.known[e.a.kind.type].real and not is_real
+      and ("convert_%s_sat(a)"):format(T) or type == "half"
+      and HALF:format(e.a.kind.type == "double" and "" or "(T)") or "(T)a"
+  elseif TESTS[op] then
+    inner = types.calculated(types.real(op, e.a.kind.type))
+  end
+  local words = {T = inner}
+  for name in ("abc"):gmatch "." do
+    words[name] = e[name] and "t" .. e[name].id
+  end
+  code = code:gsub("%f[%w_]%a%f[^%w_]", words)
+  local form = code:find ";" and "  T tN; { T r = C; tN = r; }"
+    or "  T tN = C;"
+  return (form:gsub("%u", {T = T, N = ("%d"):format(e.id), C = code}))
+end
+
 -- evaluate.body(c, result) -> OpenCL C
--- The statements that calculate the expression, and a last one, `result`, in
--- which "%s" stands for its value.
+-- The statements that calculate the expression, and a last statement,
+-- `result`, in which "%s" stands for the value.
 function M.body(c, result)
   local lines = {}
   for _, e in ipairs(nodes(c.expression, {}, {})) do
@@ -139,7 +205,8 @@ local marks = 0
 
 -- evaluate.collect(c, known) -> table
 -- Adds the Buffers and numbers of the expression of a calculation to its
--- arguments. Returns the table of all that agree, of those under `known`.
+-- arguments. Returns the table that it leads to, as in `alike`, from `known`
+-- on.
 function M.collect(c, known)
   marks = marks + 1
   c.mark, c.id = marks, 0
@@ -180,12 +247,10 @@ local function is_transpose(c)
     and e.strides[2] == from.strides[1]
 end
 
--- Calculates; returns the event, of Arrays none. Loads with strides would take
--- many times as long as the tiles of family transpose.
+-- Calculates; returns the event. Loads with strides would take many times as
+-- long as the tiles of family transpose.
 local function run(c)
-  if c.context == layout.HOST then
-    return onhost(c.expression, c.out, nodes(c.expression, {}, {}))
-  elseif is_transpose(c) then
+  if is_transpose(c) then
     local _, event = require "clshell.ladders.transpose"(c.expression.buffer,
       {B = c.out.buffer})
     return event
@@ -195,7 +260,7 @@ end
 
 --- Expression:eval() -> Buffer, Event
 --- A new Buffer with the elements, which one launch calculates, and the event
---- of the launch. It does not wait. Of Arrays: a new Array.
+--- of the launch. It does not wait.
 function methods.eval(x)
   x = subject("eval", x)
   local b = layout.new(x.kind.type, x.dims, x.context)
@@ -205,22 +270,17 @@ end
 --- Expression:read([dst] [, opts]) -> Array
 --- The elements on the host. Options as for Buffer:read.
 function methods.read(x, ...)
-  if subject("read", x).context == layout.HOST then
-    local h = ... or layout.new(x.kind.type, x.dims, x.context)
-    methods.set(h, x)
-    return h
-  end
   local b <close> = methods.eval(x)
   return b:read(...)
 end
 
--- What can be set: a Buffer, or a view of one.
+-- The operand of a Buffer or an Array, or of a view, to set its elements.
 local function target(what, x)
   local leaf = leaves[x]
   if leaf and types.known[leaf.kind.type] then
     return leaf
   end
-  x = layout.scalar(what, subject(what, x))
+  x = layout.scalar(what, expression.viewed(what, x))
   if x.kind.op ~= "leaf" then
     cl.error(("%s: a calculation has no elements to set; got %s; a Buffer and "
       .. "its slices have"):format(what, tostring(x)))
@@ -228,12 +288,37 @@ local function target(what, x)
   return x
 end
 
+-- Sets the elements of a target on the device; returns the event.
+local function store(e, out)
+  local c = calculation(e, out)
+  if not c.aliased then
+    return run(c)
+  end
+  local copy = layout.new(out.kind.type, out.dims, out.context)
+  local _ <close> = recording.temporary(copy)
+  run(calculation(e, layout.leaf(copy)))
+  return run(calculation(layout.leaf(copy), out))
+end
+
+-- evaluate.in_array(out, context, set) -> result
+-- Copies the Array of an operand to the device, runs set(operand there), and
+-- copies the elements back to the Array.
+function M.in_array(out, context, set)
+  local there = layout.on_device(out, context)
+  local b <close> = there.buffer
+  local result = set(there)
+  b:read(out.buffer)
+  return result
+end
+
 --- Buffer:set(value) -> Event
---- Sets the elements to those of an expression or a Buffer, which broadcasts
---- to the shape, or to a number; slices have it too. One launch, which is not
---- waited for; a target that the expression also reads at other places gets a
---- copy of the result. The conversion is C's assignment, but a real into
---- integers and 64 bits into fewer are errors: say astype.
+--- Sets the elements to a number, or to the elements of an Expression, a Buffer
+--- or an Array, whose shape broadcasts; slices have it too. One launch does it,
+--- and the call does not wait; a target that the expression also reads at other
+--- places gets a copy of the result. The conversion is C's assignment, but a
+--- real into integers and 64 bits into fewer are errors: say astype. For an
+--- Array, or a slice of an Array, a copy on the device is set and read back,
+--- and the call waits for that; Array:set returns the Array.
 function methods.set(x, value, more)
   local out = target("set", x)
   if more ~= nil then -- Array:set(i, x) sets one element
@@ -245,9 +330,10 @@ function methods.set(x, value, more)
     value = math.tointeger(value) or cl.error(("set: elements of %s take "
       .. "whole numbers; got %s"):format(own, value))
   end
-  local e = number and typed("set", value, out) or operand("set", value)
+  local e = number and typed("set", value, out)
+    or operand("set", value, out.context or nil)
   types.check_store("set", e.kind.type, own)
-  if number and text.class(x) == "Buffer" then
+  if number and not expression.is(x) then
     return x:fill(value)
   end
   if e.kind.type == "double" and out.kind.type == "half" then
@@ -256,58 +342,50 @@ function methods.set(x, value, more)
   if e.dims and layout.broadcast("set", e.dims, out.dims) ~= out.dims then
     cl.error(("set: the shape %s of the expression is not that of the "
       .. "target, %s"):format(e.dims.text, out.dims.text))
+  elseif not out.context then
+    return M.in_array(out, e.context, function(there)
+      return store(e, there)
+    end)
   elseif e.dims then
-    layout.check_context("set", e, out, out.context == layout.HOST
-      and "b:read(h) copies a Buffer to an Array"
-      or "b:write(h) copies an Array to a Buffer")
+    layout.check_context("set", e, out)
   end
-  local c = calculation(e, out)
-  if not c.aliased then
-    return run(c)
-  end
-  local copy = layout.new(out.kind.type, out.dims, out.context)
-  local _ <close> = recording.temporary(copy)
-  run(calculation(e, layout.leaf(copy)))
-  return run(calculation(layout.leaf(copy), out))
+  return store(e, out)
 end
 
 --- Buffer:axpy(a, x) -> Event
---- y = a * x + y in one launch, for a number or an operand a.
+--- y = a * x + y in one launch, for a number or an operand a. An Array has it
+--- too, and is the result.
 function methods.axpy(y, a, x)
   target("axpy", y)
   if type(a) == "number" then
-    expression.subject("axpy", x)
+    expression.viewed("axpy", x)
   end
   return methods.set(y, operators.add(operators.mul(a, x), y))
 end
 
--- The methods that Buffers have besides, and those that they have not.
-local of_buffer = {}
-local OWN = {clone = true, eval = true, read = true, reshape = true}
-
 --- Expression:reshape(shape) -> Buffer
---- A new Buffer with the elements under another shape; that of a Buffer, which
---- is no copy, is Buffer:reshape.
+--- A new Buffer with the elements under another shape; Buffer:reshape copies
+--- nothing.
 function methods.reshape(x, ...)
   local b = methods.eval(x)
   return b:reshape(...)
 end
 
 --- Buffer:clone() -> Buffer
---- A new Buffer of the same type and shape with the same elements; an
---- Expression has it too.
-function of_buffer.clone(b)
-  local copy = layout.new(b.type, b.shape, b.context)
-  b:copy(copy)
-  return copy
-end
-
+--- A new Buffer of the same type and shape with the same elements. An
+--- Expression has it too; an Array's is Array:copy.
 function methods.clone(x)
   local b = methods.eval(x)
   return b
 end
 
--- Fields of an expression besides its own.
+local function clone(b)
+  local copy = layout.new(b.type, b.shape, b.context)
+  b:copy(copy)
+  return copy
+end
+
+-- The fields that an expression calculates.
 local fields = {
   type = function(e)
     return e.kind.type
@@ -330,7 +408,7 @@ function meta.__index(e, key)
     cl.error("the elements of an Expression are not calculated yet; read them "
       .. "first: e:read()[1]")
   end
-  local word = words("Expression", key)
+  local word = names.of_numpy("Expression", key)
   local near = not word and type(key) == "string"
     and cl.nearest(key, text.keys(methods))
   cl.error(("an Expression has no field or method '%s'%s"):format(
@@ -354,14 +432,11 @@ function meta.__tostring(e)
     table.concat(e.dims, "]["))
 end
 
--- What a launch takes for the expression: a Buffer, which is ready where the
--- launch is on another queue. `written`: words for a parameter that the
--- kernel may write to, for which the copy of a slice does not serve.
+-- The Buffer that a launch takes for the expression; a launch on another queue
+-- has it wait for the elements. `written` names a parameter that the kernel
+-- may write to: the copy of a slice does not serve there.
 function meta.__buffer(e, wait, written)
-  if e.context == layout.HOST then
-    cl.error(("a launch takes Buffers; got an %s of Arrays"):format(
-      tostring(e)), {hint = "cl.buffer(e.type, e.shape, e:eval())"})
-  elseif written and e.kind.op == "leaf" then
+  if written and e.kind.op == "leaf" then
     cl.error(written .. " is no pointer to const: what the kernel writes to "
       .. "the copy of a slice would be lost", {hint = "e:eval() is a copy to "
       .. "read, b:view(first, last) memory to write"})
@@ -373,22 +448,14 @@ function meta.__buffer(e, wait, written)
   return b
 end
 
--- Arrays have a `set` of their own, which calls this one for all elements.
-local of_array = {clone = methods.clone}
-
 for name, operator in pairs(operators) do
   meta["__" .. name] = operator
-  of_array["__" .. name] = operator
-  of_buffer["__" .. name] = operator
 end
-for name, method in pairs(methods) do
-  if not OWN[name] then
-    of_buffer[name] = method
-    of_array[name] = name ~= "set" and method or nil
-  end
-end
-for _, name in ipairs{"axpy", "clone", "set"} do
-  local method = of_buffer[name]
+
+-- Methods of Buffers that differ from an Expression's: they check the Buffer.
+local of_buffer = {}
+for name, method in pairs{axpy = methods.axpy, clone = clone,
+    set = methods.set} do
   of_buffer[name] = function(b, ...)
     if b == nil or not leaves[b] then
       argument.check("Buffer:" .. name, "self", b, "Buffer")
@@ -396,7 +463,16 @@ for _, name in ipairs{"axpy", "clone", "set"} do
     return method(b, ...)
   end
 end
-cl.extend("Buffer", of_buffer, true)
-cl.extend("Array", of_array, true)
+
+expression.publish("evaluate", {Buffer = of_buffer, Array = {
+  axpy = function(h, ...)
+    methods.axpy(h, ...)
+    return h
+  end,
+  clone = function(h)
+    return h:copy()
+  end,
+}})
+M.set = methods.set
 
 return M

@@ -1,6 +1,6 @@
--- arrays/expression.lua - calculations on Buffers, written as in Lua: their
--- operators and methods make expressions, which evaluate.lua calculates when
--- their elements are needed
+-- arrays/expression.lua - calculations written as in Lua: the operators and
+-- methods of Buffers and Arrays make expressions, which evaluate.lua
+-- calculates when their elements are needed
 -- SPDX-License-Identifier: MIT
 
 local cl = require "cl"
@@ -17,11 +17,13 @@ local M = {}
 -- and c or false, and from the last calculation that it was in, mark and id.
 -- op is "leaf" (a Buffer, see layout.lua), "constant" (with value), "index"
 -- (the number of an element, from 0), "to" (a conversion), or the name of an
--- operation in statement.lua: "pair" calculates a as well, and is b.
-local meta = {__name = "Expression", __metatable = false}
+-- operation in evaluate.lua: "pair" calculates a as well, and is b. `context`
+-- is false for an Array, and a view of one, until an operation copies it.
+local meta = layout.meta
+meta.__name, meta.__metatable = "Expression", false
 
 -- The operations: methods, and metamethods by their names without "__".
-local methods, operators = {}, {}
+local methods, operators = names.expression, {}
 meta.__members = methods -- for completion
 
 local kind_of = layout.kind
@@ -36,8 +38,9 @@ end
 
 local leaves = layout.leaves
 
--- A value as an operand; a number stays one.
-local function operand(what, value)
+-- A value as an operand, where it lies: an Array stays on the host. A number
+-- stays a number.
+local function in_place(what, value)
   local class = type(value)
   if class == "number" or class == "table" and getmetatable(value) == meta then
     return value
@@ -51,13 +54,55 @@ local function operand(what, value)
     first == "integer" and "int" or first, #value)} or nil)
 end
 
--- The Buffer or Expression of a method.
-local function subject(what, x)
-  x = operand(what, x)
+-- An operand on a device: an Array's elements are copied as they are now.
+local function on_device(e, context)
+  if type(e) == "table" and e.context == false then
+    return layout.on_device(e, context)
+  end
+  return e
+end
+
+-- A value as an operand on a device: an Array is copied to `context`, or to
+-- the session's device.
+local function operand(what, value, context)
+  return on_device(in_place(what, value), context)
+end
+
+local function no_number(what, x)
   if type(x) == "number" then
     cl.error(NEEDS:format(what, text.got(x)))
   end
   return x
+end
+
+-- expression.viewed(what, x) -> operand
+-- The Buffer, Array or Expression of a method that views its elements.
+local function viewed(what, x)
+  return no_number(what, in_place(what, x))
+end
+
+-- expression.subject(what, x [, context]) -> operand
+-- The Buffer, Array or Expression of a method that calculates.
+local function subject(what, x, context)
+  return no_number(what, operand(what, x, context))
+end
+
+local function context_of(x)
+  return type(x) == "table" and x.context
+end
+
+-- Operands on one device: Arrays are copied to the device of the others.
+local function together(a, b, c)
+  local context = context_of(a) or context_of(b) or context_of(c)
+  return on_device(a, context), on_device(b, context), on_device(c, context)
+end
+
+-- expression.subjects(what, x, y) -> operand, operand
+-- Two Buffers, Arrays or Expressions on one device.
+local function subjects(what, x, y)
+  x, y = together(viewed(what, x), viewed(what, y))
+  layout.check_context(what, x, y)
+  return x, y
 end
 
 local function constant(type, value)
@@ -73,7 +118,7 @@ local function typed(what, value, beside)
   return constant(type, value)
 end
 
--- Of two operands the one that is no number, or that has the higher type.
+-- The operand of two that has the higher type; a number has the lowest.
 local function higher(a, b)
   if not a or type(a) == "number" then
     return b and type(b) ~= "number" and b or nil
@@ -84,11 +129,11 @@ local function higher(a, b)
     or a
 end
 
--- The n operands of an operation; numbers take the highest type of those that
--- they meet, which are not the condition of `where`.
+-- The n operands of an operation. A number takes the highest type of the other
+-- operands, the condition of `where` left aside.
 local function operands(what, n, a, b, c)
-  a, b = operand(what, a), n > 1 and operand(what, b) or nil
-  c = n > 2 and operand(what, c) or nil
+  a, b, c = together(in_place(what, a), n > 1 and in_place(what, b) or nil,
+    n > 2 and in_place(what, c) or nil)
   local na, nb, nc = type(a) == "number", type(b) == "number",
     type(c) == "number"
   if na or nb or nc then
@@ -113,7 +158,7 @@ local function meet(what, a, b)
   return a
 end
 
--- An operation that gives a kind.
+-- The expression of an operation, whose result is of a kind.
 local function apply(what, kind, a, b, c)
   local like = b and meet(what, a, b) or a
   like = c and meet(what, like, c) or like
@@ -132,13 +177,15 @@ local function convert(what, e, type)
   return e.kind.type == type and e or node(what, "to", type, e)
 end
 
--- A value that was an operand before, as one; else nil or false.
+-- The operand of a value that was an operand before and lies on a device; nil
+-- or false for any other value.
 local function known(value)
-  return leaves[value] or getmetatable(value) == meta and value
+  return leaves[value] or getmetatable(value) == meta and value.context
+    and value
 end
 
--- What apply makes, of operands whose types met before; nil where those of one
--- shape, and numbers beside reals, are not all that there is.
+-- The expression that apply makes, in less time: for operands of one shape, or
+-- a number beside reals, whose types met before; nil for all others.
 local function quick(kinds, n, a, b)
   local x, y = known(a), n > 1 and known(b)
   if n > 1 then
@@ -265,12 +312,12 @@ end
 --- The elements without their sign.
 define(methods, "abs", 1, common)
 --- Buffer:fmin(y) -> Expression
---- The lesser one of each two elements, integers too; of a NaN and a number
---- the number. x:min() is the least element of all.
+--- The lesser of each two elements, integers too; of a NaN and a number the
+--- number. x:min() is the least element of all.
 define(methods, "fmin", 2, common)
 --- Buffer:fmax(y) -> Expression
---- The greater one of each two elements, integers too; of a NaN and a number
---- the number. x:max() is the greatest element of all.
+--- The greater of each two elements, integers too; of a NaN and a number the
+--- number. x:max() is the greatest element of all.
 define(methods, "fmax", 2, common)
 --- Buffer:clamp(lo, hi) -> Expression
 --- The elements, but not below lo nor above hi (NumPy's clip); lo for a NaN.
@@ -303,10 +350,10 @@ end
 --- towards zero; beyond the type's range they become its nearest end, and NaN
 --- becomes 0. Integers wrap, as in C.
 function methods.astype(x, type)
-  x = subject("astype", x)
+  local e = subject("astype", x)
   types.check("astype", type)
-  return is_expression(x) and convert("astype", x, type)
-    or node("astype", "to", type, x)
+  return is_expression(x) and e.kind.type == type and x
+    or node("astype", "to", type, e)
 end
 
 -- The numbers 0 .. n - 1, in a type.
@@ -316,14 +363,22 @@ function M.index(type, n, context)
     c = false, mark = false, id = 0}, meta), type)
 end
 
--- expression.adopt(leaf) -> Expression
--- A view of layout.lua as an Expression of its own.
-function M.adopt(leaf)
-  leaf.a, leaf.b, leaf.c, leaf.mark, leaf.id = false, false, false, false, 0
-  return setmetatable(leaf, meta)
+-- expression.publish(file [, own])
+-- Adds the methods of a file, see names.lua, to Buffers and Arrays: functions
+-- of own.Buffer and own.Array, or else the methods of Expressions.
+function M.publish(file, own)
+  for _, class in ipairs{"Array", "Buffer"} do
+    local added, others = {}, own and own[class] or {}
+    for _, name in ipairs(names.of(class, file)) do
+      added[name] = others[name] or methods[name]
+        or operators[name:match "^__(.*)$"]
+    end
+    cl.extend(class, added, true)
+  end
 end
 
-M.is, M.meta, M.methods, M.operators = is_expression, meta, methods, operators
-M.node, M.operand, M.subject, M.typed = node, operand, subject, typed
+M.is, M.meta, M.node = is_expression, meta, node
+M.methods, M.operators, M.operand = methods, operators, operand
+M.subject, M.subjects, M.typed, M.viewed = subject, subjects, typed, viewed
 
 return M

@@ -2,38 +2,38 @@
 -- its text, its program, kept by the form of the calculation, and its launch
 -- A calculation has
 --   name     of the kernel
---   known    a table, the same one for all calculations that differ in no more
---            than their Buffers and numbers, and in places
+--   known    a table, the same for all calculations that differ in Buffers,
+--            numbers and places alone
 --   context  of its Buffers
 --   dims     shape of the result, see layout.lua
 --   places   false where the elements of all Buffers are those of the result,
---            one by one: it is flat; else a list with `place`, see layout.lua,
---            of at least those Buffers of which they are not
---   args     {count, part, ...}: a Buffer, cl.base of it if it begins inside
---            its memory, or a number for each part; n is their count
+--            one by one: it is flat; else a list of the `place`, see
+--            layout.lua, of each other Buffer at least
+--   args     {count, part, ...}: for each part a number or a Buffer, cl.base
+--            of a Buffer that begins inside its memory
+--   n        the number of `args`
 --   parts    function(c) -> list of {leaf, name, load, store}: variable `name`
 --            is loaded from a Buffer, stored to it, or both, and the body may
 --            declare it (`declared`); or of {type, name}: a number
 --   body     function(c) -> OpenCL C between the loads and the stores; `i` is
 --            the number of the element, from 0, and `n` the count
--- One that is not done element by element (reduction.lua, scans.lua) also has
---   file     with the kernel `name`, of folder kernels, whose parameters begin
---            with SOURCE: those of the Buffers and numbers before `own`
---   type     of what the body returns for an element
+-- A calculation that does not go element by element (reduction.lua, scans.lua)
+-- has besides
+--   file     of folder kernels, with the kernel `name`, whose parameters begin
+--            with SOURCE, the Buffers and numbers of all parts before `own`
+--   type     of the value that the body returns for an element
 --   declare  function(c) -> OpenCL C before all else
 --   words    function(c, rows, element) -> the words that the file expects to
---            be defined, by name; where element(i) is the call for element i,
---            and with rows, of n1_ elements each, element(k, q) that for
---            element k of row q
+--            be defined, by name. element(i) is the call for element i; with
+--            rows, of n1_ elements each, element(k, q) is the call for element
+--            k of row q
 --   range    function(c, group) -> global and local size; at most `group`
 -- Its last parts may be {own = true}: parameters that the file declares.
 -- SPDX-License-Identifier: MIT
 
 local cl = require "cl"
 local layout = require "clshell.arrays.layout"
-local past = require "clshell.arrays.past"
 local recording = require "clshell.base.recording"
-local tiling = require "clshell.ladder.tiling"
 local types = require "clshell.arrays.types"
 
 local unpack = table.unpack
@@ -42,8 +42,18 @@ local M = {}
 
 local GROUP = 256 -- work-items of a work-group, at most
 
--- By context: kernels by text; `forms`, kernels by `known` and by the form of
--- places; plans by `known`, or by the table of its places.
+-- The largest power of two up to a number, and up to GROUP.
+local function power_of_two(most)
+  local n = 1
+  while n < GROUP and n * 2 <= most do
+    n = n * 2
+  end
+  return n
+end
+
+-- By context: `kernels` by their text; `forms`, the kernels again, by the
+-- `known` of a calculation and the form of its places; `plans` by `known`, or
+-- by the table of the places.
 local kept = setmetatable({}, {__mode = "k"})
 
 local function kept_for(context)
@@ -58,9 +68,9 @@ end
 
 local LARGE = 1 << 26 -- bytes: larger scratch Buffers are not used again
 
--- By default queue, or by CommandBuffer, whose runs may be on any queue: their
--- scratch Buffers, a counter among them. Those of a default queue that was
--- closed may be in use for a while.
+-- The scratch Buffers, a counter among them, of each default queue, and of
+-- each CommandBuffer, as its runs may be on any queue. Commands of a queue
+-- that was closed may use its Buffers for a while.
 local scratch = setmetatable({}, {__mode = "k"})
 
 local function scratch_for(context)
@@ -75,10 +85,10 @@ end
 
 --- fused.scratch(context, type, n) -> Buffer
 --- A Buffer for results that later commands of the default queue read, or the
---- host at once: the next one of that type and n is the same, since commands
---- run in order. A recording has its own ones. A driver may take longer to
---- allocate and free it than for the launches (an H200: 0.1 ms). A collection
---- drops it.
+--- host at once. The next call for the type and n returns the same Buffer,
+--- since commands run in order; a recording has Buffers of its own. To
+--- allocate and free it each time may take longer than the launches (an H200:
+--- 0.1 ms). A collection drops it.
 function M.scratch(context, type, n)
   local made, key = scratch_for(context), type .. n
   local b = made[key]
@@ -101,37 +111,40 @@ end
 
 --- fused.serial
 --- By type of device, true where the work-items of a work-group run one after
---- another: those that reduce or scan work alone there.
+--- another: each of them reduces or scans alone there.
 M.serial = {cpu = true}
 
 --- fused.group(context) -> integer
 --- Work-items of a work-group: the device's largest power of two up to 256.
 function M.group(context)
   local made = kept_for(context)
-  made.group = made.group or tiling.power_of_two(math.min(GROUP,
-    context.device.max_work_group_size))
+  made.group = made.group or power_of_two(context.device.max_work_group_size)
   return made.group
 end
 
 --- fused.asks(device) -> boolean
---- Whether work-groups may wait for those that began before them, and have
---- the atomics to tell them so: NVIDIA's GPUs do. Not in a recording, as what
---- they tell lies in memory that is filled before.
+--- Whether work-groups may wait for groups that began before them, and have
+--- the atomics for it: on NVIDIA's GPUs. A recording has no such waits, as
+--- they need memory that is filled before.
 function M.asks(device)
   return not recording.current() and device.nv_warp_size ~= nil
     and device:has "cl_khr_int64_base_atomics"
 end
 
 --- fused.each
---- Elements of a work-item, by type of device, where all are in one row: an
---- H200 has 3287 GB/s with 1, 4103 with 2, 4238 with 4 and 4180 with 8 (two
+--- Elements of a work-item, by type of device, in a flat calculation: an H200
+--- has 3287 GB/s with 1, 4103 with 2, 4238 with 4 and 4180 with 8 (two
 --- Buffers of 2^26 floats read, one written).
 M.each = {gpu = 4}
 
-local NARROW = 64 -- columns: work-groups take more than a row of fewer
+--- fused.STREAMED
+--- Elements from which on a CPU's results go past its caches.
+M.STREAMED = 1 << 24
 
--- By `known`: places by their texts. Those of a loop over slices would be
--- without end, so that they are forgotten now and then, with their plans.
+local NARROW = 64 -- columns: of a shorter row, a work-group takes several
+
+-- By `known`: tables by the texts of places. A loop over slices would make
+-- tables without end, so they are forgotten now and then, with their plans.
 local PLACES = 4096
 local placed, places = {}, 0
 
@@ -180,8 +193,8 @@ local function index(slot, k, parameters)
   return words[1] and table.concat(words, " + ") or "0"
 end
 
--- Adds the values of those parameters, in the same order, to a list; what they
--- are goes to the words of the form.
+-- Adds the values of the parameters that index() names, in the same order, to
+-- a list, and a word for each to the form.
 local function add_places(slot, list, form)
   local function add(word, value)
     form[#form + 1] = word
@@ -202,7 +215,7 @@ local function add_places(slot, list, form)
   end
 end
 
--- An index that goes on at the beginning behind the last one, or back.
+-- An index that is outside by less than n: it goes on at the other end.
 local AROUND = [[
 static size_t around_(long i_, long n_)
 {
@@ -210,8 +223,8 @@ static size_t around_(long i_, long n_)
 }
 ]]
 
--- What a work-item does: element i1_ of row q_. A work-group whose items all
--- have an element asks none of them, which CPUs need for vectors.
+-- The element of a work-item, i1_ of row q_. A work-group whose items all have
+-- an element compares once for all, which CPUs need for vectors.
 local HEAD = {
   flat = "size_t first_ = get_group_id(0) * size_, end_ = n1_, q_ = 0,\n"
     .. "    i_ = first_ + get_local_id(0), c_ = i_;",
@@ -260,7 +273,7 @@ local SEVERAL = [[
     for (size_t i1_ = first_; i1_ < end_; i1_ += size_)
       PLAIN]]
 
--- The kernel's body for several elements; `values` are those that are loaded.
+-- The kernel's body for several elements; `values` are the variables to load.
 local function several(each, call, values)
   local words = {EACH = each, DECLARE = "", LOAD = "", CALL = "", PLAIN = ""}
   for _, v in ipairs(values) do
@@ -285,14 +298,20 @@ local function defines(words)
   return table.concat(lines)
 end
 
--- A kernel file of clshell with those that it includes in it: PoCL finds none
--- where the path has a blank.
+-- The text of a kernel file, with the files that it includes in it: PoCL finds
+-- no included file where the path has a blank.
 local function file_text(name)
   local path = ("%s/kernels/%s"):format(cl.home, name)
   local f <close> = assert(io.open(path, "rb"))
   return (f:read("a"):gsub('#include "(.-)"\n', function(other)
     return file_text(name:match "^.*/" .. other)
   end))
+end
+
+-- Whether a part of a calculation is written and not read, and no half.
+local function is_streamed(part)
+  return part.leaf and part.store and not part.load
+    and part.leaf.kind.type ~= "half"
 end
 
 -- The text of a calculation over so many dimensions, and whether it has
@@ -325,7 +344,7 @@ local function source(c, parts, dims, way, each)
       stores[#stores + 1] = part.store and (half
         and ("  vstore_half(%s, %s, b%d_);"):format(name, at, k)
         or ("  b%d_[%s] = %s;"):format(k, at, name)) or nil
-      if past.is_result(part) then
+      if is_streamed(part) then
         targets = ("%s, %s *own%d_"):format(targets, type, k)
         own[#own + 1] = ("  *own%d_ = %s;"):format(k, name)
       else
@@ -343,8 +362,9 @@ local function source(c, parts, dims, way, each)
     end)
     words.SOURCE = list
     body = defines(words) .. file_text(c.file)
-  elseif way == "past" then
-    body = past.body(parts, given)
+  elseif way == "stream" then
+    body = require "clshell.arrays.streaming_stores".body(parts, given,
+      is_streamed)
   elseif each > 1 then
     for _, v in ipairs(values) do
       loaded = ("%s, %s %s"):format(loaded, v.type, v.name)
@@ -365,7 +385,7 @@ local function source(c, parts, dims, way, each)
     list:find "%f[%w]m%d+_" and AROUND or "",
     c.declare and c.declare(c) or "",
     element("element_", loaded, stores),
-    way == "past" and element("past_", targets, own) or "",
+    way == "stream" and element("stream_", targets, own) or "",
     c.file and body or ("kernel void %s(%s)\n{\n%s\n}\n"):format(c.name, list,
       body),
   }, "\n")
@@ -374,7 +394,7 @@ local function source(c, parts, dims, way, each)
     .. text, double, 8 * #parameters
 end
 
--- Raises where the device has no doubles, or cannot take the arguments.
+-- Raises where the device has no doubles, or no room for the arguments.
 local function check_device(c, double, bytes)
   local device = c.context.device
   if double and not device:has "cl_khr_fp64" then
@@ -389,26 +409,26 @@ end
 
 -- The kernel of a calculation over so many dimensions: {kernel, group}.
 local function new_kernel(c, made, parts, dims, way)
-  local each = way == "past" and past.EACH or way == "flat" and not c.file
-    and M.each[c.context.device.type] or 1
+  local each = way == "stream" and require "clshell.arrays.streaming_stores"
+    .EACH or way == "flat" and not c.file and M.each[c.context.device.type]
+    or 1
   local text, double, bytes = source(c, parts, dims, way, each)
   local k = made.kernels[text]
   if not k then
     check_device(c, double, bytes)
     local program = cl.build(text, {context = c.context, name = c.name})
-    k = {kernel = program:kernel(c.name), group = 1, each = each}
-    while way ~= "past" and k.group < GROUP
-        and k.group * 2 <= k.kernel.work_group_size do
-      k.group = k.group * 2
-    end
+    local kernel = program:kernel(c.name)
+    k = {kernel = kernel, each = each, group = way == "stream" and 1
+      or power_of_two(kernel.work_group_size)}
     made.kernels[text] = k
   end
   return k
 end
 
--- What a calculation launches: {kernel, group, way, and of the last launch n
--- and launch}; where it is not flat also `order`: its arguments, `from` those
--- of the calculation or else `value`, and rows.
+-- The plan of a calculation: {kernel, group, each, way}, and of the last
+-- launch `n` and `launch`. One that is not flat also has `order`: of each
+-- argument the number among the calculation's, `from`, or else its `value`;
+-- and `rows`.
 local function new_plan(c, made)
   local parts, sizes, order, way = c.parts(c), nil, nil, "flat"
   local form = {}
@@ -443,20 +463,20 @@ local function new_plan(c, made)
 end
 
 -- The plan of a flat calculation whose results go past the caches; false where
--- that is of no use.
-local function new_past(c, made)
+-- such stores are of no use.
+local function streaming_plan(c, made)
   local parts, results = c.parts(c), false
   for _, part in ipairs(parts) do
-    results = results or past.is_result(part)
+    results = results or is_streamed(part)
   end
   if not results or c.file or not M.serial[c.context.device.type] then
     return false
   end
-  local k = new_kernel(c, made, parts, 1, "past")
-  return {kernel = k.kernel, group = k.group, each = k.each, way = "past"}
+  local k = new_kernel(c, made, parts, 1, "stream")
+  return {kernel = k.kernel, group = k.group, each = k.each, way = "stream"}
 end
 
--- The launch over n columns and so many rows; that of the call before stays.
+-- The launch over n columns and so many rows; the plan keeps the last launch.
 local function range(c, plan, n, rows)
   local group, size = plan.group, nil
   if c.range then
@@ -496,11 +516,11 @@ function M.run(c)
   end
   local args, order = c.args, plan.order
   if not order then
-    if args[1] >= past.LEAST then
-      if plan.past == nil then
-        plan.past = new_past(c, made)
+    if args[1] >= M.STREAMED then
+      if plan.streaming == nil then
+        plan.streaming = streaming_plan(c, made)
       end
-      plan = plan.past or plan
+      plan = plan.streaming or plan
     end
     return range(c, plan, args[1], 1)(unpack(args, 1, c.n))
   end

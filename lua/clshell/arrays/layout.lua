@@ -4,7 +4,6 @@
 -- SPDX-License-Identifier: MIT
 
 local cl = require "cl"
-local host = require "cl.host"
 local result = require "clshell.base.result"
 local text = require "clshell.base.text"
 local types = require "clshell.arrays.types"
@@ -39,8 +38,8 @@ M.ID = 9
 local kinds, count = {}, 0
 
 --- layout.kind(op, type) -> {op, type, key}
---- The one table of an operation that gives a type; its key has no bits in
---- common with the numbers of three operands.
+--- The one table of an operation with a result of a type; its key shares no
+--- bits with the numbers of three operands.
 function M.kind(op, type)
   local of = kinds[op]
   if not of then
@@ -56,27 +55,29 @@ function M.kind(op, type)
   return kind
 end
 
+--- layout.meta
+--- The metatable of operands, which are Expressions: expression.lua fills it.
+M.meta = {}
+
 --- layout.leaves
 --- Buffers as operands: {kind = {op = "leaf", type}, buffer, dims, context,
---- strides, start, flat, place}. Nothing of that changes in the life of a
---- Buffer. Element (i, j), from 0, is the one at start + i * strides[1] + j *
---- strides[2] in memory. flat: its elements are those of its memory, in order,
---- from the first on; place: the text of where they are.
+--- strides, start, flat, whole, by, place}. These fields stay as they are as
+--- long as the Buffer lives. Element (i, j), from 0, lies at start + i *
+--- strides[1] + j * strides[2] in memory. flat: the elements lie in order,
+--- without gaps, from the first one of the memory on; whole: the operand is no
+--- view; by: see layout.spread; place: a text that tells the other fields.
 M.leaves = setmetatable({}, {__mode = "k"})
 
---- layout.HOST
---- The `context` of Arrays, which calculate on the host.
-M.HOST = "host"
-
 --- layout.leaf(b) -> table
---- A Buffer or an Array as an operand.
+--- A Buffer as an operand, or an Array, whose `context` is false until
+--- layout.on_device copies it to a device.
 function M.leaf(b)
   local leaf = M.leaves[b]
   if leaf then
     return leaf
   end
   if b.closed then
-    cl.error "the Buffer of an expression is closed"
+    cl.error(("the %s of an expression is closed"):format(text.class(b)))
   end
   local dims, on_host = M.shape(b.shape), text.class(b) == "Array"
   local strides, ahead, ld, start = {}, 1, dims[#dims], 0
@@ -87,18 +88,20 @@ function M.leaf(b)
     strides[d] = ahead
     ahead = ahead * (d == #dims and ld or dims[d])
   end
-  leaf = {kind = M.kind("leaf", b.type), buffer = b, dims = dims,
-    context = on_host and M.HOST or b.context, strides = strides,
-    start = start, flat = start == 0 and ld == dims[#dims],
-    place = ("%s,%d,%d"):format(dims.text, ld, start)}
-  M.leaves[b] = leaf
+  leaf = setmetatable({kind = M.kind("leaf", b.type), buffer = b, dims = dims,
+    context = not on_host and b.context, strides = strides, start = start,
+    flat = start == 0 and ld == dims[#dims], whole = true, by = false,
+    place = ("%s,%d,%d"):format(dims.text, ld, start), a = false, b = false,
+    c = false, mark = false, id = 0}, M.meta)
+  M.leaves[b] = not on_host and leaf or nil
   return leaf
 end
 
 --- layout.spread(leaf, shape) -> {sizes, strides, start, by}
 --- Where the elements of an operand lie in the dimensions of a shape: strides
---- are 0 where its one row or column serves all. by[d] is false, or {first,
---- step, size}: index i of dimension d is (first + i * step) modulo size.
+--- are 0 where one row or column of the operand serves all. by[d] is false, or
+--- {first, step, size}: index i of dimension d is (first + i * step) modulo
+--- size.
 function M.spread(leaf, shape)
   local own, ahead = leaf.dims, #shape - #leaf.dims
   local at = {sizes = table.move(shape, 1, #shape, 1, {}), strides = {},
@@ -124,10 +127,11 @@ function M.view(leaf, at)
     words[d] = by and ("%d@%d,%d,%d"):format(at.strides[d], by.first, by.step,
       by.size) or ("%d"):format(at.strides[d])
   end
-  return {kind = leaf.kind, buffer = leaf.buffer, dims = dims,
+  return setmetatable({kind = leaf.kind, buffer = leaf.buffer, dims = dims,
     context = leaf.context, strides = at.strides, start = at.start,
-    flat = flat, by = rotated and at.by, place = ("%s;%d;%s"):format(dims.text,
-    at.start, table.concat(words, ";"))}
+    flat = flat, whole = false, by = rotated and at.by,
+    place = ("%s;%d;%s"):format(dims.text, at.start, table.concat(words, ";")),
+    a = false, b = false, c = false, mark = false, id = 0}, M.meta)
 end
 
 -- The first and the last place of elements in memory, and the greatest number
@@ -147,11 +151,11 @@ local function reach(leaf)
 end
 
 --- layout.clash(out, leaf) -> boolean
---- Whether an element stored in `out` may be one that `leaf` has elsewhere.
+--- Whether a store to `out` may change an element that `leaf` has at another
+--- index.
 function M.clash(out, leaf)
   if out.buffer ~= leaf.buffer then
-    return out.context == M.HOST and host.share(out.buffer, leaf.buffer)
-      or out.context ~= M.HOST and out.buffer:overlaps(leaf.buffer)
+    return out.buffer:overlaps(leaf.buffer)
   elseif out.place == leaf.place then
     return false
   end
@@ -173,36 +177,32 @@ function M.check_open(leaf)
   end
 end
 
---- layout.new(type, dims, context) -> Buffer or Array
+--- layout.on_device(leaf, context) -> table
+--- The operand of an Array, or of a view of an Array, on a device: its new
+--- Buffer has all elements of the Array.
+function M.on_device(leaf, context)
+  M.check_open(leaf)
+  local h = leaf.buffer
+  local copy = {}
+  for name, value in pairs(leaf) do
+    copy[name] = value
+  end
+  copy.context = context or cl.context()
+  copy.buffer = cl.buffer(h.type, h.shape, h, {context = copy.context})
+  return setmetatable(copy, M.meta)
+end
+
+--- layout.new(type, dims, context) -> Buffer
 --- For the result of a calculation, whose first command is on the default
 --- queue of the context.
-function M.new(type, dims, context)
-  if context == M.HOST then
-    return cl.array(type, dims)
-  end
-  return result.new(type, dims, context)
-end
+M.new = result.new
 
---- layout.check_context(what, a, b [, hint])
---- Raises where one operand is on another device, or on the host; the hint
---- tells how to bring both together.
-function M.check_context(what, a, b, hint)
-  if a.context == b.context then
-    return
-  elseif a.context == M.HOST or b.context == M.HOST then
-    cl.error(("%s: got an Array beside a Buffer"):format(what), {hint = hint
-      or "make a Buffer of the Array: cl.buffer(h.type, h.shape, h)"})
-  end
-  cl.error(what .. ": the Buffers are of different contexts (devices)",
-    {hint = "b:copy(c) copies to a Buffer c of another one"})
-end
-
---- layout.on_device(what, e)
---- Raises for operands on the host.
-function M.on_device(what, e)
-  if e.context == M.HOST then
-    cl.error(("%s: takes Buffers; got an Array"):format(what),
-      {hint = "make a Buffer of the Array: cl.buffer(h.type, h.shape, h)"})
+--- layout.check_context(what, a, b)
+--- Raises where two operands are on different devices.
+function M.check_context(what, a, b)
+  if a.context ~= b.context then
+    cl.error(what .. ": the Buffers are of different contexts (devices)",
+      {hint = "b:copy(c) copies to a Buffer c of another one"})
   end
 end
 
@@ -217,8 +217,8 @@ function M.scalar(what, leaf)
   return leaf
 end
 
--- The sizes under which sums along a dimension of a shape fit that shape, as
--- text; nil for any other operand than such sums.
+-- For sums along a dimension of a shape: the sizes under which they broadcast
+-- to that shape again, as text. nil for an operand of any other shape.
 local function fitting(large, sums)
   for d = 1, #large do
     local sizes = table.move(large, 1, #large, 1, {})
@@ -244,9 +244,9 @@ function M.dim(what, shape, dim, hint)
 end
 
 --- layout.part(shape, dim) -> sizes, {outer, many, inner}
---- What is left of a shape without a dimension; and the product of the sizes
---- before it, its own size, and the product of those behind. Without `dim` all
---- elements are of one dimension.
+--- The sizes of a shape without dimension `dim`; and the product of the sizes
+--- before it, its own size, and the product of the sizes behind. Without `dim`
+--- all elements are of one dimension.
 function M.part(shape, dim)
   local left, g = {}, {outer = 1, many = dim and shape[dim] or shape.count,
     inner = 1}
@@ -261,8 +261,8 @@ function M.part(shape, dim)
 end
 
 --- layout.broadcast(what, a, b) -> shape
---- The shape of a result: dimensions are compared from the last on, and are
---- equal, or one of the two is 1 or missing.
+--- The shape of a result. Sizes are compared from the last dimension on: they
+--- are equal, or one of the two is 1 or missing.
 function M.broadcast(what, a, b)
   if a == b then
     return a
@@ -285,8 +285,8 @@ function M.broadcast(what, a, b)
   return M.shape(sizes)
 end
 
--- Whether dimension d goes on where `size` elements of dimension `inner` end,
--- for every operand.
+-- Whether in every operand dimension d goes on where `size` elements of
+-- dimension `inner` end.
 local function joins(slots, d, inner, size)
   for _, slot in ipairs(slots) do
     local s = slot.at.strides

@@ -3,18 +3,16 @@
 
 local argument = require "clshell.base.argument"
 local cl = require "cl"
+require "clshell.arrays.evaluate"
 local expression = require "clshell.arrays.expression"
 local fused = require "clshell.arrays.fused"
-local hostmap = require "clshell.arrays.hostmap"
 local integer = require "clshell.base.integer"
 local layout = require "clshell.arrays.layout"
 local options = require "clshell.base.options"
 local text = require "clshell.base.text"
 local types = require "clshell.arrays.types"
 
-local methods = expression.methods
-
--- What an object in parts, such as a Split, has in the place of map.
+-- The function that maps an object in parts, such as a Split; nil for others.
 local function in_parts(value)
   local meta = debug.getmetatable(value)
   return type(meta) == "table" and rawget(meta, "__map")
@@ -25,7 +23,7 @@ for _, name in ipairs(cl.types()) do
   known_types[name] = true
 end
 
--- A text with its comments as spaces, so that places in it stay.
+-- A text with spaces for its comments, so that all else stays at its place.
 local function uncommented(code)
   local function blank(s)
     return (s:gsub("[^\n]", " "))
@@ -33,7 +31,7 @@ local function uncommented(code)
   return (code:gsub("/%*.-%*/", blank):gsub("//[^\n]*", blank))
 end
 
--- Where the statements begin that are in no block and no parentheses.
+-- The places where statements begin, outside of blocks and parentheses.
 local function beginnings(code)
   local list, depth = {1}, 0
   for at, sign in code:gmatch "()([;{}()])" do
@@ -71,7 +69,8 @@ local function check_pairs(source, code)
   end
 end
 
--- The places of a name in a text: how many, and of the first that changes it.
+-- How often a text uses a name, and the first place where it changes the
+-- value.
 local function uses(code, name)
   local count, changed = 0, nil
   for at, stop in code:gmatch("%f[%w_]()" .. name .. "()%f[^%w_]") do
@@ -90,8 +89,8 @@ local function uses(code, name)
   return count, changed
 end
 
--- The statements of a text that declare a variable, or set one: by its name
--- {type, first, last}, the bytes of the type; type is nil without one.
+-- The variables that statements of a text declare or set, by name: {type,
+-- first, last}, the type and its bytes in a declaration.
 local function declarations(code)
   local found = {}
   for _, at in ipairs(beginnings(code)) do
@@ -124,7 +123,7 @@ local function names_of(source, code, values)
   return names
 end
 
--- Raises for a text that sets nothing: what it seems to set, and how.
+-- Raises for a text that sets no Buffer, and tells what it seems to set.
 local function check_sets(source, code, outs)
   for _, at in ipairs(#outs == 0 and beginnings(code) or {}) do
     local word = code:match("^%s*(%a[%w_]*)%s+[%a_][%w_]*%s*=[^=]", at)
@@ -146,11 +145,11 @@ local function check_sets(source, code, outs)
   end
 end
 
--- What a text does with a value of each type: its parts {name, type, leaf
--- (whether it is a Buffer), new, load, store, declared}, the numbers of those
--- that it sets, in the order of its statements, and its lines. The type comes
--- off the declaration of a variable that the kernel has to declare: one that
--- is also read, or a half.
+-- The form of a text for values of these types: `parts`, {name, type, leaf (it
+-- is a Buffer), new, load, store, declared}; `outs`, the numbers of the parts
+-- that the text sets, in the order of its statements; and `lines`. A
+-- declaration in `lines` has lost its type where the kernel declares the
+-- variable: the text reads it as well, or it is a half.
 local function analyse(source, code, names, given)
   local parts, outs, bound = {}, {}, {}
   for k, name in ipairs(names) do
@@ -220,7 +219,7 @@ end
 
 local texts = {} -- by text: {code, names, known (a set of them), forms}
 
--- What is known of a text with values of these names.
+-- The entry of `texts` for a text with values of these names.
 local function text_of(source, values)
   local found, same, count = texts[source], true, 0
   for name in pairs(values) do
@@ -239,7 +238,7 @@ local function text_of(source, values)
   return found
 end
 
--- The values of a text in the order of its names, and what it does with them.
+-- The form of a text, and its values in the order of its names.
 local function form_of(source, values)
   local found, given, key = text_of(source, values), {}, ""
   local double = found.double
@@ -273,8 +272,10 @@ local function extent(given, opts)
     local leaf = value.leaf
     if leaf then
       dims = dims and layout.broadcast("map", dims, leaf.dims) or leaf.dims
-      context = context or leaf.context
-      layout.check_context("map", {context = context}, leaf)
+      if leaf.context then
+        context = context or leaf.context
+        layout.check_context("map", {context = context}, leaf)
+      end
     end
   end
   if not dims or not dims[1] then
@@ -330,37 +331,21 @@ local function launch(form, leaves, given, dims, context)
     end}
 end
 
--- Does for Arrays what the host refused for a reason: on copies, which a
--- device has.
-local function on_device(form, leaves, given, dims, why)
-  local fine, context = pcall(cl.context)
-  if not fine then
-    error(why, 0)
-  end
-  local moved <close> = setmetatable({}, {__close = function(list)
-    for _, leaf in pairs(list) do
-      leaf.buffer:close()
-    end
-  end})
-  for k, part in ipairs(form.parts) do
-    local leaf = leaves[k]
-    if leaf then
-      local b = layout.new(part.type, leaf.dims, context)
-      moved[k] = layout.leaf(b)
-      if part.load then
-        b:write(expression.is(leaf) and methods.eval(leaf) or leaf.buffer)
-      end
+-- Copies the Arrays among the leaves to the device of a calculation. Returns
+-- the operands of these Arrays, by the numbers of their parts.
+local function to_device(leaves, context)
+  local arrays = {}
+  for k, leaf in pairs(leaves) do
+    if not leaf.context then
+      arrays[k], leaves[k] = leaf, layout.on_device(leaf, context)
     end
   end
-  launch(form, moved, given, dims, context)
-  for _, k in ipairs(form.outs) do
-    local leaf, b = leaves[k], moved[k].buffer
-    if expression.is(leaf) then
-      methods.set(leaf, b:read())
-    else
-      b:read(leaf.buffer)
-    end
-  end
+  return arrays
+end
+
+-- The value that cl.map returns for an operand that is set.
+local function result_of(leaf)
+  return leaf.whole and leaf.buffer or leaf
 end
 
 --- cl.map(text, values [, opts]) -> Buffer, ..., Event
@@ -369,13 +354,12 @@ end
 --- slice that the text sets is written in place. `float z = ...` with a name
 --- that is not in `values` makes a new Buffer; `private float t = ...` is a
 --- variable of the kernel alone. `i` is the number of the element, from 0, and
---- `n` the count. Returns what is set, in the order of the text.
+--- `n` the count. Returns the operands that the text sets, in its order, and
+--- the Event.
 --- Whole numbers are int or long, others float, or double beside doubles. A
 --- half is a float in between.
---- Of Arrays the results are Arrays, and there is no Event. The host runs
---- statements that declare and set variables, by C's operators and the
---- functions that Arrays have; any other text, with an `if` or a loop, runs on
---- the session's device, to which copies of the Arrays go, and back.
+--- Arrays are copied to the device. An Array that the text sets is read back,
+--- for which the host waits.
 --- Options:
 ---   shape    that of the Buffers  of new Buffers
 ---   context  that of the Buffers  the Context of a device
@@ -400,19 +384,20 @@ local function map(source, values, opts)
       layout.check_open(leaves[k])
     end
   end
+  local arrays = to_device(leaves, context)
   for i, k in ipairs(form.outs) do
     check_out(form, leaves, k, dims)
-    results[i] = expression.is(leaves[k]) and leaves[k] or leaves[k].buffer
+    results[i] = result_of(arrays[k] or leaves[k])
   end
-  if context == layout.HOST then
-    local why = hostmap(form, leaves, given, dims)
-    if why then
-      on_device(form, leaves, given, dims, why)
+  results[#results + 1] = launch(form, leaves, given, dims, context)
+  for _, k in ipairs(form.outs) do
+    if arrays[k] then
+      leaves[k].buffer:read(arrays[k].buffer)
     end
-  else
-    results[#results + 1] = launch(form, leaves, given, dims, context)
   end
   return table.unpack(results)
 end
 
-return map
+cl.map = map
+
+return {}

@@ -1,7 +1,9 @@
--- arrays/names.lua - the names that the room adds to module cl and to its
--- Buffers: a session has them from its start, and loads the room at the first
--- use of one of them
+-- arrays/names.lua - the names that the room adds to module cl and its
+-- classes, and their names in NumPy. A session has these names from its start;
+-- the first use of a name loads the file that has the function.
 -- SPDX-License-Identifier: MIT
+
+local cl = require "cl"
 
 local M = {}
 
@@ -12,10 +14,6 @@ local function words(s)
   end
   return list
 end
-
---- names.cl
---- Functions of module cl.
-M.cl = words "arange concatenate linspace map random stack"
 
 --- names.operators
 --- The metamethods of Buffers and Expressions.
@@ -45,10 +43,6 @@ M.integers = {words "clz popcount",
 --- The methods that compare elements, and the sign of each in OpenCL C.
 M.compare = {eq = "==", ne = "!=", lt = "<", le = "<=", gt = ">", ge = ">="}
 
---- names.totals
---- The methods that reduce Buffers and Arrays.
-M.totals = words "all any argmax argmin dot max mean min nrm2 sum"
-
 --- names.PAIRS
 --- Remedies of min and max for two operands.
 M.PAIRS = {
@@ -57,28 +51,107 @@ M.PAIRS = {
 }
 
 --- names.methods
---- All methods and operators of Buffers; names.host: those of Arrays.
-M.methods = words [[abs argsort astype axpy clamp clone diagonal fmax fmin set
-  shift slice sort tile transpose where]]
-
+--- By the file that has them, the methods and operators of Buffers; Arrays and
+--- Expressions have nearly all of them.
+M.methods = {
+  evaluate = words "abs astype axpy clamp clone fmax fmin set where",
+  gather = words "compact gather scatter",
+  random = words "normal random",
+  scans = words "cumsum scan",
+  sorting = words "argsort histogram sort unique",
+  totals = words "all any argmax argmin dot max mean min nrm2 reduce sum",
+  variance = words "std var",
+  views = words "diagonal shift slice tile transpose",
+}
 for _, list in ipairs{M.operators, M.math[1], M.math[2], M.math[3], M.tests,
     M.integers[1], M.integers[2]} do
-  table.move(list, 1, #list, #M.methods + 1, M.methods)
+  table.move(list, 1, #list, #M.methods.evaluate + 1, M.methods.evaluate)
 end
 for name in pairs(M.compare) do
-  M.methods[#M.methods + 1] = name
+  table.insert(M.methods.evaluate, name)
 end
 
-M.host = {}
-for _, name in ipairs(M.methods) do
-  M.host[#M.host + 1] = name ~= "set" and name or nil
+-- The functions of module cl, by the file that has them.
+local FUNCTIONS = {
+  map = words "map", random = words "random",
+  sequences = words "arange concatenate linspace stack",
+}
+
+-- Methods that Arrays have in C.
+local IN_C = {normal = true, random = true, set = true}
+
+--- names.of(class, file) -> list
+--- The methods and operators that a file adds to "Buffer" or "Array".
+function M.of(class, file)
+  local list = {}
+  for _, name in ipairs(M.methods[file] or {}) do
+    list[#list + 1] = not (class == "Array" and IN_C[name]) and name or nil
+  end
+  return list
 end
-table.move(M.totals, 1, #M.totals, #M.host + 1, M.host)
-table.move(M.totals, 1, #M.totals, #M.methods + 1, M.methods)
-for _, name in ipairs(words [[compact cumsum gather histogram reduce scan
-    scatter std unique var]]) do
-  M.methods[#M.methods + 1], M.host[#M.host + 1] = name, name
+
+--- names.expression
+--- The methods of Expressions, by their names.
+M.expression = {}
+
+-- Sets t[name] to a function that loads the real one, and calls it.
+local function announce(t, list, load)
+  for _, name in ipairs(list or {}) do
+    t[name] = function(...)
+      load()
+      return t[name](...)
+    end
+  end
 end
-table.move(words "normal random", 1, 2, #M.methods + 1, M.methods)
+
+--- names.announce(file, load)
+--- Announces the functions of a file: the first call of one of them calls
+--- `load`, which adds them.
+function M.announce(file, load)
+  announce(cl, FUNCTIONS[file], load)
+  for _, class in ipairs{"Array", "Buffer"} do
+    cl.extend(class, M.of(class, file), load)
+  end
+  if file ~= "evaluate" and file ~= "random" then
+    announce(M.expression, M.methods[file], load)
+  end
+end
+
+-- The names here of methods and fields of NumPy's and PyOpenCL's arrays.
+local NUMPY = {
+  T = "x:transpose()", argwhere = "x:compact(mask)", clip = "x:clamp(lo, hi)",
+  concatenate = "cl.concatenate{x, y}", cumprod =
+  'x:scan{op = "a * b", identity = 1}', dtype = "x.type",
+  flatten = "x:reshape(#x)", maximum = "x:fmax(y)", minimum = "x:fmin(y)",
+  nbytes = "x.bytes", ndim = "#x.shape", norm = "x:nrm2()", pow = "x ^ y",
+  power = "x ^ y", prod = 'x:reduce{op = "a * b", identity = 1}', put =
+  "x:scatter(index, values)", ravel = "x:reshape(#x)", roll = "x:shift(k)",
+  size = "#x", squeeze = "x:reshape(shape)", take = "x:gather(index)",
+}
+
+-- Names that mean another thing for each class.
+local OWN = {
+  Array = {get = "x[i], as x is on the host", item = "x[1]",
+    tolist = "x:table()"},
+  Buffer = {get = "x:read()", item = "x:read()[1]",
+    tolist = "x:read():table()"},
+}
+OWN.Expression = OWN.Buffer
+
+-- Functions of NumPy's module, looked for in module cl.
+OWN.cl = {empty = "cl.buffer(type, shape)", full = "cl.buffer(type, shape, x)",
+  ones = "cl.buffer(type, shape, 1)", zeros = "cl.buffer(type, shape, 0)"}
+for _, list in pairs(M.methods) do
+  for _, name in ipairs(list) do
+    OWN.cl[name] = not name:find "^__" and ("x:%s(...)"):format(name) or nil
+  end
+end
+
+--- names.of_numpy(class, key) -> string or nil
+--- What a user of NumPy means by x.key, for a Buffer, an Array, an Expression
+--- or module cl.
+function M.of_numpy(class, key)
+  return OWN[class] and (OWN[class][key] or NUMPY[key])
+end
 
 return M

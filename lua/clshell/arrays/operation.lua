@@ -1,13 +1,17 @@
 -- arrays/operation.lua - the operations of reductions and scans, as OpenCL C
 -- An operation has
---   key       what tells it from others
---   result    type of what is left
+--   key       text that no other operation has
+--   result    type of the result
 --   cell      scalar type of a value on the way, acc_ in the kernels
 --   declare   OpenCL C that declares acc_ where it is a struct, of 16 bytes
 --   make      acc_ of element `x`, the k-th, from 0
---   combine   acc_ of two, `a` and `b`
---   identity  acc_ that changes nothing
+--   combine   acc_ of two of them, `a` and `b`
+--   identity  acc_ that changes no other one
 --   last      the result of acc_ `s_`
+-- Reductions and scans go along rows: all elements are one row, or the
+-- elements along a dimension are. A shape g is {outer, many, inner}, see
+-- layout.part. Element i of row r is number (r // inner * many + i) * inner +
+-- r % inner.
 -- SPDX-License-Identifier: MIT
 
 local argument = require "clshell.base.argument"
@@ -30,21 +34,21 @@ local BOUNDS = {char = "SCHAR_", uchar = "UCHAR_", short = "SHRT_",
   ushort = "USHRT_", int = "INT_", uint = "UINT_", long = "LONG_",
   ulong = "ULONG_"}
 
--- The number that no other of a type is below, or above, as OpenCL C.
+-- The greatest number of a type, or the least, as OpenCL C.
 local function bound(type, least)
   local name = BOUNDS[type]
   return not name and (least and "-INFINITY" or "INFINITY")
     or least and type:find "^u" and "0" or name .. (least and "MIN" or "MAX")
 end
 
--- The operation of a sum: of elements of a type.
+-- The sum of elements of a type.
 local function sum(type)
   local cell = M.wide(type)
   return {result = cell, cell = cell, make = "(acc_)(x)",
     combine = "a + b", identity = "0", last = "s_"}
 end
 
--- Of two, the lesser or the greater one, and any NaN before all others.
+-- The lesser or the greater of two elements; a NaN wins over any number.
 local function extreme(sign)
   return function(type)
     return {result = type, cell = types.calculated(type), make = "x",
@@ -53,7 +57,8 @@ local function extreme(sign)
   end
 end
 
--- The place of that, from 1; of equal elements the first one's.
+-- The place of the least or the greatest element, from 1; the first of equal
+-- elements wins.
 local function place(sign)
   return function(type)
     local cell = types.calculated(type)
@@ -94,7 +99,7 @@ function M.of(name, type)
   return op
 end
 
--- An identity of cells of a type, as OpenCL C.
+-- The identity of a call as OpenCL C, for values of type `cell`.
 local function literal(what, value, cell)
   if type(value) ~= "number" then
     if type(value) ~= "string" then
@@ -115,7 +120,8 @@ local function literal(what, value, cell)
 end
 
 --- operation.own(what, opts, type) -> operation
---- That of the options `op` and `identity` of a call, for elements of a type.
+--- The operation of the options `op` and `identity` of a call, for elements of
+--- a type.
 function M.own(what, opts, type)
   local code = argument.check(what, "op", opts.op, "string",
     '{op = "a * b", identity = 1}')
@@ -147,6 +153,31 @@ static acc_ combine_(acc_ a, acc_ b)
   return %s;
 }]]):format(op.declare or ("typedef %s acc_;"):format(op.cell), op.make,
     op.combine)
+end
+
+--- operation.CHAIN
+--- Elements that a work-item of a GPU takes one after another, at most.
+M.CHAIN = 64
+
+local NARROW = 16 -- columns: fewer are taken by a work-group each
+
+--- operation.way(g) -> "columns", "short" or "long"
+--- Whether rows are columns, whose elements have neighbours in other rows, or
+--- else short enough for a work-item each.
+function M.way(g)
+  return g.inner >= NARROW and "columns" or g.many <= M.CHAIN and "short"
+    or "long"
+end
+
+--- operation.words(g) -> start, at
+--- As OpenCL C, for kernels with an argument n and a number inner_: where row
+--- `row` starts, and the number of element `i` of the row from `start` on.
+function M.words(g)
+  if g.inner == 1 then
+    return "((row) * n)", "((start) + (i))"
+  end
+  return "((row) / inner_ * n * inner_ + (row) % inner_)",
+    "((start) + (i) * inner_)"
 end
 
 return M

@@ -1,6 +1,5 @@
 -- arrays/random.lua - random numbers made on the device, by counters:
--- cl.random, and the methods random and normal of Buffers. Loading the room
--- adds them.
+-- cl.random, and the methods random and normal of Buffers
 -- SPDX-License-Identifier: MIT
 
 local argument = require "clshell.base.argument"
@@ -52,7 +51,8 @@ local function run(what, b, kind, seed, low, high, opts)
   return kernel:range(groups * size, size)(n, offset, seed, low, high, b)
 end
 
--- Fills any Buffer: one with gaps between rows by way of another.
+-- Fills any Buffer; a Buffer with gaps between rows gets a copy of another
+-- one.
 local function fill(what, b, ...)
   if b.rows and b.ld ~= b.cols then
     local whole <close> = cl.buffer(b.type, b.shape, nil,
@@ -63,8 +63,8 @@ local function fill(what, b, ...)
   return run(what, b, ...)
 end
 
--- The lower end of uniform numbers of a type, and the upper one; of integers
--- how many there are, as the kernel takes it.
+-- The two arguments of the kernel for uniform numbers of a type: the lower
+-- end, and the upper end of reals, or the count of integers.
 local function ends(what, type, low, high)
   local known = types.known[type]
   low = argument.check(what, "lo", low == nil and 0 or low, "number")
@@ -113,8 +113,9 @@ end
 
 local methods = {}
 
--- The three numbers of a call, by their names, and its options: a table behind
--- the numbers, which has those that are not before it.
+-- The three numbers of a call, in the order of `names`, and the options, a
+-- table behind them. The table may hold the numbers that the call does not
+-- list.
 local function arguments(what, names, ...)
   local given, opts = table.pack(...), {}
   local n = given.n

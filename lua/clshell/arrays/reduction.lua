@@ -1,22 +1,21 @@
 -- arrays/reduction.lua - the reductions of Buffers and expressions: all
 -- elements, or those along a dimension, become one
--- The kernels are those of family reduce, with words of their own for what is
--- reduced: see kernels/reduce/op.cl. A first launch calculates the expression
--- and reduces it in pieces, later ones reduce what the pieces left. No sum has
--- a chain of more than 64 additions: those of a work-item meet those of others
--- in a tree.
+-- The kernels are the files of family reduce, and #defines say what they
+-- reduce: see kernels/reduce/op.cl. A first launch calculates the expression
+-- and reduces it in pieces, later launches reduce the results of the pieces.
+-- No sum has a chain of more than 64 additions: the sums of work-items meet in
+-- a tree.
 -- SPDX-License-Identifier: MIT
 
 local cl = require "cl"
 local evaluate = require "clshell.arrays.evaluate"
 local fused = require "clshell.arrays.fused"
 local operation = require "clshell.arrays.operation"
-local rows = require "clshell.arrays.rows"
 local types = require "clshell.arrays.types"
 
 local M = {}
 
-local CHAIN = rows.CHAIN
+local CHAIN = operation.CHAIN
 local LANES = 64    -- values that a work-item of a CPU reduces side by side
 local STREAMS = 4   -- parts of a block that it walks; 1 of values in structs
 local TURNS = 16    -- of CHAIN additions to each lane, in a long row
@@ -36,8 +35,8 @@ local function block(g, units)
     or CHAIN * LANES
 end
 
--- The shape of what pieces leave where they are rows, and where they are
--- columns of a matrix.
+-- The shape of the results of pieces that are parts of rows, and of pieces
+-- that are parts of columns.
 local function as_rows(g, pieces)
   return {outer = g.outer * g.inner, many = pieces, inner = 1}
 end
@@ -46,9 +45,9 @@ local function as_columns(g, pieces)
   return {outer = g.outer, many = pieces, inner = g.inner}
 end
 
--- The ways to reduce. Each has the kernel's file, and what follows SOURCE in
--- its arguments; pieces(g, group), of each row; range(c, pieces, group), the
--- NDRange; and left(g, pieces), the shape of what is left.
+-- The ways to reduce. Each has the kernel's file; own(g, pieces), the
+-- arguments behind SOURCE; pieces(g, group), the pieces of a row; range(c),
+-- the NDRange; and left(g, pieces), the shape of the results.
 local WAYS = {
   group = {
     file = "reduce/grid_stride.cl",
@@ -107,12 +106,12 @@ local WAYS = {
 }
 
 local function way_of(g, cpu)
-  local way = rows.way(g)
+  local way = operation.way(g)
   return way == "long" and (cpu and "lanes" or "group")
     or way == "columns" and cpu and "columns" or "item"
 end
 
--- Whether the last of several work-groups may reduce what all have left.
+-- Whether the last of several work-groups may reduce the results of all.
 local function in_once(way, g, pieces, group, device)
   return way == WAYS.group and g.outer * g.inner == 1
     and pieces > 1 and pieces <= CHAIN * group and fused.asks(device)
@@ -125,7 +124,7 @@ end
 -- The words of kernels/reduce/op.cl.
 local function words(c, places, element)
   local op = c.op
-  local start, at = rows.words(c.g)
+  local start, at = operation.words(c.g)
   local value = (c.last and op.last or "s_"):gsub("s_", "(s)")
   local function made(x, k)
     return c.expression and ("make_(%s, %s)"):format(x, k) or x
@@ -149,7 +148,8 @@ local function words(c, places, element)
   }
 end
 
--- SOURCE is the expression, or what a launch before left, and inner_.
+-- The parts of a reduction: SOURCE is the expression, or the Buffer with the
+-- results of the launch before, and inner_.
 local OWN = {own = true}
 
 local function parts(c)
@@ -168,11 +168,12 @@ local function range(c)
   return c.way.range(c)
 end
 
--- What is known of launches that agree in operation, way, and place.
+-- By operation, way and place in the chain of launches: the tree of
+-- evaluate.collect, and the `known` of launches that reduce results.
 local alike = {}
 
--- Reduces an expression, or the Buffer that a launch before left, into a
--- Buffer of results.
+-- Reduces an expression, or else the Buffer `from` with the results of the
+-- launch before, into a Buffer.
 local function reduce(op, e, from, g, out)
   local name = way_of(g, fused.serial[out.context.device.type])
   local way, group = WAYS[name], fused.group(out.context)
@@ -212,7 +213,7 @@ local function reduce(op, e, from, g, out)
 end
 
 --- reduction.run(op, e, g, out) -> Event
---- Reduces the rows of an expression, of shape g as in rows.lua, by an
+--- Reduces the rows of an expression, of shape g as in operation.lua, by an
 --- operation into Buffer `out`, and does not wait.
 function M.run(op, e, g, out)
   return reduce(op, e, nil, g, out)

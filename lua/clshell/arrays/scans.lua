@@ -1,11 +1,11 @@
 -- arrays/scans.lua - scans of Buffers and expressions: each element becomes
--- the sum, or another combination, of all up to it
--- The kernels are those of family scan, with words of their own for what is
--- scanned: see kernels/scan/real.cl. Where work-groups cannot ask those before
--- them, or the order of additions matters, a first launch finds the total of
--- each piece, a scan of these what lies before each, and a last launch scans
--- the pieces from there: the expression is calculated twice, and the result
--- written once.
+-- the sum, or another combination, of all elements up to it
+-- The kernels are the files of family scan, and #defines say what they scan:
+-- see kernels/scan/real.cl. Where work-groups cannot wait for earlier ones, or
+-- the order of additions matters, a first launch finds the total of each
+-- piece, a scan of the totals gives what lies before each piece, and a last
+-- launch scans the pieces from there: the expression is calculated twice, and
+-- the result written once.
 -- SPDX-License-Identifier: MIT
 
 local cl = require "cl"
@@ -15,7 +15,6 @@ local fused = require "clshell.arrays.fused"
 local layout = require "clshell.arrays.layout"
 local operation = require "clshell.arrays.operation"
 local options = require "clshell.base.options"
-local rows = require "clshell.arrays.rows"
 local types = require "clshell.arrays.types"
 local ladder = require "clshell.ladders.scan"
 
@@ -25,7 +24,7 @@ local BLOCK = 1024 -- elements of a work-item of a CPU
 local WORDS = 16   -- of 32 bits, of a work-item in a work-group of a GPU
 local AHEAD = 32   -- and of one that asks those before it
 
--- Types whose sums the ladder has as the methods have them.
+-- Types of which ladder and method give sums of the same type.
 local LADDER = {float = true, double = true}
 
 local function ceil(n, m)
@@ -41,10 +40,10 @@ local function many(g)
   return g.many
 end
 
--- The ways to scan. Each has the kernel's file; span(op, group), elements of a
--- piece; own(g, pieces), what stands between SOURCE and y in its arguments;
--- `one`: work-groups are of one work-item; `columns`: a work-item has a piece,
--- and neighbours those of neighbouring rows.
+-- The ways to scan. Each has the kernel's file; span(op, group), the elements
+-- of a piece; own(g, pieces), the arguments between SOURCE and y; `one`: a
+-- work-group is one work-item; `columns`: a work-item has a piece, its
+-- neighbour a piece of the next row.
 local WAYS = {
   blocks = {
     file = "scan/blocks.cl", one = true, own = many,
@@ -70,7 +69,7 @@ local WAYS = {
   item = {
     file = "scan/rows.cl", columns = true,
     span = function()
-      return rows.CHAIN
+      return operation.CHAIN
     end,
     own = function(g)
       return g.many, g.outer * g.inner, g.inner
@@ -80,7 +79,7 @@ local WAYS = {
 
 local function way_of(op, g, context)
   local device = context.device
-  if rows.way(g) ~= "long" then
+  if operation.way(g) ~= "long" then
     return WAYS.item
   elseif fused.serial[device.type] then
     return WAYS.blocks
@@ -95,10 +94,10 @@ end
 
 -- The words of kernels/scan/real.cl.
 local function words(c, _, element)
-  local start, at = rows.words(c.g)
+  local start, at = operation.words(c.g)
   return {
     REAL = "acc_", WG = c.group, EACH = c.span // c.group, BLOCK = BLOCK,
-    CHAIN = rows.CHAIN, INCLUSIVE = c.exclusive and 0 or 1,
+    CHAIN = operation.CHAIN, INCLUSIVE = c.exclusive and 0 or 1,
     TOTALS = c.work == "total" and 1 or 0,
     ALONE = c.work == "alone" and 1 or 0,
     IDENTITY = c.op.identity, ["COMBINE(a, b)"] = "combine_(a, b)",
@@ -107,7 +106,7 @@ local function words(c, _, element)
   }
 end
 
--- SOURCE is the expression and inner_.
+-- The parts of a scan: SOURCE is the expression and inner_.
 local OWN = {own = true}
 
 local function parts(c)
@@ -124,12 +123,13 @@ local function range(c)
   return c.groups * c.group, c.group
 end
 
--- What is known of launches that agree in operation, work, and place.
+-- By operation, work and way: the tree of evaluate.collect.
 local alike = {}
 
--- Scans the rows of an expression into Buffer `out`, which may be what it is.
--- Where rows have several pieces, `before` is what lies before each, or the
--- state of work-groups that ask; work "total" has `out` get their totals.
+-- Scans the rows of an expression into Buffer `out`, which may be its operand.
+-- Where rows have several pieces, `before` has the combination before each, or
+-- the state of work-groups that wait for others. Work "total" writes the total
+-- of each piece to `out`.
 local function launch(way, op, work, exclusive, e, g, out, before)
   local group = way.one and 1 or fused.group(out.context)
   local span = way.span(op, group)
@@ -171,7 +171,6 @@ local function scan(op, exclusive, e, g, out)
 end
 
 local function scanned(what, op, exclusive, x, dim)
-  layout.on_device(what, x)
   local _, g = layout.part(x.dims, dim ~= nil
     and layout.dim(what, x.dims, dim) or nil)
   local out = layout.new(op.cell, x.dims, x.context)
@@ -179,12 +178,11 @@ local function scanned(what, op, exclusive, x, dim)
   return out
 end
 
--- Whether all elements of a vector are to be added as they lie in memory: the
--- ladder has faster kernels for that than for expressions.
+-- Whether an operand is a whole vector as it lies in memory: its sums come
+-- from the ladder, whose kernels are faster than the kernel of an expression.
 local function is_plain(x)
   return x.kind.op == "leaf" and x.flat and not x.dims[2]
-    and LADDER[x.kind.type] and x.context ~= layout.HOST
-    and x.dims.count == #x.buffer
+    and LADDER[x.kind.type] and x.dims.count == #x.buffer
 end
 
 --- Buffer:cumsum([dim]) -> Buffer
@@ -226,7 +224,6 @@ function methods.scan(x, opts)
     opts.exclusive or false, x, opts.dim)
 end
 
-cl.extend("Buffer", {cumsum = methods.cumsum, scan = methods.scan},
-  true)
+expression.publish "scans"
 
 return {}

@@ -3,14 +3,13 @@
 
 local argument = require "clshell.base.argument"
 local cl = require "cl"
+require "clshell.arrays.evaluate"
 local expression = require "clshell.arrays.expression"
 local integer = require "clshell.base.integer"
 local layout = require "clshell.arrays.layout"
 local options = require "clshell.base.options"
 local text = require "clshell.base.text"
 local types = require "clshell.arrays.types"
-
-local M = {}
 
 local MOST = 2^53 -- numbers of a sequence
 
@@ -19,7 +18,7 @@ local function buffer(e)
   return b
 end
 
--- The greatest numbers of types of reals; those of double have no limit here.
+-- The greatest numbers of types; a double holds every number of Lua.
 local LARGEST = {half = 65504.0, float = (2 - 2.0^-23) * 2.0^127}
 
 -- Raises for an end of a sequence of reals that would be infinite.
@@ -38,7 +37,7 @@ end
 --- Options:
 ---   type     int    float where one of the three numbers is no integer
 ---   context  session's  the Context of a device
-function M.arange(first, last, step, opts)
+function cl.arange(first, last, step, opts)
   if type(step) == "table" then
     step, opts = nil, step
   end
@@ -90,7 +89,7 @@ end
 --- Options:
 ---   type     float      a type of reals
 ---   context  session's  the Context of a device
-function M.linspace(first, last, n, opts)
+function cl.linspace(first, last, n, opts)
   local what = "cl.linspace"
   opts = options.check(opts, what)
   argument.check(what, "first", first, "number", "cl.linspace(0, 1, 5)")
@@ -111,30 +110,34 @@ function M.linspace(first, last, n, opts)
   return buffer(i:eq(n - 1):where(last, x):astype(kind))
 end
 
--- The operands of a list, of one type and one number of dimensions.
+-- The first operand of a list, of one type and one number of dimensions, and
+-- the context for all, to which Arrays are copied.
 local function joined(what, list)
   argument.check(what, "list", list, "table", what .. "{x, y}")
-  local first = list[1]
+  local first, device = list[1], nil
   if first == nil then
     cl.error(what .. ": the list is empty")
   end
   for k, x in ipairs(list) do
-    x = expression.subject(what, x)
+    x = expression.viewed(what, x)
+    device = device or x.context and x or nil
     if k == 1 then
       first = x
     elseif x.kind.type ~= first.kind.type or #x.dims ~= #first.dims then
       cl.error(("%s: element %d is %s %s, the first %s %s"):format(what, k,
         x.kind.type, x.dims.text, first.kind.type, first.dims.text))
     end
-    layout.check_context(what, x, first)
+    if x.context then
+      layout.check_context(what, x, device)
+    end
   end
-  return first
+  return first, device and device.context or cl.context()
 end
 
--- A new Buffer like the operand `first` but for its shape, in which set(all,
--- operand) sets the part of each of a list.
-local function join(first, shape, list, set)
-  local all = layout.new(first.kind.type, shape, first.context)
+-- A new Buffer with the type of the operand `first`, in which set(all, x) sets
+-- the part of each operand of a list.
+local function join(first, context, shape, list, set)
+  local all = layout.new(first.kind.type, shape, context)
   for _, x in ipairs(list) do
     set(all, x)
   end
@@ -144,9 +147,9 @@ end
 --- cl.concatenate(list [, dim]) -> Buffer
 --- The Buffers and Expressions of a list, of one type, one behind the other in
 --- dimension 1, or `dim`; the other dimensions are equal.
-function M.concatenate(list, dim)
+function cl.concatenate(list, dim)
   local what = "cl.concatenate"
-  local first = joined(what, list)
+  local first, context = joined(what, list)
   dim = dim == nil and 1 or layout.dim(what, first.dims, dim)
   local ranges, last = {}, 0
   local shape = table.move(first.dims, 1, #first.dims, 1, {})
@@ -163,7 +166,7 @@ function M.concatenate(list, dim)
     end
     shape[dim] = shape[dim] + own[dim]
   end
-  return join(first, shape, list, function(all, x)
+  return join(first, context, shape, list, function(all, x)
     ranges[dim] = {last + 1, last + x.shape[dim]}
     last = ranges[dim][2]
     all:slice(table.unpack(ranges)):set(x)
@@ -173,23 +176,25 @@ end
 --- cl.stack(list) -> Buffer
 --- The Buffers and Expressions of a list, of one type and shape, as the rows
 --- of a matrix: a new dimension 1 counts them.
-function M.stack(list, dim)
+function cl.stack(list, dim)
   local what = "cl.stack"
   if dim ~= nil then
     cl.error(what .. " takes a list alone",
       {hint = "cl.stack{x, y}:transpose() has x and y as columns"})
   end
-  local first, last = joined(what, list), 0
+  local first, context = joined(what, list)
+  local last = 0
   for k, x in ipairs(list) do
     if text.shape(x.shape) ~= first.dims.text then
       cl.error(("%s: element %d has the shape %s, the first %s"):format(what,
         k, text.shape(x.shape), first.dims.text))
     end
   end
-  return join(first, {#list, table.unpack(first.dims)}, list, function(all, x)
+  local shape = {#list, table.unpack(first.dims)}
+  return join(first, context, shape, list, function(all, x)
     last = last + 1
     all:slice(last, {}):set(x)
   end)
 end
 
-return M
+return {}

@@ -1,12 +1,11 @@
--- arrays/sorting.lua - what Buffers, Expressions and Arrays have of the sorts:
--- elements in order and their places, different elements, histograms
+-- arrays/sorting.lua - methods made of family sort: elements in order and
+-- their places, different elements; and histograms
 -- SPDX-License-Identifier: MIT
 
 local argument = require "clshell.base.argument"
 local cl = require "cl"
 require "clshell.arrays.evaluate"
 local expression = require "clshell.arrays.expression"
-local host = require "cl.host"
 local integer = require "clshell.base.integer"
 local layout = require "clshell.arrays.layout"
 local options = require "clshell.base.options"
@@ -25,16 +24,16 @@ local COUNTERS = 4096 -- of a histogram in local memory, at most
 
 local EXAMPLE = "x:histogram{from = 0, to = 1, bins = 10}"
 
-local methods = {}
+local methods = expression.methods
 
--- A Buffer, an Array or an Expression as a Buffer without gaps or an Array.
+-- A Buffer, an Array or an Expression as a Buffer without gaps.
 local function elements(what, x)
   local e = expression.subject(what, x)
-  if expression.is(x) then
-    return (expression.methods.eval(x))
+  if not e.whole then
+    return (methods.eval(e))
   end
-  return e.flat and x or text.class(x) == "Buffer"
-    and x.ld ~= e.dims[#e.dims] and x:clone() or x
+  local b = e.buffer
+  return b.ld ~= e.dims[#e.dims] and b:clone() or b
 end
 
 -- Launches a kernel of kernels/sort/ on n work-items.
@@ -44,51 +43,37 @@ local function run(context, file, name, defines, n, ...)
   return program.kernel(prog, name):range(n)(...)
 end
 
--- Raises unless the option `values` of a sort fits what is sorted.
-local function check_values(x, values, class)
-  argument.check("sort", "values", values, class)
+-- The option `values` of a sort as a Buffer; raises unless it fits what is
+-- sorted.
+local function values_of(x, values)
+  if text.class(values) == "Array" then
+    values = cl.buffer(values.type, values.shape, values,
+      {context = x.context})
+  end
+  argument.check("sort", "values", values, "Buffer")
   if #values ~= #x then
     cl.error(("sort: values must have %d elements; got %d"):format(#x,
       #values))
+  elseif values.rows and values.ld ~= values.cols then
+    cl.error "sort: values must have no gaps between rows; pass b:clone()"
   end
-end
-
--- An Array in order, and the places.
-local function on_host(what, h, order)
-  if order ~= nil and order ~= "ascending" and order ~= "descending" then
-    cl.error(("%s: order must be one of ascending, descending; got %s")
-      :format(what, text.got(order)))
-  end
-  return host.sort(h, order == "descending")
+  layout.check_context("sort", x, values)
+  return values
 end
 
 --- Buffer:sort([opts]) -> Buffer [, Buffer], Event
 --- The elements in order, as a vector: see sort for NaN and zeros. With
---- `values` also those, each moved with its element. An Array, which has it
---- too, takes and gives Arrays.
+--- `values` also the values in a new Buffer, each moved with its element.
 --- Options:
 ---   order   ascending  "ascending" or "descending"
 ---   values  none       a Buffer of as many elements, of any type
 function methods.sort(x, opts)
   opts = options.check(opts, "Buffer:sort")
-  local values = opts.values
   x = elements("sort", x)
-  if text.class(x) == "Array" then
-    if values ~= nil then
-      check_values(x, values, "Array")
-    end
-    local y, places = on_host("sort", x, opts.order)
-    return y, values and expression.methods.gather(values, places,
-      {check = false})
-  end
-  if values == nil then
+  if opts.values == nil then
     return sort(x, {order = opts.order})
   end
-  check_values(x, values, "Buffer")
-  if values.rows and values.ld ~= values.cols then
-    cl.error "sort: values must have no gaps between rows; pass b:clone()"
-  end
-  layout.check_context("sort", x, values)
+  local values = values_of(x, opts.values)
   local in_context = {context = x.context}
   local index = cl.buffer("uint", #x, nil, in_context)
   local _ <close> = recording.temporary(index)
@@ -101,32 +86,25 @@ end
 
 --- Buffer:argsort([opts]) -> Buffer, Event
 --- The places of the elements in order, as uint from 1: the first is that of
---- the least element. Equal elements stay in their order. An Array, which has
---- it too, gives an Array.
+--- the least element. Equal elements stay in their order.
 --- Options:
 ---   order  ascending  "ascending" or "descending"
 function methods.argsort(x, opts)
   opts = options.check(opts, "Buffer:argsort")
   x = elements("argsort", x)
-  if text.class(x) == "Array" then
-    return (select(2, on_host("argsort", x, opts.order)))
-  end
   local index = cl.buffer("uint", #x, nil, {context = x.context})
   return index, select(2, sort(x, {order = opts.order, index = index}))
 end
 
 --- Buffer:unique() -> Buffer, Buffer
 --- The different elements in order, and how often there is each, as uint. All
---- NaN are one element, and so are -0.0 and 0.0. It waits for the device. An
---- Array, which has it too, gives Arrays.
+--- NaN are one element, and so are -0.0 and 0.0. It waits for the device.
 function methods.unique(x)
   x = elements("unique", x)
-  if text.class(x) == "Array" then
-    return host.runs((host.sort(x)))
-  elseif x.type == "half" then
-    local wide <close> = expression.methods.astype(x, "float"):eval()
+  if x.type == "half" then
+    local wide <close> = methods.astype(x, "float"):eval()
     local values <close>, counts = methods.unique(wide)
-    return expression.methods.astype(values, "half"):eval(), counts
+    return methods.astype(values, "half"):eval(), counts
   end
   local context, n, defines = x.context, #x, {REAL = x.type}
   local in_context = {context = context}
@@ -144,7 +122,7 @@ function methods.unique(x)
   return values, counts
 end
 
--- The two ends of a histogram: those given, or of a type of 8 bits its own.
+-- The two ends of a histogram: the options, or the ends of a type of 8 bits.
 local function ends(what, type, opts)
   local known, pair = types.known[type], {}
   for i, name in ipairs{"from", "to"} do
@@ -168,7 +146,8 @@ local function ends(what, type, opts)
   return pair[1], pair[2]
 end
 
--- What the kernel divides or multiplies by, and the number of bins.
+-- The factor of reals, or the divisor of integers, that gives the bin of an
+-- element; and the number of bins.
 local function widths(what, type, from, to, bins)
   if types.known[type].real then
     if from >= to then
@@ -196,8 +175,7 @@ end
 --- How many elements lie in each of several bins of one width, as uint. Those
 --- outside, and NaN, are left out. Bin b + 1 has the reals for which
 --- floor((x - from) * (bins / (to - from))), in their type, is b, and the last
---- one x = to. Of integers, bins have to divide the values from..to. An Array,
---- which has it too, gives an Array.
+--- one x = to. Of integers, bins have to divide the values from..to.
 --- Options:
 ---   from, to  the range of 8 bits  the ends, both of which belong to it
 ---   bins      one for each integer  how many; of reals to be given
@@ -205,17 +183,12 @@ function methods.histogram(x, opts)
   local what = "histogram"
   opts = options.check(opts, "Buffer:histogram")
   if expression.subject(what, x).kind.type == "half" then
-    x = expression.methods.astype(x, "float")
+    x = methods.astype(x, "float")
   end
   x = elements(what, x)
   local real = types.known[x.type].real
   local from, to = ends(what, x.type, opts)
   local by, bins = widths(what, x.type, from, to, opts.bins)
-  if text.class(x) == "Array" then
-    local counts = cl.array("uint", bins)
-    host.histogram(x, from, to, by, counts)
-    return counts
-  end
   by = real and by or cl.ulong(by)
   local context, device = x.context, x.context.device
   local counts = cl.buffer("uint", bins, 0, {context = context})
@@ -232,10 +205,6 @@ function methods.histogram(x, opts)
     to, by, bins, counts)
 end
 
-for name, method in pairs(methods) do
-  expression.methods[name] = method
-end
-cl.extend("Buffer", methods, true)
-cl.extend("Array", methods, true)
+expression.publish "sorting"
 
 return {}

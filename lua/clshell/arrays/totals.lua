@@ -5,7 +5,6 @@
 local cl = require "cl"
 local expression = require "clshell.arrays.expression"
 local fused = require "clshell.arrays.fused"
-local hosts = require "clshell.arrays.hosts"
 local layout = require "clshell.arrays.layout"
 local names = require "clshell.arrays.names"
 local operation = require "clshell.arrays.operation"
@@ -20,7 +19,7 @@ local subject = expression.subject
 -- Sums below these may have lost squares to the smallest numbers of a type.
 local TINY = {float = 2.0^-100, double = 2.0^-900}
 
--- Reduces along a dimension: a Buffer of the shape that is left.
+-- Reduces along a dimension to a Buffer of the shape without it.
 local function along(what, op, x, dim, hint)
   local left, g = layout.part(x.dims, layout.dim(what, x.dims, dim, hint))
   local out = layout.new(op.result, left, x.context)
@@ -37,7 +36,7 @@ local function whole(op, x)
   return h[1]
 end
 
--- That of a name, for a method which may have another one.
+-- Reduces by the operation `name`, for method `what`, whose name may differ.
 local function apply(name, x, dim, what)
   x = subject(what or name, x)
   local op = operation.of(name, x.kind.type)
@@ -62,8 +61,8 @@ end
 
 --- Buffer:min([dim]) -> number or Buffer
 --- The least element of all, or the least ones along dimension `dim`. A NaN
---- among the elements is the result, as in NumPy. x:fmin(y) is the lesser one
---- of each two elements.
+--- among the elements is the result, as in NumPy. x:fmin(y) is the lesser of
+--- each two elements.
 function methods.min(x, dim)
   return apply("min", x, dim)
 end
@@ -71,7 +70,7 @@ end
 --- Buffer:max([dim]) -> number or Buffer
 --- The greatest element of all, or the greatest ones along dimension `dim`. A
 --- NaN among the elements is the result, as in NumPy. x:fmax(y) is the greater
---- one of each two elements.
+--- of each two elements.
 function methods.max(x, dim)
   return apply("max", x, dim)
 end
@@ -79,7 +78,7 @@ end
 --- Buffer:argmin([dim]) -> integer or Buffer
 --- The number of the least element, of argmax the greatest, from 1 in the
 --- order of reading; with `dim` the indices along that dimension, a Buffer of
---- long. Of equal ones it is the first, and a NaN comes before all others.
+--- long. The first of equal elements counts, and a NaN before all numbers.
 --- Also: Buffer:argmax
 function methods.argmin(x, dim)
   return apply("argmin", x, dim)
@@ -89,7 +88,7 @@ function methods.argmax(x, dim)
   return apply("argmax", x, dim)
 end
 
--- A truth as Lua's.
+-- A number as a boolean; a Buffer stays as it is.
 local function boolean(value)
   if math.type(value) then
     return value ~= 0
@@ -115,17 +114,19 @@ end
 --- The sum divided by the number of elements; along `dim` a Buffer of reals.
 --- Integers are added exactly, those of 64 bits by halves.
 function methods.mean(x, dim)
-  local e = subject("mean", x)
-  if dim == nil and types.known[e.kind.type].wide then
-    return hosts.wide_mean(methods.sum, x, e.dims.count)
+  x = subject("mean", x)
+  local n = x.dims.count
+  if dim == nil and types.known[x.kind.type].wide then
+    local high = methods.sum(operators.shr(x, 32))
+    return (high * 2.0^32 + methods.sum(operators.band(x, 0xffffffff))) / n
   elseif dim == nil then
-    return apply("sum", x, nil, "mean") / e.dims.count
+    return apply("sum", x, nil, "mean") / n
   end
   local total = apply("sum", x, dim, "mean")
   local _ <close> = recording.temporary(total)
-  local type = types.calculated(types.real("mean", e.kind.type))
+  local type = types.calculated(types.real("mean", x.kind.type))
   return (methods.eval(operators.div(methods.astype(total, type),
-    e.dims[dim])))
+    x.dims[dim])))
 end
 
 --- Buffer:dot(y [, dim]) -> number or Buffer
@@ -134,13 +135,12 @@ end
 --- device as a Buffer of one element. Integers are multiplied and added in 64
 --- bits. Bound of the error: as for Buffer:sum, of the products.
 function methods.dot(x, y, dim)
-  local a, b = subject("dot", x), subject("dot", y)
-  if a.dims ~= b.dims then
+  x, y = expression.subjects("dot", x, y)
+  if x.dims ~= y.dims then
     cl.error(("dot: the operands must have one shape; got %s and %s"):format(
-      a.dims.text, b.dims.text))
+      x.dims.text, y.dims.text))
   end
-  layout.check_context("dot", a, b)
-  local type = operation.wide(types.common("dot", a.kind.type, b.kind.type))
+  local type = operation.wide(types.common("dot", x.kind.type, y.kind.type))
   if not types.known[type].real then
     x = methods.astype(x, type) -- a product of two int may need 64 bits
   end
@@ -152,9 +152,9 @@ end
 --- leave the range of the type, they are scaled and added once more; along
 --- `dim` they are not.
 function methods.nrm2(x, dim)
-  local e = subject("nrm2", x)
-  local type = types.calculated(types.real("nrm2", e.kind.type))
-  x = e.kind.type == type and x or methods.astype(x, type)
+  x = subject("nrm2", x)
+  local type = types.calculated(types.real("nrm2", x.kind.type))
+  x = x.kind.type == type and x or methods.astype(x, type)
   local squares = apply("sum", operators.mul(x, x), dim, "nrm2")
   if dim ~= nil then
     local _ <close> = recording.temporary(squares)
@@ -182,27 +182,23 @@ end
 function methods.reduce(x, opts)
   local what = "Buffer:reduce"
   x = subject("reduce", x)
-  layout.on_device(what, x)
   opts = options.check(opts, what)
   local op = operation.own(what, opts, x.kind.type)
   return opts.dim == nil and whole(op, x) or along(what, op, x, opts.dim)
 end
 
--- Expressions of Arrays are reduced on the host.
-for _, name in ipairs(names.totals) do
-  local on_device = methods[name]
-  methods[name] = function(x, ...)
-    hosts.check_dims(name, x, ...)
-    local f = subject(name, x).context == layout.HOST and hosts[name]
-      or on_device
-    return f(x, ...)
-  end
+-- Raises for more arguments than a reduction takes.
+for _, name in ipairs(names.methods.totals) do
+  local total = methods[name]
+  methods[name] = name ~= "reduce" and function(x, ...)
+    if select(name == "dot" and 3 or 2, ...) ~= nil then
+      cl.error(("%s takes one dim at a time"):format(name),
+        {hint = "such as x:sum(2):sum(1)"})
+    end
+    return total(x, ...)
+  end or total
 end
 
-local of_buffer = {}
+expression.publish "totals"
 
-for _, name in ipairs{"all", "any", "argmax", "argmin", "dot", "max", "mean",
-    "min", "nrm2", "reduce", "sum"} do
-  of_buffer[name] = methods[name]
-end
-cl.extend("Buffer", of_buffer, true)
+return {}

@@ -8,7 +8,7 @@ local text = require "clshell.base.text"
 
 local M = {}
 
--- By name: rank (the higher one is the type of a result; those below int are
+-- By name: rank (a result has the type of the higher rank; types below int are
 -- promoted to it), real, wide (64-bit integers), and the range of integers.
 local TYPES = {
   char = {rank = 0, low = -128, high = 127},
@@ -30,8 +30,7 @@ local TYPES = {
 --- What is known of a scalar type: rank, real, wide, low, high.
 M.known = TYPES
 
--- NumPy's names of types that have another one in OpenCL C, where int8 is a
--- vector of 8.
+-- NumPy's names of types, and OpenCL C's, where int8 is a vector of 8.
 local NUMPY = {bool = "uchar", int8 = "char", uint8 = "uchar",
   int16 = "short", uint16 = "ushort", int32 = "int", uint32 = "uint",
   int64 = "long", uint64 = "ulong", float16 = "half", float32 = "float",

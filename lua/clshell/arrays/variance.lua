@@ -5,6 +5,7 @@
 -- SPDX-License-Identifier: MIT
 
 local cl = require "cl"
+require "clshell.arrays.evaluate"
 local expression = require "clshell.arrays.expression"
 local integer = require "clshell.base.integer"
 local layout = require "clshell.arrays.layout"
@@ -15,8 +16,8 @@ local types = require "clshell.arrays.types"
 local methods = expression.methods
 local temporary = recording.temporary
 
--- A value for each place left without a dimension, to stand beside operands
--- that have it; nil for a number of all elements.
+-- The values along a dimension in a shape that broadcasts to `dims`; nil where
+-- all elements have one value.
 local function beside(value, dims, dim)
   if not dim then
     return nil
@@ -26,8 +27,8 @@ local function beside(value, dims, dim)
   return value:reshape(sizes)
 end
 
--- The sums of squared distances of reals from their mean, as finish() has them
--- while the Buffers in between are open.
+-- finish(sums of squared distances of reals from their mean), called while the
+-- Buffers in between are open.
 local function of_reals(x, dims, dim, finish)
   local mean = methods.mean(x, dim)
   local _ <close> = temporary(dim and mean)
@@ -39,9 +40,9 @@ local function of_reals(x, dims, dim, finish)
   return finish(squares)
 end
 
--- The same of integers: distances from the integer next to the mean, in 64
--- bits. What that one is off by is known to its last digit, and makes the sum
--- of squares twice as large at most.
+-- The same for integers: distances, in 64 bits, from the integer next to the
+-- mean. Its distance from the mean is exact, and makes the sum of squares
+-- twice as large at most.
 local function of_integers(x, dims, dim, finish, work, n)
   local sums = methods.sum(x, dim)
   local _ <close> = temporary(dim and sums)
@@ -68,8 +69,8 @@ local function variance(what, x, dim, opts, root)
     dim, opts = nil, dim
   end
   opts = options.check(opts, "Buffer:" .. what)
-  local e = expression.subject(what, x)
-  local n = e.dims.count
+  x = expression.subject(what, x)
+  local e, n = x, x.dims.count
   if dim ~= nil then
     n = e.dims[layout.dim(what, e.dims, dim)]
   end
@@ -79,7 +80,6 @@ local function variance(what, x, dim, opts, root)
       .. "%d"):format(what, n, less), {arg = "ddof"})
   end
   local result = types.calculated(types.real(what, e.kind.type))
-  local work = e.context == layout.HOST and "double" or result
   local function finish(squares)
     local found = squares / (n - less)
     if not dim then
@@ -89,10 +89,10 @@ local function variance(what, x, dim, opts, root)
     return (methods.eval(methods.astype(found, result)))
   end
   if types.known[e.kind.type].real then
-    return of_reals(e.kind.type == work and x or methods.astype(x, work),
+    return of_reals(e.kind.type == result and x or methods.astype(x, result),
       e.dims, dim, finish)
   end
-  return of_integers(x, e.dims, dim, finish, work, n)
+  return of_integers(x, e.dims, dim, finish, result, n)
 end
 
 --- Buffer:var([dim] [, opts]) -> number or Buffer
@@ -102,7 +102,7 @@ end
 --- reals it is off by the relative error of Buffer:sum and 4 roundings, and by
 --- the square of the error of the mean; of integers, whose mean is exact, by
 --- twice the former. Integers give reals, `long` and `ulong` as x:astype
---- "double". An Array, which has it too, is calculated in double.
+--- "double".
 --- Options:
 ---   ddof  0  what the divisor is less than the number of elements
 function methods.var(x, dim, opts)
@@ -117,8 +117,6 @@ function methods.std(x, dim, opts)
   return variance("std", x, dim, opts, true)
 end
 
-for _, class in ipairs{"Array", "Buffer"} do
-  cl.extend(class, {std = methods.std, var = methods.var}, true)
-end
+expression.publish "variance"
 
 return {}

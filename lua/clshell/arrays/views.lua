@@ -1,18 +1,20 @@
--- arrays/views.lua - elements of Buffers and Expressions in another order, or
--- some of them: slices, shifts, transposes, diagonals. Nothing is copied: a
--- kernel reads the elements where they lie, and `set` stores them there.
+-- arrays/views.lua - some elements of Buffers, Arrays and Expressions, or all
+-- in another order: slices, shifts, transposes, diagonals. A view copies
+-- nothing: a kernel reads the elements where they lie, and `set` stores them
+-- there.
 -- SPDX-License-Identifier: MIT
 
 local cl = require "cl"
+require "clshell.arrays.evaluate"
 local expression = require "clshell.arrays.expression"
 local integer = require "clshell.base.integer"
 local layout = require "clshell.arrays.layout"
 local text = require "clshell.base.text"
 
-local methods, subject = expression.methods, expression.subject
+local methods, subject = expression.methods, expression.viewed
 
--- An expression of views: change(at) says for each Buffer, by its strides in
--- the dimensions of the expression, where the elements are.
+-- An expression of views: change(at) changes, for each Buffer, the places of
+-- its elements in the dimensions of the expression, see layout.spread.
 local function through(what, e, change)
   local seen = {}
   local function visit(x)
@@ -22,7 +24,7 @@ local function through(what, e, change)
       if x.kind.op == "leaf" then
         local at = layout.spread(x, e.dims)
         change(at)
-        seen[x] = expression.adopt(layout.view(x, at))
+        seen[x] = layout.view(x, at)
       else
         seen[x] = expression.node(what, x.kind.op, x.kind.type, visit(x.a),
           visit(x.b), visit(x.c))
@@ -45,8 +47,8 @@ local function check_index(x, d, value)
   return i
 end
 
--- What is taken of dimension d: {first, step, count}, or {first} for an index,
--- whose dimension ends.
+-- The range of dimension d: {first, step, count}, or {first} for an index,
+-- which drops the dimension.
 local function range(x, d, given)
   if type(given) ~= "table" then
     return {first = check_index(x, d, given)}
@@ -218,8 +220,8 @@ local function placed(leaf, sizes, strides)
   for d = 1, #sizes do
     by[d] = false
   end
-  return expression.adopt(layout.view(leaf, {sizes = sizes, strides = strides,
-    start = leaf.start, by = by}))
+  return layout.view(leaf, {sizes = sizes, strides = strides,
+    start = leaf.start, by = by})
 end
 
 --- Buffer:tile(n, ...) -> Buffer
@@ -227,7 +229,7 @@ end
 --- for each dimension. Operands need none, as their rows and columns of size 1
 --- serve all.
 function methods.tile(x, ...)
-  x = subject("tile", x)
+  x = expression.subject("tile", x)
   local given, shape = table.pack(...), {}
   if given.n ~= #x.dims then
     cl.error(("tile: a shape %s takes %s; got %d"):format(x.dims.text,
@@ -255,3 +257,7 @@ function methods.tile(x, ...)
   end))
   return b
 end
+
+expression.publish "views"
+
+return {}

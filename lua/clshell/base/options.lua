@@ -26,8 +26,6 @@ local TUNE = {"seconds", "evaluations", "strategy", "seed", "objective",
 -- family depend on its rungs.
 local NAMES = {
   access = {"as", "warp", "sector", "line", "banks", "bank_bytes", "groups"},
-  ["Array:reduce"] = {"op", "identity", "dim"},
-  ["Array:scan"] = {"op", "identity", "exclusive", "dim"},
   bench = {"name", "flop", "bytes", "type", "samples", "seconds", "warmup",
     "busy", "effort", "cache", "args", "check", "roof", "tag"},
   ["bench.of"] = {"flop", "bytes", "type", "tag"},

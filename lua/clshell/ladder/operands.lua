@@ -102,7 +102,7 @@ function M.context(list, queue)
   for i = 1, list.n or #list do
     local x = memory_of(list[i])
     if M.is_buffer(x) and not x.closed
-        or text.class(x) == "Expression" and x.context ~= "host" then
+        or text.class(x) == "Expression" and x.context then
       return x.context
     end
   end

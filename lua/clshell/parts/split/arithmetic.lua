@@ -2,11 +2,11 @@
 -- of elements, part by part on the device of each, sums, and cl.map
 -- SPDX-License-Identifier: MIT
 
-require "clshell.arrays"
 local argument = require "clshell.base.argument"
 local class = require "clshell.parts.split.class"
 local cl = require "cl"
 local devices = require "clshell.parts.split.devices"
+require "clshell.arrays.evaluate"
 local expression = require "clshell.arrays.expression"
 local layout = require "clshell.arrays.layout"
 local names = require "clshell.arrays.names"

@@ -202,23 +202,10 @@ print(x, x:read()[4]) --> Buffer int[6] 7
 --- Buffer:cumsum
 print(cl.arange(1, 4):cumsum():read()[4]) --> 10
 
---- Array:cumsum
-local h = cl.array("int", {2, 2}, {{1, 2}, {3, 4}})
-print(h:cumsum()[4], h:cumsum(1):at(2, 2)) --> 10 6
-
 --- Buffer:scan
 local x = cl.buffer("int", 4, {2, 5, 3, 7})
 local y = x:scan{op = "max(a, b)", identity = "INT_MIN"}
 print(y:read()[3]) --> 5
-
---- Array:scan
-local h = cl.array("int", 4, {2, 5, 3, 7})
-print(h:scan{op = "max(a, b)", identity = "INT_MIN"}[3]) --> 5
-
---- Array:reduce
-local h = cl.array("int", {2, 2}, {{1, 2}, {3, 4}})
-print(h:reduce{op = "a * b", identity = 1}) --> 24
-print(h:reduce{op = "a * b", identity = 1, dim = 1}[2]) --> 8
 
 --- Buffer:gather
 local x = cl.arange(10, 40, 10)
@@ -233,34 +220,3 @@ print(x:sum()) --> 50
 local x = cl.arange(-2, 5)
 local y, n = x:compact(x:gt(2))
 print(n, y:read()[1]) --> 3 3
-
---- Array:sum
-print(cl.array("int", {2, 2}, {{1, 2}, {3, 4}}):sum()) --> 10
-
---- Array:mean
-print(cl.array("int", {2, 2}, {{1, 2}, {3, 4}}):mean()) --> 2.5
-
---- Array:min
-print(cl.array("float", 3, {2, -1, 4}):min()) --> -1.0
-
---- Array:max
-print(cl.array("float", 3, {2, -1, 4}):max()) --> 4.0
-
---- Array:argmin
-print(cl.array("float", 3, {2, -1, 4}):argmin()) --> 2
-
---- Array:argmax
-print(cl.array("float", 3, {2, -1, 4}):argmax()) --> 3
-
---- Array:any
-print(cl.array("int", 3, {0, 0, 4}):any()) --> true
-
---- Array:all
-print(cl.array("int", 3, {0, 0, 4}):all()) --> false
-
---- Array:dot
-local h = cl.array("int", 3, {1, 2, 3})
-print(h:dot(h)) --> 14
-
---- Array:nrm2
-print(cl.array("float", 2, {3, 4}):nrm2()) --> 5.0

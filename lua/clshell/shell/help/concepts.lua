@@ -215,13 +215,16 @@ often; astype "half" rounds in between. A number takes the highest type that it
 meets, and an integer must fit; a Lua float beside integers makes float. 64-bit
 integers beside reals are an error: astype says what is meant. / gives reals;
 // and % round as Lua's do, and by 0 give 0 for integers. x << k and x >> k are
-C's, k modulo the bits. Arrays of the host have the same operators and methods,
-and calculate there: a:set(2 * a + b), (a + b):eval(), also without a device;
-a:set(i, x) sets one. x:slice(2, -1), A:transpose(), A:diagonal() and
+C's, k modulo the bits. x:slice(2, -1), A:transpose(), A:diagonal() and
 x:shift(1) are views: they read, and set, elements where they lie. x:reshape{m,
 1} * y is the outer product of two vectors. x:sum(), x:max(), x:dot(y) and
 their like are numbers, calculated in the same kernel; x:sum(1) is a Buffer of
 the sums along the first dimension.
+An Array of the host has the same operators and methods. An operation copies
+its elements to the device as they are at that time: 2 * h stays the same when
+h changes later, and its elements are a Buffer's. h:set(2 * h + b), h:axpy(a,
+x), h:scatter and a slice's set calculate on the device too, and then read the
+elements back into the Array, which is waited for. h:set(i, x) sets one.
 Try: ?Buffer:set, ?Buffer:slice, ?Buffer:sum, ?cl.map and ?Buffer:where
 
 reduction, axis, keepdims, std, variance, softmax, norm, prod

@@ -12,8 +12,8 @@ local M = {}
 -- Besides the public modules, the files that document functions.
 local OTHERS = {"clshell", "clshell.arrays.expression",
   "clshell.arrays.evaluate", "clshell.arrays.map", "clshell.arrays.sequences",
-  "clshell.arrays.views", "clshell.arrays.totals", "clshell.arrays.hosts",
-  "clshell.arrays.hostscans", "clshell.arrays.scans", "clshell.arrays.places",
+  "clshell.arrays.views", "clshell.arrays.totals", "clshell.arrays.scans",
+  "clshell.arrays.gather",
   "clshell.arrays.variance", "clshell.data.sparse", "clshell.data.struct",
   "clshell.parts.out_of_core",
   "clshell.shell.prompt.show", "clshell.shell.prompt.commands",
@@ -226,9 +226,11 @@ function M.entries()
   end
   add_types()
   add_math()
-  for _, name in ipairs(array.host) do -- the page of a Buffer's is theirs
-    local own = "Array:" .. name
-    entries[own] = entries[own] or entries["Buffer:" .. name]
+  for file in pairs(array.methods) do -- Arrays share the pages of Buffers
+    for _, name in ipairs(array.of("Array", file)) do
+      local own = "Array:" .. name
+      entries[own] = entries[own] or entries["Buffer:" .. name]
+    end
   end
   hide_internal()
   add_families()

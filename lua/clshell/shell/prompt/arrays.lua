@@ -260,13 +260,13 @@ end
 --- An expression: its elements, which are calculated for that.
 function M.Expression(e, o)
   local b <close> = e:eval()
-  return (e.context == "host" and M.Array or M.Buffer)(b, o, "Expression")
+  return M.Buffer(b, o, "Expression")
 end
 
 --- arrays.Array(h, o) -> lines
 --- A host array, in the same way.
-function M.Array(h, o, class)
-  local src = source(h, class or "Array", o)
+function M.Array(h, o)
+  local src = source(h, "Array", o)
   src.words[#src.words + 1] = "on the host"
   function src.stats()
     return src.count <= HOST and h:summary() or nil

@@ -230,8 +230,8 @@ local OPTIONS = {
   ["results:table"] = "report.format",
 }
 
-for _, name in ipairs{"argsort", "gather", "histogram", "scatter", "sort",
-    "std", "var"} do
+for _, name in ipairs{"argsort", "gather", "histogram", "reduce", "scan",
+    "scatter", "sort", "std", "var"} do
   OPTIONS["Array:" .. name] = "Buffer:" .. name
 end
 

@@ -3,12 +3,12 @@
 -- Raw access only: no metamethod runs.
 -- SPDX-License-Identifier: MIT
 
+local array = require "clshell.arrays.names"
 local caret = require "clshell.shell.prompt.caret"
 local chain = require "clshell.shell.prompt.chain"
 local cl = require "cl"
 local lexer = require "clshell.base.lexer"
 local text = require "clshell.base.text"
-local words = require "clshell.arrays.words"
 
 local M = {}
 
@@ -85,7 +85,8 @@ function M.name(message, frame, tokens, i)
   elseif (kind == "field" or kind == "method") and i then
     local names, value = {}, holder(frame, caret.chain(tokens, i))
     add(names, value)
-    return rawequal(value, cl) and words("cl", name) or nearest(name, names)
+    return rawequal(value, cl) and array.of_numpy("cl", name)
+      or nearest(name, names)
   end
 end
 

@@ -1,18 +1,19 @@
--- arrays/past.lua - the kernel of a calculation whose results go past the
--- caches of a CPU
+-- arrays/streaming_stores.lua - the kernel of a calculation whose results go
+-- past the caches of a CPU
 -- A CPU that writes an element first fetches its line. Stores past the caches
--- leave that out, which is worth it where the results are too many to stay in
--- a cache. They take whole lines, so results are collected a piece at a time.
--- A work-item goes through parts of its elements side by side and asks for
--- those to come: more of memory is under way. On a Xeon (two cores) a chain of
--- five operations on 2^26 floats moves 47 GB/s in place of 26, a copy 47.
+-- save the fetch, which pays where the results are too many to stay in a
+-- cache. Such a store takes a whole line: results are collected in pieces.
+-- A work-item goes through several parts of its elements side by side and asks
+-- for elements ahead, so that more of memory is under way. On a Xeon (two
+-- cores) a chain of five operations on 2^26 floats moves 47 GB/s in place of
+-- 26, a copy 47.
 -- SPDX-License-Identifier: MIT
 
 local M = {}
 
---- past.EACH, past.LEAST
---- The elements of a work-item, and the least number of all.
-M.EACH, M.LEAST = 65536, 1 << 24
+--- streaming_stores.EACH
+--- The elements of a work-item.
+M.EACH = 65536
 
 local WORDS = {EACH = M.EACH, STREAMS = 4, PIECE = 128, AHEAD = 128}
 
@@ -27,7 +28,7 @@ local BODY = [[
         DECLARE
         ASK
         for (uint k_ = 0; k_ < PIECE; k_++)
-          past_(at_ + k_, 0, GIVEN TARGETS);
+          stream_(at_ + k_, 0, GIVEN TARGETS);
         STORE
       }
     return;
@@ -50,18 +51,11 @@ for (uint k_ = 0; k_ < PIECE * sizeof(%s) / 64; k_++)
             (global ulong8 *)(b%d_ + at_) + k_);
         ]]
 
---- past.is_result(part) -> boolean
---- Whether a part of a calculation, see fused.lua, is written and not read.
-function M.is_result(part)
-  return part.leaf and part.store and not part.load
-    and part.leaf.kind.type ~= "half"
-end
-
---- past.body(parts, given) -> string
+--- streaming_stores.body(parts, given, is_result) -> string
 --- The kernel's body; `given` are the names of its parameters. It calls
---- past_(i1_, q_, given, own, ...), with a place for each result in the order
---- of the parts, and element_(i1_, q_, given).
-function M.body(parts, given)
+--- element_(i1_, q_, given) and stream_(i1_, q_, given, own, ...), with a
+--- place for each result: a part of fused.lua for which is_result(part) holds.
+function M.body(parts, given, is_result)
   local words = {GIVEN = given, ALIGNED = "", DECLARE = "", ASK = "",
     TARGETS = "", STORE = ""}
   local function add(word, form, ...)
@@ -69,7 +63,7 @@ function M.body(parts, given)
   end
   for k, part in ipairs(parts) do
     local type = part.leaf and part.leaf.kind.type
-    if M.is_result(part) then
+    if is_result(part) then
       add("ALIGNED", ALIGNED, k)
       add("DECLARE", DECLARE, type, type, k)
       add("TARGETS", ", own%d_.one + k_", k)

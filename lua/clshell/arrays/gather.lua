@@ -1,5 +1,5 @@
--- arrays/places.lua - methods that move elements to or from places which other
--- elements tell: gather, scatter and compact
+-- arrays/gather.lua - gather, scatter and compact: methods that move elements
+-- from or to the places that an index or a mask tells
 -- SPDX-License-Identifier: MIT
 
 local argument = require "clshell.base.argument"
@@ -7,7 +7,6 @@ local cl = require "cl"
 local evaluate = require "clshell.arrays.evaluate"
 local expression = require "clshell.arrays.expression"
 local fused = require "clshell.arrays.fused"
-local host = require "cl.host"
 local integer = require "clshell.base.integer"
 local layout = require "clshell.arrays.layout"
 local options = require "clshell.base.options"
@@ -16,6 +15,7 @@ local text = require "clshell.base.text"
 local types = require "clshell.arrays.types"
 
 local methods, subject = expression.methods, expression.subject
+local subjects = expression.subjects
 
 local alike = {gather = {}, scatter = {}} -- by type, as in evaluate.lua
 
@@ -42,15 +42,10 @@ local function run(c, leaf, e)
   return not c.aliased and fused.run(c)
 end
 
--- The elements of an Array, or of an expression of Arrays.
-local function array_of(x)
-  return expression.is(x) and methods.eval(x) or x
-end
-
--- What becomes of an index outside that is not checked.
+-- What happens at an index that is outside and not checked.
 local OUTSIDE = {gather = "gives 0 for", scatter = "leaves out"}
 
--- The indices of a call as an operand: a list is one, too.
+-- The indices of a call: a list becomes a Buffer.
 local function listed(what, index, context)
   if type(index) == "number" or index == nil then
     cl.error(("%s: the indices must be a list, a Buffer or an Array of "
@@ -64,38 +59,31 @@ local function listed(what, index, context)
   for k, i in ipairs(index) do
     integer.check(what, ("index %d of the list"):format(k), i)
   end
-  if context == layout.HOST then
-    return cl.array("long", #index, index)
-  end
-  return cl.buffer("long", #index, index, {context = context})
+  return cl.buffer("long", #index, index, {context = context or cl.context()})
 end
 
--- Indices as an operand of long, each one of x's unless they go unchecked.
-local function indices(what, index, x, opts)
+-- Raises where an index is none of 1 to n.
+local function check_indices(what, index, n)
+  local wrong = index:lt(1) | index:gt(n)
+  if wrong:any() then
+    local k, h = wrong:argmax(), index:read()
+    cl.error(("%s: index %d of the list must be from 1 to %d; got %d"):format(
+      what, k, n, h:reshape(#h)[k]), {hint = ("indices count from 1; {check = "
+      .. "false} %s those outside"):format(OUTSIDE[what])})
+  end
+end
+
+-- The two operands of a call on one device: x, and the indices, of type long.
+local function indexed(what, x, index, opts)
   opts = options.check(opts, "Buffer:" .. what)
-  index = listed(what, index, x.context)
-  local e, n = subject(what, index), x.dims.count
-  types.integer(what .. ": an index", e.kind.type)
-  layout.check_context(what, x, e)
+  x = expression.viewed(what, x)
+  x, index = subjects(what, x, listed(what, index, x.context))
+  types.integer(what .. ": an index", index.kind.type)
   index = methods.astype(index, "long")
   if opts.check ~= false then
-    local h, k
-    if x.context == layout.HOST then
-      index = methods.eval(index)
-      h, k = index, host.outside(index, n)
-    else
-      local wrong = index:lt(1) | index:gt(n)
-      if wrong:any() then
-        k, h = wrong:argmax(), index:read()
-      end
-    end
-    if k then
-      cl.error(("%s: index %d of the list must be from 1 to %d; got %d")
-        :format(what, k, n, h:reshape(#h)[k]), {hint = ("indices count from "
-        .. "1; {check = false} %s those outside"):format(OUTSIDE[what])})
-    end
+    check_indices(what, index, x.dims.count)
   end
-  return index
+  return x, index
 end
 
 local function without_gaps(leaf)
@@ -110,21 +98,16 @@ local function without_gaps(leaf)
 end
 
 --- Buffer:gather(index [, opts]) -> Buffer
---- The elements of these numbers, from 1 in the order of reading, as a Buffer
---- of the shape of `index`: `x:gather(order)`, or a list, `x:gather{3, 1}`.
---- An index that x does not have is an error, for which the host waits. An
---- Array, which has it too, gives an Array.
+--- The elements whose numbers `index` has, from 1 in the order of reading, as a
+--- Buffer of its shape: `x:gather(order)`, or a list, `x:gather{3, 1}`.
+--- An index that x does not have is an error, for which the host waits.
 --- Options:
 ---   check  true  false: waits for nothing; 0 for an index x does not have
 function methods.gather(x, index, opts)
-  local e = subject("gather", x)
-  index = indices("gather", index, e, opts)
-  if e.context == layout.HOST then
-    local out = cl.array(e.kind.type, index.shape)
-    host.gather(array_of(x), methods.eval(index), out)
-    return out
-  elseif e.kind.op ~= "leaf" or not without_gaps(e) then
-    local copy = methods.eval(x)
+  local e
+  e, index = indexed("gather", x, index, opts)
+  if e.kind.op ~= "leaf" or not without_gaps(e) then
+    local copy = methods.eval(e)
     local _ <close> = recording.temporary(copy)
     return methods.gather(copy, index, {check = false})
   end
@@ -138,13 +121,13 @@ function methods.gather(x, index, opts)
   return out
 end
 
--- Sets the elements of these numbers; others than there are go nowhere. False
--- where the expressions read elements of b, which at any time are others.
+-- Sets the elements with the numbers in `index`, and leaves out numbers that
+-- the Buffer does not have. False where the operands read elements of the same
+-- Buffer: a work-item may find them set by another one already.
 local function put(b, index, values)
   local type, leaf = b.type, layout.leaf(b)
   local anywhere = setmetatable({place = ""}, {__index = leaf})
-  local e = expression.node("scatter", "pair", subject("scatter",
-    values).kind.type, subject("scatter", index), subject("scatter", values))
+  local e = expression.node("scatter", "pair", values.kind.type, index, values)
   return run({name = "scatter", out = anywhere, body = function(c)
     local pair = c.expression
     return evaluate.body(c, ("  ulong at_ = t%d - 1;\n"
@@ -154,105 +137,97 @@ local function put(b, index, values)
   end}, leaf, e)
 end
 
--- The values of a call as an operand that the indices take.
+-- The values of a call as an operand; raises where the shape is not the shape
+-- of the indices.
 local function valued(b, index, values)
   if type(values) == "number" then
     values = not types.known[b.type].real and math.tointeger(values) or values
     types.check_store("scatter", types.constant("scatter", values, b.type),
       b.type)
-    local one = layout.new(b.type, {1}, layout.leaf(b).context)
+    local one = layout.new(b.type, {1}, b.context)
     one:fill(values)
     values = one
   elseif type(values) == "table" and not expression.is(values)
       and math.type(values[1]) then -- a list
-    local context = layout.leaf(b).context
-    values = context == layout.HOST and cl.array(b.type, #values, values)
-      or cl.buffer(b.type, #values, values, {context = context})
+    values = cl.buffer(b.type, #values, values, {context = b.context})
   end
-  local e, dims = subject("scatter", values), layout.shape(index.shape)
+  local e, dims = subject("scatter", values, b.context), index.dims
   types.check_store("scatter", e.kind.type, b.type)
   if e.dims.count ~= 1 and e.dims ~= dims then
     cl.error(("scatter: the values must have the shape %s of the indices, or "
       .. "be one; got %s"):format(dims.text, e.dims.text))
   end
   layout.check_context("scatter", layout.leaf(b), e)
-  return values
+  return e
 end
 
-local function scatter(b, index, values, opts)
-  local leaf = layout.scalar("scatter", layout.leaf(b))
-  index = indices("scatter", index, leaf, opts)
-  values = valued(b, index, values)
-  if leaf.context == layout.HOST then -- the values may be elements of b
-    host.scatter(b, methods.eval(index), (methods.eval(methods.astype(values,
-      b.type))))
-    return b
-  elseif not without_gaps(leaf) then
+-- Sets elements of a Buffer; `index` and `values` are operands.
+local function scatter(b, index, values)
+  if not without_gaps(layout.leaf(b)) then
     local copy <close> = b:clone()
-    scatter(copy, index, values, {check = false})
+    scatter(copy, index, values)
     return b:set(copy)
   end
   return put(b, index, values)
-    or put(b, methods.eval(index), (methods.eval(values)))
+    or put(b, layout.leaf((methods.eval(index))),
+      layout.leaf((methods.eval(values))))
+end
+
+local function scatter_into(b, index, values, opts)
+  local _
+  _, index = indexed("scatter", b, index, opts)
+  return scatter(b, index, valued(b, index, values))
 end
 
 --- Buffer:scatter(index, values [, opts]) -> Event
---- Sets the elements of these numbers, from 1 in the order of reading, to the
---- values, which have the shape of `index` or are one; `x:scatter({4, 1}, {9,
---- 8})` takes lists: the reverse of gather. Of an index that comes several
+--- Sets the elements whose numbers `index` has, from 1 in the order of reading,
+--- to the values, which have its shape or are one number; `x:scatter({4, 1},
+--- {9, 8})` takes lists: the reverse of gather. Of an index that comes several
 --- times any value stays. An index that the Buffer does not have is an error,
---- for which the host waits. An Array, which has it too, keeps the last value,
---- and is the result.
+--- for which the host waits. An Array has the method too, and is the result: a
+--- copy on the device is set and read back.
 --- Options:
 ---   check  true  false: waits for nothing, and leaves such indices out
-local of_buffer = {scatter = function(b, ...)
+local function in_buffer(b, ...)
   argument.check("Buffer:scatter", "self", b, "Buffer")
-  return scatter(b, ...)
-end}
-local of_array = {scatter = function(h, ...)
+  return scatter_into(b, ...)
+end
+
+local function in_array(h, index, ...)
   argument.check("Array:scatter", "self", h, "Array")
-  return scatter(h, ...)
-end}
+  local rest = table.pack(...)
+  local class = text.class(index)
+  evaluate.in_array(layout.scalar("scatter", layout.leaf(h)),
+    (class == "Buffer" or class == "Expression") and index.context or nil,
+    function(there)
+      scatter_into(there.buffer, index, table.unpack(rest, 1, rest.n))
+    end)
+  return h
+end
 
 --- Buffer:compact(mask) -> Buffer, count
 --- The elements where the mask is not 0, one behind the other in the order of
 --- reading, and their number: `x:compact(x:gt(0))`. nil and 0 where there are
---- none. The host waits for the number. An Array, which has it too, gives an
---- Array.
+--- none. The host waits for the number.
 function methods.compact(x, mask)
-  local e = subject("compact", x)
-  local m = subject("compact", mask)
-  layout.check_context("compact", e, m)
-  if e.dims ~= m.dims then
+  x, mask = subjects("compact", x, mask)
+  if x.dims ~= mask.dims then
     cl.error(("compact: the mask must have the shape %s; got %s"):format(
-      e.dims.text, m.dims.text))
+      x.dims.text, mask.dims.text))
   end
-  local taken, n = methods.ne(mask, 0), e.dims.count
-  if e.context == layout.HOST then
-    taken = methods.eval(taken)
-    local count = methods.sum(taken)
-    local out = count > 0 and cl.array(e.kind.type, count) or nil
-    if out then
-      host.compact(array_of(x), taken, out)
-    end
-    return out, count
-  end
+  local taken, n = methods.ne(mask, 0), x.dims.count
   local places <close> = methods.scan(n < 1 << 31 and taken
     or methods.astype(taken, "long"), {op = "a + b", identity = 0})
   local last <close> = places:read{first = n, count = 1}
   if last[1] == 0 then
     return nil, 0
   end
-  local out = layout.new(e.kind.type, last[1], e.context)
+  local out = layout.new(x.kind.type, last[1], x.context)
   put(out, taken:where(places, 0), x)
   return out, last[1]
 end
 
-for _, name in ipairs{"compact", "gather"} do
-  of_buffer[name] = methods[name]
-  of_array[name] = methods[name]
-end
-cl.extend("Buffer", of_buffer, true)
-cl.extend("Array", of_array, true)
+expression.publish("gather", {Array = {scatter = in_array},
+  Buffer = {scatter = in_buffer}})
 
 return {}
