@@ -312,12 +312,12 @@ end
 --- The elements without their sign.
 define(methods, "abs", 1, common)
 --- Buffer:fmin(y) -> Expression
---- The lesser one of each two elements, integers too; of a NaN and a number
---- the number. x:min() is the least element of all.
+--- The lesser of each two elements, integers too; of a NaN and a number the
+--- number. x:min() is the least element of all.
 define(methods, "fmin", 2, common)
 --- Buffer:fmax(y) -> Expression
---- The greater one of each two elements, integers too; of a NaN and a number
---- the number. x:max() is the greatest element of all.
+--- The greater of each two elements, integers too; of a NaN and a number the
+--- number. x:max() is the greatest element of all.
 define(methods, "fmax", 2, common)
 --- Buffer:clamp(lo, hi) -> Expression
 --- The elements, but not below lo nor above hi (NumPy's clip); lo for a NaN.

@@ -354,11 +354,12 @@ end
 --- slice that the text sets is written in place. `float z = ...` with a name
 --- that is not in `values` makes a new Buffer; `private float t = ...` is a
 --- variable of the kernel alone. `i` is the number of the element, from 0, and
---- `n` the count. Returns what is set, in the order of the text.
+--- `n` the count. Returns the operands that the text sets, in its order, and
+--- the Event.
 --- Whole numbers are int or long, others float, or double beside doubles. A
 --- half is a float in between.
---- Arrays are copied to the device; an Array that the text sets is read back,
---- which is waited for.
+--- Arrays are copied to the device. An Array that the text sets is read back,
+--- for which the host waits.
 --- Options:
 ---   shape    that of the Buffers  of new Buffers
 ---   context  that of the Buffers  the Context of a device

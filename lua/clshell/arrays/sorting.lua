@@ -63,7 +63,7 @@ end
 
 --- Buffer:sort([opts]) -> Buffer [, Buffer], Event
 --- The elements in order, as a vector: see sort for NaN and zeros. With
---- `values` also those, each moved with its element.
+--- `values` also the values in a new Buffer, each moved with its element.
 --- Options:
 ---   order   ascending  "ascending" or "descending"
 ---   values  none       a Buffer of as many elements, of any type

@@ -61,8 +61,8 @@ end
 
 --- Buffer:min([dim]) -> number or Buffer
 --- The least element of all, or the least ones along dimension `dim`. A NaN
---- among the elements is the result, as in NumPy. x:fmin(y) is the lesser one
---- of each two elements.
+--- among the elements is the result, as in NumPy. x:fmin(y) is the lesser of
+--- each two elements.
 function methods.min(x, dim)
   return apply("min", x, dim)
 end
@@ -70,7 +70,7 @@ end
 --- Buffer:max([dim]) -> number or Buffer
 --- The greatest element of all, or the greatest ones along dimension `dim`. A
 --- NaN among the elements is the result, as in NumPy. x:fmax(y) is the greater
---- one of each two elements.
+--- of each two elements.
 function methods.max(x, dim)
   return apply("max", x, dim)
 end
@@ -78,7 +78,7 @@ end
 --- Buffer:argmin([dim]) -> integer or Buffer
 --- The number of the least element, of argmax the greatest, from 1 in the
 --- order of reading; with `dim` the indices along that dimension, a Buffer of
---- long. Of equal ones it is the first, and a NaN comes before all others.
+--- long. The first of equal elements counts, and a NaN before all numbers.
 --- Also: Buffer:argmax
 function methods.argmin(x, dim)
   return apply("argmin", x, dim)
