@@ -312,13 +312,13 @@ function M.in_array(out, context, set)
 end
 
 --- Buffer:set(value) -> Event
---- Sets the elements to a number, or to the elements of an Expression, a Buffer
---- or an Array, whose shape broadcasts; slices have it too. One launch does it,
---- and the call does not wait; a target that the expression also reads at other
---- places gets a copy of the result. The conversion is C's assignment, but a
---- real into integers and 64 bits into fewer are errors: say astype. For an
---- Array, or a slice of an Array, a copy on the device is set and read back,
---- and the call waits for that; Array:set returns the Array.
+--- Sets the elements to a number, or to the elements of an Expression, a
+--- Buffer or an Array, whose shape broadcasts; slices have it too. One launch
+--- does it, and the call does not wait; a target that the expression also
+--- reads at other places gets a copy of the result. The conversion is C's
+--- assignment, but a real into integers and 64 bits into fewer are errors: say
+--- astype. For an Array, or a slice of an Array, a copy on the device is set
+--- and read back, and the call waits for that; Array:set returns the Array.
 function methods.set(x, value, more)
   local out = target("set", x)
   if more ~= nil then -- Array:set(i, x) sets one element

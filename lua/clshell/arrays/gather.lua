@@ -98,9 +98,9 @@ local function without_gaps(leaf)
 end
 
 --- Buffer:gather(index [, opts]) -> Buffer
---- The elements whose numbers `index` has, from 1 in the order of reading, as a
---- Buffer of its shape: `x:gather(order)`, or a list, `x:gather{3, 1}`.
---- An index that x does not have is an error, for which the host waits.
+--- The elements whose numbers `index` has, from 1 in the order of reading, as
+--- a Buffer of its shape: `x:gather(order)`, or a list, `x:gather{3, 1}`. An
+--- index that x does not have is an error, for which the host waits.
 --- Options:
 ---   check  true  false: waits for nothing; 0 for an index x does not have
 function methods.gather(x, index, opts)
@@ -180,12 +180,12 @@ local function scatter_into(b, index, values, opts)
 end
 
 --- Buffer:scatter(index, values [, opts]) -> Event
---- Sets the elements whose numbers `index` has, from 1 in the order of reading,
---- to the values, which have its shape or are one number; `x:scatter({4, 1},
---- {9, 8})` takes lists: the reverse of gather. Of an index that comes several
---- times any value stays. An index that the Buffer does not have is an error,
---- for which the host waits. An Array has the method too, and is the result: a
---- copy on the device is set and read back.
+--- Sets the elements whose numbers `index` has, from 1 in the order of
+--- reading, to the values, which have its shape or are one number;
+--- `x:scatter({4, 1}, {9, 8})` takes lists: the reverse of gather. Of an index
+--- that comes several times any value stays. An index that the Buffer does not
+--- have is an error, for which the host waits. An Array has the method too,
+--- and is the result: a copy on the device is set and read back.
 --- Options:
 ---   check  true  false: waits for nothing, and leaves such indices out
 local function in_buffer(b, ...)
