@@ -3,6 +3,7 @@
 -- SPDX-License-Identifier: MIT
 
 local t = require "t"
+local api = require "clshell.base.api"
 local cl = require "cl"
 local gemm = require "clshell.gemm"
 local help = require "clshell.help"
@@ -334,36 +335,70 @@ t.test("pages name no file of clshell's Lua", function()
   end
 end)
 
--- Lists that are checked inside other functions, which have their own help.
-local SHARED = {["check.launch"] = true, ["check.rung"] = true,
-  ["compare.runs"] = true, ["tune.rung"] = true, runs = true}
+local function is_set(list)
+  local set = {}
+  for _, name in ipairs(list or {}) do
+    t.ok(not set[name], name .. " is there twice")
+    t.ok(name:find "^[%a_][%w_]*$", name)
+    set[name] = true
+  end
+  return set
+end
 
-t.test("options are documented as they are checked", function()
-  local names = options.functions()
-  for _, entry in ipairs(index.entries()) do
-    if cl.option_names(entry.name) then
-      names[#names + 1] = entry.name
-    end
-    if entry.signature:gsub("->.*", ""):find("opts") then
-      t.ok(#help.options(entry.name) > 0, entry.name
-        .. " takes options, but its help lists none")
+-- The options of a function by its comment.
+local function commented(name)
+  local list = {}
+  for _, option in ipairs(api.options(name)) do
+    t.ok(option.text ~= "", name .. ": " .. option.name)
+    for word in option.name:gmatch "[%w_]+" do
+      list[#list + 1] = word
     end
   end
-  for _, name in ipairs(names) do
-    local listed = {}
-    for _, option in ipairs(help.options(name)) do
-      t.ok(option.text ~= "", name .. ": " .. option.name)
-      for word in option.name:gmatch("[%w_]+") do
-        listed[word] = true
-      end
-    end
-    for _, option in ipairs(SHARED[name] and {} or options.names(name)) do
-      t.ok(listed[option], ("the help of %s lacks option %s"):format(name,
-        option))
-      listed[option] = nil
-    end
-    t.eq(next(listed), nil, name .. " takes no such option")
+  return is_set(list)
+end
+
+t.test("the table of the API and the lists of C agree", function()
+  local declared = debug.getregistry()["cl.declared"]
+  for name in pairs(declared) do
+    t.eq(commented(name), is_set(cl.option_names(name)), name)
   end
+  for _, entry in ipairs(api.all()) do
+    local options = api.options(entry.name)
+    if entry.file:find "^src/cl/" and options[1] then
+      t.ok(declared[entry.name], entry.name .. " declares no options")
+    end
+    local inner = entry.signature:gsub("%->.*", "")
+    t.ok(options[1] or not inner:find "opts", entry.name
+      .. " takes options, but its comment lists none")
+  end
+end)
+
+t.test("what Lua checks has options in its comment", function()
+  local pipe <close> = assert(io.popen(("grep -rhoE 'options.check\\([^\"]*\"[^"
+    .. "\"]+\"' %s/lua"):format(require "clshell.base.text".quote(cl.home))))
+  local count = 0
+  for line in pipe:lines() do
+    local name = line:match '"([^"]+)"$'
+    t.ok(next(commented(name)), name .. " has no options")
+    t.raises(function()
+      options.check({no_such_option = 1}, name)
+    end, "unknown option 'no_such_option'", name)
+    count = count + 1
+  end
+  t.ok(count > 40, count)
+end)
+
+t.test("one entry is read as all of them are", function()
+  local code = [[local api = require "clshell.base.api"
+    local function text(x)
+      return require "clshell.json".encode(x)
+    end
+    local one, none = text(api.entry "Launch:on"), api.entry "no such name"
+    api.all()
+    print(one == text(api.entry "Launch:on"), none, api.entry "no such name",
+      api.entry "Array:sort" == api.entry "Buffer:sort")]]
+  t.eq(t.capture(("%s -e '%s'"):format(t.exe, code)),
+    "true\tnil\tnil\ttrue\n")
 end)
 
 t.test("options have defaults; a function shows the options it shares",

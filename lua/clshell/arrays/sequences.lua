@@ -36,7 +36,7 @@ end
 --- The numbers from first to last as Lua's `for` counts them: by steps of 1,
 --- or of `step`, with the last one where it is hit.
 --- Options:
----   type     int    float where one of the three numbers is no integer
+---   type     int      element type; float where a number is no integer
 ---   context  session's  the Context of a device
 function M.arange(first, last, step, opts)
   if type(step) == "table" then
@@ -88,7 +88,7 @@ end
 --- cl.linspace(first, last, n [, opts]) -> Buffer
 --- n numbers at equal distances, first and last among them.
 --- Options:
----   type     float      a type of reals
+---   type     float      element type, of reals
 ---   context  session's  the Context of a device
 function M.linspace(first, last, n, opts)
   local what = "cl.linspace"

@@ -111,7 +111,7 @@ local function head(h, n)
   return short
 end
 
---- csr.from_coo(rows, cols, i, j, v [, opts]) -> matrix
+--- csr.from_coo(rows, cols, i, j, v [, opts]) -> Csr
 --- The CSR matrix of the triplets (i[k], j[k], v[k]), Lua tables or host
 --- arrays of one length: 1-based indices in any order, entries given twice
 --- add up (in double). The matrix has
@@ -155,7 +155,7 @@ function M.from_coo(rows, cols, is, js, vs, opts)
     {row_ptr = ptr, col_ind = col, values = val}, opts.context)
 end
 
---- csr.load(path [, opts]) -> matrix; nil, message if it cannot be opened
+--- csr.load(path [, opts]) -> Csr; nil, message if it cannot be opened
 --- Reads a Matrix Market file (see mtx.read) into a CSR matrix. Entries given
 --- twice add up. Options as for csr.from_coo.
 function M.load(path, opts)

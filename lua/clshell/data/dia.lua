@@ -31,7 +31,7 @@ local function ascending(what, list, rows, cols)
   return offsets
 end
 
---- dia.banded(n, offsets [, opts]) -> matrix
+--- dia.banded(n, offsets [, opts]) -> Dia
 --- A matrix of n rows whose diagonals `offsets` (0 the main one, positive
 --- above it; any order) hold random values from [0.5, 1.5), the same for the
 --- same seed.
@@ -82,7 +82,7 @@ local function laplacian_of(what, dims, sizes, opts)
   return sparse.upload_dia(m, opts.context)
 end
 
---- dia.poisson2d(nx, ny [, opts]) -> matrix
+--- dia.poisson2d(nx, ny [, opts]) -> Dia
 --- The 5-point Laplacian of a grid of nx x ny points: nx*ny rows, 4 on the
 --- diagonal, -1 for each neighbour in the grid (none across the end of a
 --- grid line); point (x, y), from 0, is row y*nx + x. Options as for
@@ -93,7 +93,7 @@ function M.poisson2d(nx, ny, opts)
   return laplacian_of("dia.poisson2d", 2, {nx, ny}, opts)
 end
 
---- dia.poisson3d(nx, ny, nz [, opts]) -> matrix
+--- dia.poisson3d(nx, ny, nz [, opts]) -> Dia
 --- The 7-point Laplacian of a grid of nx x ny x nz points: 6 on the
 --- diagonal, -1 for each neighbour; point (x, y, z), from 0, is row
 --- (z*ny + y)*nx + x. Options as for dia.poisson2d.
@@ -101,7 +101,7 @@ function M.poisson3d(nx, ny, nz, opts)
   return laplacian_of("dia.poisson3d", 3, {nx, ny, nz}, opts)
 end
 
---- dia.from_csr(M [, opts]) -> matrix
+--- dia.from_csr(M [, opts]) -> Dia
 --- A CSR matrix by diagonals; a matrix without entries gets one diagonal of
 --- zeros. Refused when more than 20 elements would be stored for each entry
 --- (small matrices excepted), and when the device cannot hold that in one
@@ -113,7 +113,7 @@ end
 ---   force    false      true: any number of elements for an entry
 M.from_csr = sparse.dia_from_csr
 
---- dia.load(path [, opts]) -> matrix; nil, message if it cannot be opened
+--- dia.load(path [, opts]) -> Dia; nil, message if it cannot be opened
 --- Reads a Matrix Market file (see mtx.read) by diagonals; refused like
 --- dia.from_csr. Options as for dia.from_csr.
 --- Options:

@@ -37,7 +37,7 @@ local function constant(what, value, n, m, opts)
     {ld = opts.ld, context = opts.context})
 end
 
---- matrix.zeros(n [, m] [, opts]) -> A
+--- matrix.zeros(n [, m] [, opts]) -> Buffer
 --- An n x m matrix of zeros (n x n without m).
 --- Options:
 ---   type     float      element type, by its OpenCL C name
@@ -47,13 +47,13 @@ function M.zeros(n, m, opts)
   return constant("matrix.zeros", 0, n, m, opts)
 end
 
---- matrix.ones(n [, m] [, opts]) -> A
+--- matrix.ones(n [, m] [, opts]) -> Buffer
 --- An n x m matrix of ones. Options as for matrix.zeros.
 function M.ones(n, m, opts)
   return constant("matrix.ones", 1, n, m, opts)
 end
 
---- matrix.identity(n [, m] [, opts]) -> A
+--- matrix.identity(n [, m] [, opts]) -> Buffer
 --- Ones on the main diagonal, zeros elsewhere. Options as for matrix.zeros.
 function M.identity(n, m, opts)
   n, m, opts = arguments("matrix.identity", n, m, opts)
@@ -63,7 +63,7 @@ function M.identity(n, m, opts)
   return upload(h, n, m, opts)
 end
 
---- matrix.random(n [, m] [, opts]) -> A
+--- matrix.random(n [, m] [, opts]) -> Buffer
 --- An n x m matrix of random numbers, the same ones for the same seed on
 --- every machine. Options as for matrix.zeros.
 --- Options:
@@ -77,7 +77,7 @@ function M.random(n, m, opts)
   return upload(h, n, m, opts)
 end
 
---- matrix.from(t [, opts]) -> A
+--- matrix.from(t [, opts]) -> Buffer
 --- The matrix of a table of rows, {{1, 2}, {3, 4}}, all of one length, or of
 --- a two-dimensional host array. Options as for matrix.zeros.
 --- Options:
@@ -152,7 +152,7 @@ local function load_mtx(path, opts)
   return mtx.dense(m, kind), m.rows, m.cols
 end
 
---- matrix.load(path [, opts]) -> A; nil, message if it cannot be opened
+--- matrix.load(path [, opts]) -> Buffer; nil, message if it cannot be opened
 --- Reads a matrix from a .npy or .mtx file (sparse ones become dense). A
 --- .npy vector of n elements becomes n x 1. Other endings, more dimensions
 --- and any fault of the file are errors. Options as for matrix.zeros.
@@ -193,7 +193,7 @@ function methods:save(path)
   end
 end
 
---- A:pad(multiple) -> B
+--- A:pad(multiple) -> Buffer
 --- A new matrix with the rows and columns rounded up to a multiple of
 --- `multiple`, a number or {rows, columns}: A at the top left, zeros beyond.
 function methods:pad(multiple)
@@ -211,7 +211,7 @@ function methods:pad(multiple)
   return B
 end
 
---- A:sub(row, col [, rows, cols]) -> B
+--- A:sub(row, col [, rows, cols]) -> Buffer
 --- The sub-matrix of `rows` rows and `cols` columns whose first element is
 --- A(row, col), from 1; to the end of A without them. It shares memory with A
 --- and has its leading dimension. gemm takes and writes it as any matrix; see
@@ -227,7 +227,7 @@ function methods:sub(row, col, rows, cols)
   return self:matrix((row - 1) * self.ld + col, rows, cols, self.ld)
 end
 
---- A:transposed() -> B
+--- A:transposed() -> Buffer
 --- A new matrix, cols x rows, with B(j, i) = A(i, j); any element type. It
 --- goes through host memory; `transpose` does it on the device.
 function methods:transposed()

@@ -305,7 +305,7 @@ function File:read(dst, opts)
   return h
 end
 
---- NpyFile:write(h [, opts]) -> file
+--- NpyFile:write(h [, opts]) -> NpyFile
 --- Writes the Array h to a part of a .npy file made by npy.create. Options as
 --- for NpyFile:read, which have to name as many elements as h has.
 function File:write(h, opts)
@@ -351,7 +351,7 @@ local function matrix_file(f, path, d, writable)
     file_meta)
 end
 
---- npy.open(path) -> file; nil, message if the file cannot be opened
+--- npy.open(path) -> NpyFile; nil, message if the file cannot be opened
 --- Opens a .npy file of a matrix or a vector, which is a column, to read parts
 --- of it: file:read{from = {row, col}, size = {rows, cols}}. It may be larger
 --- than the memory. Fields: path, type, rows, cols, fortran (whether its
@@ -377,7 +377,7 @@ function M.open(path)
   return matrix_file(f, path, d, false)
 end
 
---- npy.create(path, type, {rows, cols}) -> file
+--- npy.create(path, type, {rows, cols}) -> NpyFile
 --- Makes a .npy file of a matrix, to be written by parts: file:write(h,
 --- {from = {row, col}, size = {rows, cols}}). What is not written is 0. A file
 --- of this name is replaced. Errors: one that cannot be written.

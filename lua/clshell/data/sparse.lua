@@ -269,7 +269,7 @@ function csr:save(path, opts)
   end)
 end
 
---- Csr:to_dia([opts]) -> DIA matrix
+--- Csr:to_dia([opts]) -> Dia
 --- The matrix by diagonals, refused like dia.from_csr. Options as for
 --- dia.from_csr.
 function csr:to_dia(opts)
@@ -305,7 +305,7 @@ function csr_meta:__tostring()
     self.cols, self.type, self.nnz)
 end
 
---- Dia:to_csr([opts]) -> CSR matrix
+--- Dia:to_csr([opts]) -> Csr
 --- The matrix in compressed sparse row format (see csr.from_coo); stored zeros
 --- are dropped.
 --- Options:
@@ -406,7 +406,7 @@ local function count_constant(patterns, places)
   return count
 end
 
---- Dia:pack() -> packed matrix
+--- Dia:pack() -> Packed
 --- The matrix in fewer bytes, for spmv, whose kernel `packed` then computes
 --- the same sums, bit for bit, but reads less. Rows that are equal, diagonal
 --- by diagonal, are one pattern; a row then takes one byte, or none where all
@@ -462,7 +462,7 @@ function dia:pack(...)
   }, packed_meta)
 end
 
---- Packed:to_dia() -> DIA matrix
+--- Packed:to_dia() -> Dia
 --- The matrix by diagonals again, with the bits that it was packed from.
 function packed:to_dia()
   return M.upload_dia({

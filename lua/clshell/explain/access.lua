@@ -539,7 +539,7 @@ local function main_of(plan)
   return plan.commands[plan.main]
 end
 
---- access(launch, args... [, opts]) -> access
+--- access(launch, args... [, opts]) -> Access
 --- What each load and store of a kernel asks of memory, by source line, as a
 --- GPU would see it: `access(k:range({64, 64}, {16, 16}), a, b)`. The launch
 --- runs in a child process on the simulator Oclgrind, with copies of its

@@ -36,7 +36,7 @@ end
 --- Options:
 ---   device   session's   the Device that the result is of
 ---   peaks    peaks()     a table of measured peaks
----   use      the driver's  {registers, local_bytes, source} of the kernel
+---   use      the driver's  a table {registers, local_bytes, source}
 ---   context  session's   the Context of another device
 function M.lesson(r, opts)
   return reading.read(r, opts).text

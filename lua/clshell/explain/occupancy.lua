@@ -425,7 +425,7 @@ local function arguments(subject, opts)
       'occupancy(k:range(n, 256)), or occupancy{gpu = "H100", wg = 256}'})
 end
 
---- occupancy(launch [, opts]) -> occupancy
+--- occupancy(launch [, opts]) -> Occupancy
 --- How many work-items of a kernel share a compute unit, and what limits
 --- them: of a launch, of a Kernel, or with no kernel at all:
 --- `occupancy{gpu = "H100", wg = 256, registers = 64}`. A list

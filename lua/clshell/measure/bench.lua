@@ -367,10 +367,11 @@ end
 ---   warmup   0.3 (quick: 0.1)  seconds of ramp at most
 ---   cache    hot (families that memory limits: cold)  "cold": the caches hold
 ---            other data before each launch
----   flop, bytes, type  -  of one run, for the rates and the roofline
+---   flop, bytes  -  of one run, for the rates and the roofline
+---   type     float  element type, for the roofline
 ---   args     -      the arguments of a Launch, as a list
 ---   check    -      check() -> ok, message, after the first run of a function
----   name, tag  -    of the result, in the run store
+---   name, tag  -    strings: of the result, in the run store
 ---   roof     true   false: does not place the result on the roofline
 ---
 --- The result, which prints as text, has all samples, in seconds per launch:
@@ -415,8 +416,9 @@ end
 --- The result of samples from elsewhere, in seconds by the host's clock:
 --- summed up and kept like any other.
 --- Options:
----   flop, bytes, type  -  of one run, for the rates
----   tag                -  of the result, in the run store
+---   flop, bytes  -  of one run, for the rates
+---   type  float  element type, for the roofline
+---   tag   -      a string: of the result, in the run store
 function M.of(name, samples, opts)
   opts = options.check(opts, "bench.of")
   check_amounts(opts, "bench.of", "flop", "bytes")

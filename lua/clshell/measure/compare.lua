@@ -366,16 +366,19 @@ end
 ---
 --- A side may also be a result of bench, the number of a kept run, "last", or
 --- a tag: then nothing can run in turns. The other side is measured if need
---- be, and runs.compare judges, by options.threshold (0.03).
+--- be, and runs.compare judges.
 --- Options:
+---   cache    hot   or "cold", see bench
+---   args     -     the arguments of a Launch, as a list
+--- Options of kept runs:
+---   threshold  0.03  a smaller change is no change
+--- Options of workloads:
 ---   rounds   11, 22, 44, 88  at least 8; more where fewer are unclear
 ---   samples  3 (CPU: 12)  of each in a round
 ---   seconds  20    in all: long kernels get fewer samples a round, and the
 ---            result says so
 ---   least    0.01 (CPU: 0.001)  seconds of a sample: short launches are
 ---            batched
----   cache    hot   or "cold", see bench
----   args     -     the arguments of a Launch, as a list
 function M.compare(a, b, opts)
   if a == nil or b == nil then
     cl.error(("compare: %s must be a workload or a kept run; got nothing")
@@ -385,7 +388,7 @@ function M.compare(a, b, opts)
   if is_kept(a) or is_kept(b) then
     return compare_kept(a, b, opts)
   end
-  opts = options.check(opts, "compare")
+  opts = options.check(opts, "compare.workloads", "compare")
   local ta, tb = side(a, opts.args), side(b, opts.args)
   local context = ta.plan and ta.plan.shape and ta.plan.shape.context
     or cl.context()

@@ -506,10 +506,10 @@ return setmetatable(M, {
   --- html(results, file [, opts]) -> file
   --- The same as html.write.
   --- Options:
-  ---   title    the words that all results share  of the page
-  ---   command  -     the command line of the run
+  ---   title    the words that all results share  a title of the page
+  ---   command  -     a string: the command line of the run
   ---   reading  -     a text, or paragraphs, that explains the numbers
-  ---   peaks    -     of peaks(), for the roofline
+  ---   peaks    -     a table as of peaks(), for the roofline
   ---   charts   ladder and roofline  a list of charts of plot, instead
   __call = function(_, ...)
     return M.write(...)

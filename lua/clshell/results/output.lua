@@ -146,7 +146,7 @@ end
 --- and errors: local part <close> = out:part{...}. `peak` and `base` are
 --- fields that may be set later.
 --- Options:
----   title    none    a line above the table
+---   title    none    a title above the table
 ---   columns  needed  as for report.format
 ---   steps    -       the number of steps
 ---   by       gflops  the field that is compared with the peak

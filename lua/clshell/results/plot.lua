@@ -99,9 +99,9 @@ end
 ---   zero    true    false: y need not begin at 0
 ---   scatter  false  true: points without lines
 ---   x_label, y_label  the fields  names of the axes
----   title   the words that all results share  of the chart
----   file    -       writes the chart to a file as well, see chart:save
----   width, height  window, 16  of the text, in characters
+---   title   the words that all results share  a title of the chart
+---   file    -       a path: writes the chart there too, see chart:save
+---   width, height  window, 16  characters, of the text
 function M.line(rows, opts)
   opts = checked(rows, opts, "plot.line")
   if opts.x == nil then
@@ -183,12 +183,12 @@ end
 --- A bar for each result.
 --- Options:
 ---   y        gflops, gbs or median  the field, or a function of a result
----   y_label  the field  name of the axis
+---   y_label  the field  a name of the axis
 ---   limit    -  a line at so many base units, such as the roofline
----   limit_label  -  its name
----   title    the words that all results share  of the chart
----   file     -  writes the chart to a file as well, see chart:save
----   width, height  window  of the text, in characters
+---   limit_label  -  a name of that line
+---   title    the words that all results share  a title of the chart
+---   file     -  a path: writes the chart there too, see chart:save
+---   width, height  window  characters, of the text
 function M.bar(results, opts)
   return finished(bar_chart("bar", results, opts))
 end
@@ -272,11 +272,11 @@ end
 --- Results on the measured roof of the device: throughput over arithmetic
 --- intensity, both logarithmic.
 --- Options:
----   peaks  needed  the table of peaks(), or {compute = {{name =, value =
+---   peaks  needed  a table as of peaks(), or {compute = {{name =, value =
 ---          FLOP/s}}, memory = {{name =, value = B/s}}}
----   title  the words that all results share  of the chart
----   file   -       writes the chart to a file as well, see chart:save
----   width, height  window, 16  of the text, in characters
+---   title  the words that all results share  a title of the chart
+---   file   -       a path: writes the chart there too, see chart:save
+---   width, height  window, 16  characters, of the text
 function M.roofline(rows, opts)
   opts = checked(rows, opts, "plot.roofline")
   local peaks = opts.peaks or {}

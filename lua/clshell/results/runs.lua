@@ -19,9 +19,9 @@ end
 --- run before, and all medians as a line of bars, oldest first. Prints as a
 --- table; each row has the fields of its newest run, and `runs`, all of them.
 --- Options:
----   name    all  "gemm.tiled", a kernel or a family
+---   name    all  a name such as "gemm.tiled", a kernel or a family
 ---   device  all  part of a device's name
----   tag     all  the tag of the runs
+---   tag     all  a tag of the runs
 ---   since   all  "12h", "7d", "4w" or a date
 ---   limit   all  only so many of the newest runs
 function M.history(opts)
@@ -44,8 +44,8 @@ end
 --- Options:
 ---   older_than  -  "12h", "7d", "4w" or a date
 ---   keep        0  so many runs of each stay
----   tag         -  the tag of the runs
----   name        -  "gemm.tiled", a kernel or a family
+---   tag         -  a tag of the runs
+---   name        -  a name such as "gemm.tiled", a kernel or a family
 ---   device      -  part of a device's name
 function M.prune(opts)
   return session():prune(opts)

@@ -277,12 +277,16 @@ end
 --- The runs of a filter, oldest first, without samples and details: tables
 --- with id, time, tag, name, family, kernel, config, title, type, mode,
 --- status, shape (as text), device, driver (as text), source_hash, options and
---- median. Damaged runs are left out, with a note on stderr. Filter: name (of
---- a bench, a kernel or a family), device (part of its name), tag, since and
---- before (see store.moment), id, and limit (only the newest runs, at most so
---- many).
+--- median. Damaged runs are left out, with a note on stderr.
+--- Options:
+---   name    all  a name such as "gemm.tiled", a kernel or a family
+---   device  all  part of a device's name
+---   tag     all  a tag of the runs
+---   since, before  all  moments, see store.moment
+---   id      all  the number of a run
+---   limit   all  only so many of the newest runs
 function Store:list(filter)
-  options.check(filter, "runs")
+  options.check(filter, "s:list", "runs")
   filter = filter or {}
   local limit = filter.limit
     and integer.check("runs", "limit", filter.limit, 0) or -1

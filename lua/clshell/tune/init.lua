@@ -89,7 +89,7 @@ local function source_of(what, shape, opts, link)
   return job and link:wrap(ladder.source(job, opts))
 end
 
---- tune(what [, shape [, opts]]) -> result
+--- tune(what [, shape [, opts]]) -> best
 --- Searches the fastest setting of a kernel. `what` is a rung, as in
 --- tune("gemm.tiled_padded", {512}), or a whole family, tune("gemm", {A = A, B
 --- = B}), on a shape or operands as bench takes them: every rung that the
@@ -122,8 +122,8 @@ end
 --- one with less local memory. A configuration that fails to build, to run or
 --- to be right is a row with its reason; one that the device refuses costs no
 --- evaluation. The default configuration comes first.
---- Options:
----   kernel   -      of a table: the path of a .cl file, or its text
+--- Options of a kernel:
+---   kernel   -      the path of a .cl file, or its text
 ---   params   -      {name = list or "1..8", ...}; "8..64:8" in steps of 8,
 ---            "1..64*2" powers of 2
 ---   range    -      the global size, or function(p) -> global, local
@@ -141,10 +141,12 @@ end
 ---   shapes   -      a list of shapes or {shape =, weight = 1}: the functions
 ---            above are called as f(p, shape), reset as reset(shape), and
 ---            output may be function(shape) -> Buffer
----   name, title, context  -  of the results; the Context of the launches
----   replay   -      a table with only it searches in times measured before: a
----            file of best:save, CSV with a column "ms", a cache file of
+---   name, title  -  strings: of the results
+---   context  session's  the Context of the launches
+---   replay   -      alone in the table, it searches in times measured before:
+---            a file of best:save, CSV with a column "ms", a cache file of
 ---            Kernel Tuner
+--- Options:
 ---   seconds  60     in all, a fifth of them for the finals; no limit where
 ---            evaluations are given
 ---   evaluations  all  configurations to measure at most
@@ -167,7 +169,10 @@ end
 ---            seconds for each configuration), "bytes" (of the program's
 ---            binary), "local_bytes", "private_bytes", functions by name
 ---   race     true   false: takes all samples of slow configurations too
----   samples, cache, type, tag  -  as for bench
+---   samples  -      as for bench
+---   cache    -      as for bench
+---   type     -      as for bench
+---   tag      -      as for bench
 ---   fresh    false  true: measures anew what the run store has from the same
 ---            source, driver, device, shape and options
 ---   worker   true   false: builds and runs in this process; see below

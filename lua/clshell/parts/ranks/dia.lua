@@ -131,7 +131,7 @@ local function new(n, offsets, type, fill)
   return setmetatable(A, meta)
 end
 
---- ranks.dia(D) -> A
+--- ranks.dia(D) -> RanksDia
 --- A square matrix by diagonals, which each rank has, such as dia.load
 --- "m.mtx", in strips of rows, one on the device of each process. Fields:
 --- rows, cols, type, offsets, first, last (of this rank's rows). All ranks
@@ -160,7 +160,7 @@ local function poisson(what, dims, sizes, opts)
     end)
 end
 
---- ranks.poisson2d(nx, ny [, opts]) -> A
+--- ranks.poisson2d(nx, ny [, opts]) -> RanksDia
 --- The matrix of dia.poisson2d in strips of rows: each rank makes its own.
 --- Options:
 ---   type  float  element type
@@ -168,7 +168,7 @@ function M.poisson2d(nx, ny, opts)
   return poisson("ranks.poisson2d", 2, {nx, ny}, opts)
 end
 
---- ranks.poisson3d(nx, ny, nz [, opts]) -> A
+--- ranks.poisson3d(nx, ny, nz [, opts]) -> RanksDia
 --- The matrix of dia.poisson3d in strips of rows: each rank makes its own.
 --- Options:
 ---   type  float  element type
@@ -176,7 +176,7 @@ function M.poisson3d(nx, ny, nz, opts)
   return poisson("ranks.poisson3d", 3, {nx, ny, nz}, opts)
 end
 
---- RanksDia:vector([init]) -> x
+--- RanksDia:vector([init]) -> RanksVector
 --- A vector that A can multiply, with room for the halo of each strip. `init`
 --- as for ranks.vector.
 function methods.vector(A, init)

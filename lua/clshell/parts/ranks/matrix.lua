@@ -51,7 +51,7 @@ local function part(A, h)
     from_first = (A.first_row - 1) * A.cols + A.first_col, from_ld = A.cols})
 end
 
---- ranks.matrix(rows, cols [, init [, opts]]) -> A
+--- ranks.matrix(rows, cols [, init [, opts]]) -> RanksMatrix
 --- A matrix in blocks, one on the device of each process that mpirun has
 --- started, which form a grid. `init`: a number for all elements, zeros
 --- without it, a function(i, j), or an Array with all, the same on each rank.
@@ -98,7 +98,7 @@ M.among = grids.among
 
 local random -- the kernel, of each type
 
---- ranks.random(rows, cols [, opts]) -> A
+--- ranks.random(rows, cols [, opts]) -> RanksMatrix
 --- A matrix of random numbers, the same for any number of ranks. Options as
 --- for ranks.matrix.
 --- Options:
@@ -127,7 +127,7 @@ function M.random(rows, cols, opts)
   end)
 end
 
---- ranks.load(path [, opts]) -> A
+--- ranks.load(path [, opts]) -> RanksMatrix
 --- The matrix of a .npy file, of which each rank reads its block. Options as
 --- for ranks.matrix but type.
 --- Options:

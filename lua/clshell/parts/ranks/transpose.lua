@@ -42,7 +42,7 @@ local function paste(block, box, row, col, h)
     to_first = (box.row - row) * block.cols + box.col - col + 1})
 end
 
---- ranks.transpose(A) -> B
+--- ranks.transpose(A) -> RanksMatrix
 --- The transpose of a matrix in blocks, on the same grid of ranks.
 function M.transpose(A)
   local world = grids.world()

@@ -69,7 +69,7 @@ function M.new(n, init, type, left, right)
   return x
 end
 
---- ranks.vector(n [, init [, opts]]) -> x
+--- ranks.vector(n [, init [, opts]]) -> RanksVector
 --- A vector in strips, one on the device of each process. `init`: a number for
 --- all elements, zeros without it, a function(i), or an Array with all, the
 --- same on each rank. Of a matrix's size and layout: A:vector(init). All ranks
@@ -104,7 +104,7 @@ function methods.norm(x)
   return math.sqrt(x:dot(x))
 end
 
---- RanksVector:axpy(a, x) -> y
+--- RanksVector:axpy(a, x) -> RanksVector
 --- y = y + a x.
 function methods.axpy(y, a, x)
   check("RanksVector:axpy", y, x)
@@ -114,7 +114,7 @@ function methods.axpy(y, a, x)
   return y
 end
 
---- RanksVector:aypx(a, x) -> y
+--- RanksVector:aypx(a, x) -> RanksVector
 --- y = x + a y.
 function methods.aypx(y, a, x)
   check("RanksVector:aypx", y, x)
@@ -124,7 +124,7 @@ function methods.aypx(y, a, x)
   return y
 end
 
---- RanksVector:clone() -> y
+--- RanksVector:clone() -> RanksVector
 --- A new vector with the same elements and layout.
 function methods.clone(x)
   local y = new(x.n, x.type, x.room, x.right)

@@ -1,29 +1,15 @@
--- shell/help/index.lua - the entries of help, read at the first need: /**
--- blocks of the C files, --- blocks of the Lua files, and the examples
+-- shell/help/index.lua - the entries of help: those of the table of the API,
+-- the element types, OpenCL's functions as methods, and the families of
+-- scripts
 -- SPDX-License-Identifier: MIT
 
+local api = require "clshell.base.api"
 local array = require "clshell.arrays.names"
 local cl = require "cl"
 local families = require "clshell.ladder.list"
 local public = require "clshell.public"
 
 local M = {}
-
--- Besides the public modules, the files that document functions.
-local OTHERS = {"clshell", "clshell.arrays.expression",
-  "clshell.arrays.evaluate", "clshell.arrays.map", "clshell.arrays.sequences",
-  "clshell.arrays.views", "clshell.arrays.totals", "clshell.arrays.hosts",
-  "clshell.arrays.hostscans", "clshell.arrays.scans", "clshell.arrays.places",
-  "clshell.arrays.variance", "clshell.data.sparse",
-  "clshell.data.struct", "clshell.shell.prompt.show", "clshell.shell.prompt.commands",
-  "clshell.shell.prompt.tutorial", "clshell.arrays.random", "clshell.parts.ranks.dia",
-  "clshell.parts.ranks.gemm", "clshell.parts.ranks.matrix", "clshell.parts.ranks.transpose",
-  "clshell.parts.ranks.vector", "clshell.arrays.sorting", "clshell.parts.split",
-  "clshell.parts.split.arithmetic", "clshell.parts.split.class", "clshell.parts.split.each",
-  "clshell.tune.result"}
-
--- Modules of the tests and of clshell itself: helped, but in no list.
-local INTERNAL = {target = true, timer = true, traffic = true}
 
 --- index.read(path) -> string or nil
 function M.read(path)
@@ -35,113 +21,33 @@ function M.read(path)
   end
 end
 
--- The first line of a block, with the next while a bracket is open, and the
--- rest.
-local function split(block)
-  local signature, body = block:match("^([^\n]*)\n?(.*)$")
-  while body ~= "" and #signature:gsub("[^%(%[{]", "")
-      > #signature:gsub("[^%)%]}]", "") do
-    local more, rest = body:match("^%s*([^\n]*)\n?(.*)$")
-    signature, body = signature .. " " .. more, rest
-  end
-  return signature, body
-end
-
 local function lines(s)
   return (s .. "\n"):gmatch "(.-)\n"
 end
 
--- A line of the part Options: "  name  default  meaning", or its continuation.
-local function add_option(list, line)
-  local name, default, meaning =
-    line:match("^  (%S.-)%s%s+(%S.-)%s%s+(%S.*)$")
-  if name then
-    list[#list + 1] = {name = name, default = default ~= "-" and default
-      or nil, text = meaning}
-  elseif list[#list] then
-    list[#list].text = list[#list].text .. " " .. line:match("^%s*(.*)$")
-  end
+local entries, examples -- the list, and by name
+
+-- Adds an entry that lists and searches leave out.
+local function add_minor(name, signature, text)
+  entries[name] = {name = name, signature = signature, text = text,
+    options = {}, minor = true}
+  entries[#entries + 1] = entries[name]
 end
 
--- Takes the part Options out of a text: the rest, and the list.
-local function options_of(body)
-  local rest, list, inside = {}, {}, false
-  for line in lines(body) do
-    if line:match("^Options:%s*$") then
-      inside = true
-    elseif inside and line:find("^  ") then
-      add_option(list, line)
-    else
-      inside = false
-      rest[#rest + 1] = line
-    end
-  end
-  return table.concat(rest, "\n"):gsub("%s+$", ""), list
-end
-
--- The lists of the entries and of the examples; each by name as well.
-local entries, examples
-
-local function add(block)
-  local signature, body = split(block)
-  local name = signature:match("^([%a_][%w_%.:]*)[%({]")
-    or signature:match("^([%a_][%w_%.:]*)$")
-  if not name then
-    return
-  end
-  name = name:gsub("^A:", "Buffer:") -- the methods of a matrix
-  local text, options = options_of(body)
-  local also = text:match("\nAlso: ([%w_%.:,%s]+)$")
-  text = also and text:gsub("\nAlso: [%w_%.:,%s]+$", "") or text
-  if not entries[name] then
-    local as = "[Oo]ptions%s+as%s+for%s+"
-    entries[name] = {name = name, signature = signature, text = text,
-      options = options,
-      as = text:match(as .. "([%a_][%w_%.:]*%w)"),
-      but = text:match(as .. "[%w_%.:]+%s+but%s+([%w_,%s]+)")}
-    entries[#entries + 1] = entries[name]
-  end
-  for other in (also or ""):gmatch("[^,%s]+") do
-    add(("%s%s\n%s"):format(other, signature:sub(#name + 1), text))
-  end
-end
-
-local function scan_c(source)
-  for block in source:gmatch("/%*%* ?(.-)%*/") do
-    add((block:gsub("\n %* ?", "\n"):gsub("%s+$", "")))
-  end
-end
-
-local function scan_lua(module)
-  local path = cl.home .. "/lua/" .. module:gsub("%.", "/")
-  local block = {}
-  -- a module of C has no file here: its blocks are in doc/cl.txt
-  for line in lines(M.read(path .. ".lua") or M.read(path .. "/init.lua")
-      or "") do
-    local words = line:match("^%s*%-%-%- ?(.*)$")
-    if words then
-      block[#block + 1] = words
-    elseif block[1] then
-      add(table.concat(block, "\n"))
-      block = {}
-    end
-  end
-end
-
--- cl.float, cl.int4 and the like, of which there are as many as types.
+-- cl.float, cl.int4 and the like, of which there are as many as types: help
+-- lists cl.bytes, which speaks for them.
 local function add_types()
   for _, type in ipairs(cl.types()) do
     local base, width = type:match("^(%a+)(%d*)$")
     local n = tonumber(width) or 1
-    local name = "cl." .. type
-    add(("%s(%s) -> Value\nA kernel argument of type %s, a %s. "
+    add_minor("cl." .. type, ("cl.%s(%s) -> Value"):format(type,
+      n > 1 and "x1, ..., x" .. n or "x"),
+      ("A kernel argument of type %s, a %s. "
       .. "Needed only where the kernel's own signature is unknown or names "
       .. "a typedef; out of range is an error. Vectors take a number for "
-      .. "each component. See also cl.bytes."):format(name,
-      n > 1 and "x1, ..., x" .. n or "x", type,
+      .. "each component. See also cl.bytes."):format(type,
       n > 1 and ("vector of %d components of %s"):format(n, base)
       or "scalar"))
-    entries[name].minor = true -- in lists: cl.bytes speaks for them
   end
 end
 
@@ -166,21 +72,15 @@ local function each_math(visit)
   end
 end
 
+-- The page of the concept speaks for them in lists.
 local function add_math()
   each_math(function(name, operands, result)
-    local full = "Buffer:" .. name
-    add(("%s(%s) -> Expression\nOpenCL's %s(x%s) of each element: %s. "
+    add_minor("Buffer:" .. name, ("Buffer:%s(%s) -> Expression"):format(name,
+      operands), ("OpenCL's %s(x%s) of each element: %s. "
       .. "Buffers, Arrays and Expressions have it; an operand may be a "
-      .. "number. See also ?expression."):format(full, operands, name,
+      .. "number. See also ?expression."):format(name,
       operands == "" and "" or ", " .. operands, result))
-    entries[full].minor = true -- in lists: the concept speaks for them
   end)
-end
-
-local function hide_internal()
-  for _, entry in ipairs(entries) do
-    entry.minor = entry.minor or INTERNAL[entry.name:match "^%w+"]
-  end
 end
 
 local pages = {} -- of families of scripts, by name
@@ -191,43 +91,32 @@ local function add_families()
     local name, page = family.name, family.spec.page
     if pages[name] ~= page then
       local old = entries[name]
-      entries[name], pages[name] = nil, page
-      add(page)
-      if old then -- its place in the list is the new one's
-        local last = table.remove(entries)
-        for i, entry in ipairs(entries) do
-          entries[i] = entry == old and last or entry
-        end
+      entries[name], pages[name] = page, page
+      for i, entry in ipairs(entries) do -- the new one has the old one's place
+        entries[i] = entry == old and page or entry
       end
+      entries[#entries + 1] = not old and page or nil
     end
   end
 end
 
 --- index.entries() -> list
---- All documented functions: {name, signature, text, options, as, but, minor},
---- in order and by name. Lists and searches leave the minor ones out.
+--- All documented functions in order and by name, as base/api.lua has them;
+--- lists and searches leave out the `minor` ones.
 function M.entries()
-  if entries then
-    add_families()
-    return entries
+  if not entries then
+    entries = {}
+    for i, entry in ipairs(api.all()) do
+      entries[i], entries[entry.name] = entry, entry
+      entry.minor = public.inner[entry.name:match "^%w+"]
+    end
+    add_types()
+    add_math()
+    for _, name in ipairs(array.host) do -- the page of a Buffer's is theirs
+      local own = "Array:" .. name
+      entries[own] = entries[own] or entries["Buffer:" .. name]
+    end
   end
-  entries = {}
-  -- the Makefile gathers the C files' blocks: installed, or in the tree
-  scan_c(M.read(cl.home .. "/doc/cl.txt")
-    or M.read(cl.home .. "/build/doc/cl.txt") or "")
-  for _, name in ipairs(public.list) do
-    scan_lua(public.module(name))
-  end
-  for _, module in ipairs(OTHERS) do
-    scan_lua(module)
-  end
-  add_types()
-  add_math()
-  for _, name in ipairs(array.host) do -- the page of a Buffer's is theirs
-    local own = "Array:" .. name
-    entries[own] = entries[own] or entries["Buffer:" .. name]
-  end
-  hide_internal()
   add_families()
   return entries
 end
@@ -277,27 +166,10 @@ function M.examples()
 end
 
 --- index.options(name) -> list
---- The options of a function: {name, default, text}; those of the function
---- that it refers to ("Options as for ...") come after its own.
+--- The options of a function, as api.options gives them.
 function M.options(name)
-  local entry = M.entries()[name]
-  local list, taken = {}, {}
-  local function take(names)
-    for word in names:gmatch("[%w_]+") do
-      taken[word] = true
-    end
-  end
-  take(entry and entry.but or "")
-  for _, option in ipairs(entry and entry.options or {}) do
-    take(option.name)
-    list[#list + 1] = option
-  end
-  for _, option in ipairs(entry and entry.as and M.options(entry.as) or {}) do
-    if not taken[option.name:match("[%w_]+")] then
-      list[#list + 1] = option
-    end
-  end
-  return list
+  local made = families.peek(name) and M.entries()[name]
+  return made and made.options or api.options(name)
 end
 
 return M

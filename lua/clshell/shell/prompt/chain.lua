@@ -5,11 +5,11 @@
 -- function whose module is not loaded.
 -- SPDX-License-Identifier: MIT
 
+local api = require "clshell.base.api"
 local cl = require "cl"
 local families = require "clshell.ladder.list"
 local guard = require "clshell.shell.prompt.guard"
 local lazy = require "clshell.base.lazy"
-local options = require "clshell.base.options"
 local public = require "clshell.public"
 
 local loaded, members = package.loaded, cl.members
@@ -206,16 +206,9 @@ local function public_name(value)
   if rawequal(value, require) then
     return "require"
   end
-  for _, names in ipairs{M.arguments, gives} do
-    for name in pairs(names) do
-      if rawequal(public_value(name), value) then
-        return name
-      end
-    end
-  end
-  for _, name in ipairs(options.functions()) do
-    if rawequal(public_value(name), value) then
-      return name
+  for _, entry in ipairs(api.all()) do
+    if rawequal(public_value(entry.name), value) then
+      return entry.name
     end
   end
 end

@@ -218,23 +218,6 @@ local function family_and_rung(call)
   return family and vocabulary.family(family), rung
 end
 
--- The functions that take another function's options.
-local OPTIONS = {
-  ["cl.kernel"] = "cl.build",
-  ["family.bench"] = "bench",
-  ["results:bar"] = "plot.bar",
-  ["results:html"] = "html",
-  ["results:ladder"] = "plot.ladder",
-  ["results:plot"] = "plot.line",
-  ["results:roofline"] = "plot.roofline",
-  ["results:table"] = "report.format",
-}
-
-for _, name in ipairs{"argsort", "gather", "histogram", "scatter", "sort",
-    "std", "var"} do
-  OPTIONS["Array:" .. name] = "Buffer:" .. name
-end
-
 -- Offers the fields of the table around the cursor; whether they are known.
 local function fields(c, call)
   local kind, name, list = call.kind or "options", call.name, nil
@@ -246,7 +229,7 @@ local function fields(c, call)
   elseif kind == "options" and name == "family" then
     list = rawget(family, "reserved")
   elseif kind == "options" and name then
-    list = options.names(OPTIONS[name] or name)
+    list = options.names(name)
   end
   if family and (kind == "params" or name == "family") then
     vocabulary.parameters(c, family, rung, call.fields)
@@ -302,10 +285,11 @@ local function value(c, call)
   elseif family and vocabulary.values(c, family, rung, key) then
     return true
   end
-  for _, word in ipairs(options.values[key] or {}) do
+  local words = kind == "options" and options.values(call.name, key) or {}
+  for _, word in ipairs(words) do
     c:add(word)
   end
-  return options.values[key] ~= nil
+  return words[1] ~= nil
     or KIND_OF[key] and of_kind(c, KIND_OF[key], call)
 end
 
