@@ -163,7 +163,7 @@ $(BUILD)/shell/home.o: $(BUILD)/datadir
 # The table of the API, of the comments in C and Lua: the program makes it,
 # or stock Lua where that alone is wanted.
 DOCUMENTED = $(MODULE) src/shell/system.c $(call sources,mpi) \
-             $(filter-out lua/clshell/shell/examples/%,$(filter lua/%,$(DATA)))
+             $(filter lua/%,$(DATA))
 MAKES_API  = $(if $(filter-out lib,$(or $(MAKECMDGOALS),all)),$\
              $(BUILD)/clshell,$(LUA))
 build/api.lua: src/api.lua $(DOCUMENTED) | $(filter %/clshell,$(MAKES_API))
@@ -231,7 +231,7 @@ lint-gcc lint-clang:
 lint-circles: lint-gcc
 	$(LUA) .ci/circles.lua build/lint-gcc
 lint-lua:
-	luacheck --no-color -q lua scripts tests .ci
+	luacheck --no-color -q lua scripts src tests .ci
 lint-cl:
 	for f in kernels/*/*.cl; do case $$f in */nv_*) t=nvptx64;; *) t=spir64;; \
 	  esac; clang -x cl -cl-std=CL1.2 -Wall -Werror -target $$t -Xclang \

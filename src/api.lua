@@ -157,6 +157,7 @@ local function add(block, file)
   for other in (also or ""):gmatch "[^,%s]+" do
     add(("%s%s\n%s"):format(other, signature:sub(#name + 1), entry.text),
       file)
+    entries[other].example = entry.example
   end
 end
 

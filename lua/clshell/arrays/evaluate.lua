@@ -196,6 +196,10 @@ end
 --- Expression:eval() -> Buffer, Event
 --- A new Buffer with the elements, which one launch calculates, and the event
 --- of the launch. It does not wait. Of Arrays: a new Array.
+--- Example:
+--- local x = cl.arange(1, 4)
+--- local y = (2 * x + 1):eval()
+--- print(y, y:read()[4]) --> Buffer int[4] 9
 function methods.eval(x)
   x = subject("eval", x)
   local b = layout.new(x.kind.type, x.dims, x.context)
@@ -204,6 +208,9 @@ end
 
 --- Expression:read([dst] [, opts]) -> Array
 --- The elements on the host. Options as for Buffer:read.
+--- Example:
+--- local x = cl.arange(1, 4)
+--- print((x * x):read()[3]) --> 9
 function methods.read(x, ...)
   if subject("read", x).context == layout.HOST then
     local h = ... or layout.new(x.kind.type, x.dims, x.context)
@@ -234,6 +241,10 @@ end
 --- waited for; a target that the expression also reads at other places gets a
 --- copy of the result. The conversion is C's assignment, but a real into
 --- integers and 64 bits into fewer are errors: say astype.
+--- Example:
+--- local x, y = cl.arange(1, 4), cl.buffer("int", 4, 10)
+--- y:set(2 * x + y)
+--- print(y:read()[1]) --> 12
 function methods.set(x, value, more)
   local out = target("set", x)
   if more ~= nil then -- Array:set(i, x) sets one element
@@ -273,6 +284,10 @@ end
 
 --- Buffer:axpy(a, x) -> Event
 --- y = a * x + y in one launch, for a number or an operand a.
+--- Example:
+--- local x, y = cl.arange(1, 4), cl.buffer("int", 4, 10)
+--- y:axpy(2, x)
+--- print(y:read()[4]) --> 18
 function methods.axpy(y, a, x)
   target("axpy", y)
   if type(a) == "number" then
@@ -288,6 +303,9 @@ local OWN = {clone = true, eval = true, read = true, reshape = true}
 --- Expression:reshape(shape) -> Buffer
 --- A new Buffer with the elements under another shape; that of a Buffer, which
 --- is no copy, is Buffer:reshape.
+--- Example:
+--- local x = cl.arange(1, 6)
+--- print((2 * x):reshape{2, 3}:read():at(2, 1)) --> 8
 function methods.reshape(x, ...)
   local b = methods.eval(x)
   return b:reshape(...)
@@ -296,6 +314,11 @@ end
 --- Buffer:clone() -> Buffer
 --- A new Buffer of the same type and shape with the same elements; an
 --- Expression has it too.
+--- Example:
+--- local x = cl.arange(1, 4)
+--- local y = x:clone()
+--- x:fill(0)
+--- print(y:read()[4]) --> 4
 function of_buffer.clone(b)
   local copy = layout.new(b.type, b.shape, b.context)
   b:copy(copy)

@@ -69,6 +69,7 @@ end
 --- along that dimension, an Array of the shape left, in the type that
 --- Buffer:sum gives. Integers are added in 64 bits, reals in double and
 --- compensated.
+--- Example: print(cl.array("int", {2, 2}, {{1, 2}, {3, 4}}):sum()) --> 10
 function M.sum(h, dim)
   local list, type = M.elements("sum", h)
   return total("sum", list, dim, dim == nil and summed(type)
@@ -77,6 +78,7 @@ end
 
 --- Array:mean([dim]) -> number or Array
 --- The sum divided by the number of elements; along `dim` an Array of reals.
+--- Example: print(cl.array("int", {2, 2}, {{1, 2}, {3, 4}}):mean()) --> 2.5
 function M.mean(h, dim)
   local list, type = M.elements("mean", h)
   if dim == nil and types.known[type].wide then
@@ -93,6 +95,7 @@ end
 --- The least element, of max the greatest; a NaN among the elements is the
 --- result.
 --- Also: Array:max
+--- Example: print(cl.array("float", 3, {2, -1, 4}):min()) --> -1.0
 function M.min(h, dim)
   return total("min", h, dim)
 end
@@ -106,6 +109,7 @@ end
 --- order of reading, or along `dim`: the first of equal ones, and a NaN before
 --- all others.
 --- Also: Array:argmax
+--- Example: print(cl.array("float", 3, {2, -1, 4}):argmin()) --> 2
 function M.argmin(h, dim)
   return total("argmin", h, dim)
 end
@@ -124,12 +128,14 @@ end
 
 --- Array:any([dim]) -> boolean or Array
 --- Whether any element is not 0; along `dim` 1 or 0, as int. A NaN is not 0.
+--- Example: print(cl.array("int", 3, {0, 0, 4}):any()) --> true
 function M.any(h, dim)
   return truth("any", h, dim)
 end
 
 --- Array:all([dim]) -> boolean or Array
 --- Whether no element is 0; along `dim` 1 or 0, as int.
+--- Example: print(cl.array("int", 3, {0, 0, 4}):all()) --> false
 function M.all(h, dim)
   return truth("all", h, dim)
 end
@@ -138,6 +144,9 @@ end
 --- The sum of the products with the elements of another Array of the same
 --- shape, or of those along `dim`: of integers in 64 bits, of reals in double
 --- and compensated.
+--- Example:
+--- local h = cl.array("int", 3, {1, 2, 3})
+--- print(h:dot(h)) --> 14
 function M.dot(h, y, dim)
   local a, a_type = M.elements("dot", h)
   local b, b_type = M.elements("dot", y)
@@ -155,6 +164,7 @@ end
 --- Array:nrm2([dim]) -> number or Array
 --- The square root of the sum of squares, calculated in double. Squares of all
 --- elements do not leave its range; along `dim` those of doubles may.
+--- Example: print(cl.array("float", 2, {3, 4}):nrm2()) --> 5.0
 function M.nrm2(h, dim)
   local list, type = M.elements("nrm2", h)
   types.real("nrm2", type)

@@ -22,6 +22,9 @@ local M = {}
 --- The sums of all elements up to each one, in the order of reading, or along
 --- dimension `dim`, in the shape of x and the type that Buffer:cumsum gives.
 --- Integers are added in 64 bits, reals in double and compensated.
+--- Example:
+--- local h = cl.array("int", {2, 2}, {{1, 2}, {3, 4}})
+--- print(h:cumsum()[4], h:cumsum(1):at(2, 2)) --> 10 6
 function M.cumsum(h, dim)
   local list, type = hosts.elements("cumsum", h)
   local shape = layout.shape(list.shape)
@@ -59,6 +62,9 @@ end
 ---   identity   -      what changes nothing: a number, or OpenCL C: "INFINITY"
 ---   exclusive  false  true: without the element itself; the first is identity
 ---   dim        all    the dimension along which to scan; 1 is the first
+--- Example:
+--- local h = cl.array("int", 4, {2, 5, 3, 7})
+--- print(h:scan{op = "max(a, b)", identity = "INT_MIN"}[3]) --> 5
 function M.scan(h, opts)
   local what = "Array:scan"
   opts = options.check(opts, what)
@@ -98,6 +104,10 @@ end
 ---   op        -    OpenCL C of a and b
 ---   identity  -    what changes nothing: a number, or OpenCL C ("INFINITY")
 ---   dim       all  the dimension to reduce
+--- Example:
+--- local h = cl.array("int", {2, 2}, {{1, 2}, {3, 4}})
+--- print(h:reduce{op = "a * b", identity = 1}) --> 24
+--- print(h:reduce{op = "a * b", identity = 1, dim = 1}[2]) --> 8
 function M.reduce(h, opts)
   local what = "Array:reduce"
   opts = options.check(opts, what)

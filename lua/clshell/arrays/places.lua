@@ -116,6 +116,9 @@ end
 --- Array, which has it too, gives an Array.
 --- Options:
 ---   check  true  false: waits for nothing; 0 for an index x does not have
+--- Example:
+--- local x = cl.arange(10, 40, 10)
+--- print(x:gather{4, 1}:read()[1], x:gather(x // 10):read()[2]) --> 40 20
 function methods.gather(x, index, opts)
   local e = subject("gather", x)
   index = indices("gather", index, e, opts)
@@ -205,6 +208,10 @@ end
 --- and is the result.
 --- Options:
 ---   check  true  false: waits for nothing, and leaves such indices out
+--- Example:
+--- local x = cl.arange(10, 40, 10)
+--- x:scatter({4, 1}, 0)
+--- print(x:sum()) --> 50
 local of_buffer = {scatter = function(b, ...)
   argument.check("Buffer:scatter", "self", b, "Buffer")
   return scatter(b, ...)
@@ -219,6 +226,10 @@ end}
 --- reading, and their number: `x:compact(x:gt(0))`. nil and 0 where there are
 --- none. The host waits for the number. An Array, which has it too, gives an
 --- Array.
+--- Example:
+--- local x = cl.arange(-2, 5)
+--- local y, n = x:compact(x:gt(2))
+--- print(n, y:read()[1]) --> 3 3
 function methods.compact(x, mask)
   local e = subject("compact", x)
   local m = subject("compact", mask)

@@ -38,6 +38,7 @@ end
 --- Options:
 ---   type     int      element type; float where a number is no integer
 ---   context  session's  the Context of a device
+--- Example: print(cl.arange(10, 1, -3):read()[4]) --> 1
 function M.arange(first, last, step, opts)
   if type(step) == "table" then
     step, opts = nil, step
@@ -90,6 +91,7 @@ end
 --- Options:
 ---   type     float      element type, of reals
 ---   context  session's  the Context of a device
+--- Example: print(cl.linspace(0, 1, 5):read()[2]) --> 0.25
 function M.linspace(first, last, n, opts)
   local what = "cl.linspace"
   opts = options.check(opts, what)
@@ -144,6 +146,9 @@ end
 --- cl.concatenate(list [, dim]) -> Buffer
 --- The Buffers and Expressions of a list, of one type, one behind the other in
 --- dimension 1, or `dim`; the other dimensions are equal.
+--- Example:
+--- local x = cl.concatenate{cl.arange(1, 3), cl.arange(7, 9)}
+--- print(x, x:read()[4]) --> Buffer int[6] 7
 function M.concatenate(list, dim)
   local what = "cl.concatenate"
   local first = joined(what, list)
@@ -173,6 +178,9 @@ end
 --- cl.stack(list) -> Buffer
 --- The Buffers and Expressions of a list, of one type and shape, as the rows
 --- of a matrix: a new dimension 1 counts them.
+--- Example:
+--- local A = cl.stack{cl.arange(1, 3), cl.arange(4, 6)}
+--- print(A, A:read():at(2, 1)) --> Buffer int[2][3] 4
 function M.stack(list, dim)
   local what = "cl.stack"
   if dim ~= nil then

@@ -122,6 +122,9 @@ end
 --- Options:
 ---   type     float      element type: float, double or half
 ---   context  session's  the Context of another device
+--- Example:
+--- local M = csr.from_coo(2, 3, {1, 2, 2}, {1, 1, 3}, {5, 6, 7})
+--- print(M.rows, M.cols, M.nnz) --> 2 3 3
 function M.from_coo(rows, cols, is, js, vs, opts)
   opts = options.check(opts, "csr.from_coo")
   check(rows, cols, is, js, vs, opts.context)
@@ -158,6 +161,9 @@ end
 --- csr.load(path [, opts]) -> Csr; nil, message if it cannot be opened
 --- Reads a Matrix Market file (see mtx.read) into a CSR matrix. Entries given
 --- twice add up. Options as for csr.from_coo.
+--- Example:
+--- dia.poisson2d(4, 4):save "p.mtx"
+--- print(csr.load("p.mtx").nnz) --> 64
 function M.load(path, opts)
   argument.check("csr.load", "path", path, "string")
   local m, message = mtx.read(path)

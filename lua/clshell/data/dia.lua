@@ -47,6 +47,9 @@ end
 ---   cols, m  n         columns
 ---   seed     1         of the values
 ---   lo, hi   0.5, 1.5  their range
+--- Example:
+--- local M = dia.banded(1000, {-1, 0, 1}, {seed = 3})
+--- print(M.rows, M.ndiags, M.pitch, M.nnz) --> 1000 3 1024 2998
 function M.banded(n, offsets, opts)
   local what = "dia.banded"
   opts = options.check(opts, what)
@@ -89,6 +92,9 @@ end
 --- dia.from_csr.
 --- Options:
 ---   type  float  element type: float, double or half
+--- Example:
+--- local M = dia.poisson2d(16, 16)
+--- print(M.rows, M.ndiags) --> 256 5
 function M.poisson2d(nx, ny, opts)
   return laplacian_of("dia.poisson2d", 2, {nx, ny}, opts)
 end
@@ -97,6 +103,9 @@ end
 --- The 7-point Laplacian of a grid of nx x ny x nz points: 6 on the
 --- diagonal, -1 for each neighbour; point (x, y, z), from 0, is row
 --- (z*ny + y)*nx + x. Options as for dia.poisson2d.
+--- Example:
+--- local M = dia.poisson3d(4, 4, 4)
+--- print(M.rows, M.ndiags) --> 64 7
 function M.poisson3d(nx, ny, nz, opts)
   return laplacian_of("dia.poisson3d", 3, {nx, ny, nz}, opts)
 end
@@ -111,6 +120,9 @@ end
 ---   pitch    rows up to a multiple of 32  elements from diagonal to diagonal
 ---   context  session's  the Context of another device
 ---   force    false      true: any number of elements for an entry
+--- Example:
+--- local C = csr.from_coo(3, 3, {1, 2, 3}, {1, 2, 3}, {1, 2, 3})
+--- print(dia.from_csr(C).ndiags) --> 1
 M.from_csr = sparse.dia_from_csr
 
 --- dia.load(path [, opts]) -> Dia; nil, message if it cannot be opened
@@ -118,6 +130,9 @@ M.from_csr = sparse.dia_from_csr
 --- dia.from_csr. Options as for dia.from_csr.
 --- Options:
 ---   type  float  element type: float, double or half
+--- Example:
+--- dia.poisson2d(4, 4):save "p.mtx"
+--- print(dia.load("p.mtx").rows) --> 16
 function M.load(path, opts)
   argument.check("dia.load", "path", path, "string")
   opts = options.check(opts, "dia.load")

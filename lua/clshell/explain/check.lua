@@ -182,6 +182,16 @@ end
 ---             {33, 1, 7}}
 ---   operands  -         {A = A, B = B}, or a list of such tables
 ---   type      float     element type
+--- Example:
+--- local k = cl.kernel [[
+--- kernel void shift(global const float *x, global float *y) {
+---   int i = get_global_id(0);
+---   y[i] = x[i + 1];
+--- }]]
+--- local x, y = cl.buffer("float", 65, 1), cl.buffer("float", 64)
+--- print(check(k:range(64), x, y).ok) --> true
+--- print(check(k:range(64), x:view(1, 64), y)) -- "read outside 'x': x[64]"
+--- print(check("gemm.tiled", {shapes = {{5, 17, 3}}}).ok) --> true
 function M.run(what, ...)
   local family, name = of_ladder(what)
   if family then

@@ -65,6 +65,12 @@ end
 --- Whether an error is Ctrl-C. A script that measures in a loop prints its
 --- results so far and raises the error again; `e.record` is the result that
 --- was under way.
+--- Example:
+--- local ok, err = pcall(bench, "gemm.tiled", {64, 64, 64},
+---   {effort = "quick"})
+--- if not ok and bench.interrupted(err) then
+---   print("stopped", err.record) -- the result so far
+--- end
 M.interrupted = interrupt.is
 
 -- bench.keep(r)
@@ -384,6 +390,12 @@ end
 --- (above 105 % of the roofline), "no event timer"; status: "ok", "refused",
 --- "wrong", "failed" or "interrupted", with error and note. Ctrl-C is raised
 --- with the result so far as `record`.
+--- Example:
+--- local r = bench("gemm.tiled", {64, 64, 64}, {tile = 8}, {effort = "quick"})
+--- print(r.status, r.gflops, r.n) -- GFLOPS, samples
+--- local x = cl.buffer("float", 10000, 1)
+--- print(bench(function() return x:fill(2) end, {effort = "quick",
+---   bytes = x.bytes}))
 function M.run(what, ...)
   local job, opts = workload.of("bench", what, ...)
   return run_job(job, opts, check(opts, "final", "bench"))
@@ -419,6 +431,9 @@ end
 ---   flop, bytes  -  of one run, for the rates
 ---   type  float  element type, for the roofline
 ---   tag   -      a string: of the result, in the run store
+--- Example:
+--- local r = bench.of("mine", {0.011, 0.010, 0.012}, {flop = 1e9})
+--- print(r.median, r.gflops) --> 0.011 90.909090909091
 function M.of(name, samples, opts)
   opts = options.check(opts, "bench.of")
   check_amounts(opts, "bench.of", "flop", "bytes")
@@ -444,6 +459,7 @@ end
 
 --- bench.calibration([context]) -> table
 --- The calibration of a device's timers; see calibrate.
+--- Example: print(bench.calibration().tick) -- seconds
 function M.calibration(context)
   if context ~= nil then
     argument.check("bench.calibration", "context", context, "Context")

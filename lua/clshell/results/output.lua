@@ -24,6 +24,10 @@ Output.__index, Part.__index = Output, Part
 --- output.options(parser)
 --- Adds the options of all scripts that measure: --format, --output, --store,
 --- --tag, --color.
+--- Example:
+--- local output, script = require "clshell.output", require "clshell.script"
+--- local parser = script.parser("mine", "measures something of mine")
+--- output.options(parser) -- --format, --output, --store, --tag, --color
 function M.options(parser)
   parser:option("--format", "print the results as csv, json, ndjson, md or "
     .. "t4 in place of tables"):argname("FORMAT")
@@ -68,6 +72,13 @@ end
 --- output.said(args)
 --- Completes arguments without a format or an output by the options of
 --- clshell itself.
+--- Example:
+--- local output, script = require "clshell.output", require "clshell.script"
+--- local parser = script.parser("mine", "a script with a format of its own")
+--- parser:option("--format", "how to print"):choices{"csv", "json"}
+--- local args = parser:parse{"--format", "csv"}
+--- output.said(args) -- what `clshell --format` and -o said, where it is nil
+--- print(args.format) --> csv
 function M.said(args)
   local options_of_clshell = cl.commandline or {}
   args.output = args.output or options_of_clshell.output
@@ -85,6 +96,12 @@ end
 --- Ctrl-C and errors. A run without results moves an older file to FILE.old,
 --- and says so. Of several processes that mpirun starts, rank 0 alone writes
 --- the file.
+--- Example:
+--- local output, script = require "clshell.output", require "clshell.script"
+--- local parser = script.parser("mine", "measures something of mine")
+--- output.options(parser)
+--- local out <close> = output.open(parser, parser:parse{})
+--- out:say "what comes next"
 function M.open(parser, args)
   if args.color then
     style.use(args.color)
@@ -112,6 +129,13 @@ end
 --- out:mute(yes)
 --- Prints nothing from now on, and writes no file: for all processes of mpirun
 --- but rank 0, where they work together.
+--- Example:
+--- local output, script = require "clshell.output", require "clshell.script"
+--- local parser = script.parser("mine", "")
+--- output.options(parser)
+--- local out <close> = output.open(parser, parser:parse{})
+--- out:mute(cl.commandline.rank > 0)
+--- out:say "once" --> once
 function Output:mute(yes)
   if yes then
     self.people, self.format, self.file = false, nil, nil
@@ -120,6 +144,12 @@ end
 
 --- out:say(words)
 --- Prints words for people: nothing where standard output is for a program.
+--- Example:
+--- local output, script = require "clshell.output", require "clshell.script"
+--- local parser = script.parser("mine", "")
+--- output.options(parser)
+--- local out <close> = output.open(parser, parser:parse{})
+--- out:say "only for people: not with --format csv"
 function Output:say(words)
   if self.people then
     print(words)
@@ -128,12 +158,24 @@ end
 
 --- out:heading(title)
 --- Prints a title, and the device on a line of its own.
+--- Example:
+--- local output, script = require "clshell.output", require "clshell.script"
+--- local parser = script.parser("mine", "")
+--- output.options(parser)
+--- local out <close> = output.open(parser, parser:parse{})
+--- out:heading "Matrices of 64x64"
 function Output:heading(title)
   self:say(("%s\non %s\n"):format(title, cl.device().name))
 end
 
 --- out:lesson(rows)
 --- Prints lesson.ladder of the rows of a closed part, for people.
+--- Example:
+--- local output, script = require "clshell.output", require "clshell.script"
+--- local parser = script.parser("mine", "")
+--- output.options(parser)
+--- local out <close> = output.open(parser, parser:parse{})
+--- out:lesson{bench("gemm.tiled", {64, 64, 64}, nil, {effort = "quick"})}
 function Output:lesson(rows)
   if self.people and #rows > 1 then
     print("\n" .. require("clshell.explain.lesson").ladder(rows))
@@ -152,6 +194,16 @@ end
 ---   by       gflops  the field that is compared with the peak
 ---   best     by      the field whose best row is marked
 ---   peak, base  -    see report.relate
+--- Example:
+--- local output, script = require "clshell.output", require "clshell.script"
+--- local parser = script.parser("mine", "")
+--- output.options(parser)
+--- local out <close> = output.open(parser, parser:parse{})
+--- do
+---   local part <close> = out:part{columns = {"name", "time"}, steps = 1}
+---   part:step "a"
+---   part:add(bench.of("a", {0.01}))
+--- end
 function Output:part(opts)
   options.check(opts, "out:part")
   return setmetatable({out = self, rows = {}, title = opts.title,
@@ -162,6 +214,13 @@ end
 
 --- part:step(label)
 --- Announces the next step on stderr.
+--- Example:
+--- local output, script = require "clshell.output", require "clshell.script"
+--- local parser = script.parser("mine", "")
+--- output.options(parser)
+--- local out <close> = output.open(parser, parser:parse{})
+--- local part <close> = out:part{columns = {"name", "time"}, steps = 2}
+--- part:step "the first of two"
 function Part:step(label)
   self.progress:step(label)
 end
@@ -179,6 +238,12 @@ end
 
 --- out:add(result)
 --- Takes the result of a bench that stands in no table.
+--- Example:
+--- local output, script = require "clshell.output", require "clshell.script"
+--- local parser = script.parser("mine", "")
+--- output.options(parser)
+--- local out <close> = output.open(parser, parser:parse{})
+--- out:add(bench.of("a", {0.01})) -- in no table; in the file of -o
 function Output:add(r)
   self.results[#self.results + 1] = r
   keep(self)
@@ -186,6 +251,13 @@ end
 
 --- part:add(result) -> result
 --- Takes the result of a bench as the next row.
+--- Example:
+--- local output, script = require "clshell.output", require "clshell.script"
+--- local parser = script.parser("mine", "")
+--- output.options(parser)
+--- local out <close> = output.open(parser, parser:parse{})
+--- local part <close> = out:part{columns = {"name", "time"}}
+--- part:add(bench.of("a", {0.01}))
 function Part:add(r)
   self.rows[#self.rows + 1] = r
   self.out:add(r)

@@ -102,6 +102,14 @@ end
 ---   title   the words that all results share  a title of the chart
 ---   file    -       a path: writes the chart there too, see chart:save
 ---   width, height  window, 16  characters, of the text
+--- Example:
+--- local list = {}
+--- for i, tile in ipairs{4, 8, 16} do
+---   list[i] = bench.of("tiled", {1e-3 / i}, {flop = 1e6})
+---   list[i].params = {tile = tile}
+--- end
+--- print(require "clshell.results.plot".line(list, {x = "tile", y =
+--- "gflops"}))
 function M.line(rows, opts)
   opts = checked(rows, opts, "plot.line")
   if opts.x == nil then
@@ -189,6 +197,10 @@ end
 ---   title    the words that all results share  a title of the chart
 ---   file     -  a path: writes the chart there too, see chart:save
 ---   width, height  window  characters, of the text
+--- Example:
+--- local plot = require "clshell.results.plot"
+--- print(plot.bar({bench.of("a", {0.01}), bench.of("b", {0.02})},
+---   {y = "median", title = "seconds"}))
 function M.bar(results, opts)
   return finished(bar_chart("bar", results, opts))
 end
@@ -198,6 +210,10 @@ end
 --- factor that its step brought over the last rung that has a result. Results
 --- of another timer than the first, such as loops on the host, are no steps.
 --- Options as for plot.bar.
+--- Example:
+--- local plot = require "clshell.results.plot"
+--- local chart = plot.ladder{bench.of("a", {0.02}), bench.of("b", {0.01})}
+--- print(chart.bars[2].step) --> 2.0
 function M.ladder(results, opts)
   local chart
   chart, opts = bar_chart("ladder", results, opts)
@@ -277,6 +293,11 @@ end
 ---   title  the words that all results share  a title of the chart
 ---   file   -       a path: writes the chart there too, see chart:save
 ---   width, height  window, 16  characters, of the text
+--- Example:
+--- local r = bench.of("a", {0.01}, {flop = 1e9, bytes = 1e8})
+--- print(require "clshell.results.plot".roofline({r}, {peaks = {
+---   compute = {{name = "FMA", value = 1e12}},
+---   memory = {{name = "copy", value = 1e11}}}}))
 function M.roofline(rows, opts)
   opts = checked(rows, opts, "plot.roofline")
   local peaks = opts.peaks or {}
@@ -326,6 +347,9 @@ end
 ---   height  16      lines of a line chart
 ---   ascii   auto    true: no braille
 ---   color   auto    true or false
+--- Example:
+--- local chart = results{bench.of("a", {0.01}), bench.of("b", {0.02})}:bar()
+--- print(chart:text{width = 60, ascii = true, color = false})
 function Chart:text(opts)
   return text.render(self, options.check(opts, "chart:text"))
 end
@@ -334,6 +358,9 @@ end
 --- The chart as SVG; its colours follow the reader's light or dark theme.
 --- Options:
 ---   style  true  false: without the style sheet
+--- Example:
+--- local chart = results{bench.of("a", {0.01})}:bar()
+--- print(chart:svg():find "<svg" ~= nil) --> true
 function Chart:svg(opts)
   return svg.render(self, options.check(opts, "chart:svg"))
 end
@@ -372,6 +399,7 @@ end
 --- chart:save(file) -> file
 --- Writes the chart as the name of the file ends: .svg, .txt, or .png, which
 --- needs rsvg-convert.
+--- Example: results{bench.of("a", {0.01})}:bar():save "bars.txt"
 function Chart:save(path)
   local format = type(path) == "string" and path:match("%.(%w+)$")
   local write = WRITE[format and format:lower()]

@@ -203,6 +203,30 @@ end
 --- prints its size and the constraints; best.space:why{tile = 3} tells why a
 --- point is out, #best.space counts the points. Ctrl-C is raised with
 --- the result so far as `record`.
+--- Example:
+--- local best = tune("gemm.tiled_padded", {64}, {evaluations = 3})
+--- print(best.evaluations) --> 3
+--- print(best) -- the winner, its gain over the default, failures by reason
+--- local n = 4096
+--- local x, y = cl.buffer("float", n, 3), cl.buffer("float", n)
+--- local scale = tune{kernel = [[
+--- kernel void scale(global const float *x, global float *y) {
+---   for (int k = 0; k < PER; k++)
+---     y[get_global_id(0) * PER + k] = 2 * x[get_global_id(0) * PER + k];
+--- }]], params = {per = {1, 2, 4}, group = "16..64*2"},
+---   where = "per * group <= 128", args = {x, y}, evaluations = 3,
+---   range = function(p) return n // p.per, p.group end,
+---   check = cl.array("float", n, 6), bytes = 8 * n, seconds = 20}
+--- print(#scale.space) --> 8
+--- print(scale.space:why{per = 4, group = 64})
+--- --> where 'per * group <= 128' is false
+---
+--- local shapes = {shapes = {{64}, {shape = {128, 16, 16}, weight = 2}}}
+--- local several = tune("gemm.tiled_padded", shapes, {evaluations = 2})
+--- print(several) -- the loss of each shape with one setting, and with two
+--- local both = tune("gemm.tiled_padded", {64}, {evaluations = 2,
+---   objectives = {"ms", "local_bytes"}})
+--- print(#both.pareto >= 1) --> true
 function M.tune(what, shape, opts)
   if type(what) == "table" and (what.kernel ~= nil or what.replay ~= nil
       or what.params ~= nil) and not what.lesson then

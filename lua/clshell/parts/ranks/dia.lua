@@ -136,6 +136,10 @@ end
 --- "m.mtx", in strips of rows, one on the device of each process. Fields:
 --- rows, cols, type, offsets, first, last (of this rank's rows). All ranks
 --- call it.
+--- Example:
+--- local ranks = require "clshell.parts.ranks"
+--- local A = ranks.dia(dia.banded(5000, {-40, 0, 1}))
+--- print(ranks.spmv(A, A:vector(1)).n) --> 5000
 function M.dia(D)
   argument.check("ranks.dia", "D", D, "DIA matrix",
     'dia.load "m.mtx" gives one')
@@ -164,6 +168,8 @@ end
 --- The matrix of dia.poisson2d in strips of rows: each rank makes its own.
 --- Options:
 ---   type  float  element type
+--- Example: print(require "clshell.parts.ranks".poisson2d(100, 90).rows) -->
+--- 9000
 function M.poisson2d(nx, ny, opts)
   return poisson("ranks.poisson2d", 2, {nx, ny}, opts)
 end
@@ -172,6 +178,9 @@ end
 --- The matrix of dia.poisson3d in strips of rows: each rank makes its own.
 --- Options:
 ---   type  float  element type
+--- Example:
+--- local ranks = require "clshell.parts.ranks"
+--- print(ranks.poisson3d(10, 11, 12, {type = "double"}).rows) --> 1320
 function M.poisson3d(nx, ny, nz, opts)
   return poisson("ranks.poisson3d", 3, {nx, ny, nz}, opts)
 end
@@ -179,6 +188,10 @@ end
 --- RanksDia:vector([init]) -> RanksVector
 --- A vector that A can multiply, with room for the halo of each strip. `init`
 --- as for ranks.vector.
+--- Example:
+--- local ranks = require "clshell.parts.ranks"
+--- local x = ranks.poisson2d(64, 64):vector(function(i) return i end)
+--- print(x.n) --> 4096
 function methods.vector(A, init)
   return vectors.new(A.n, init, A.type, A.left, A.right)
 end
@@ -243,6 +256,12 @@ end
 --- the way. Without `y` the result is a new vector. All ranks call it. It does
 --- not wait for the device; the event covers this rank's launches, nil where
 --- it has no rows.
+--- Example:
+--- local ranks = require "clshell.parts.ranks"
+--- local A = ranks.poisson2d(64, 64)
+--- local x = A:vector(1)
+--- local y = ranks.spmv(A, x)
+--- print(x:dot(y)) --> 256.0
 function M.spmv(A, x, y)
   local what = "ranks.spmv"
   argument.check(what, "A", A, "RanksDia",

@@ -62,6 +62,10 @@ end
 --- Options:
 ---   type  float    element type; that of an Array
 ---   grid  squarest  {rows, cols} of processes, whose product is their number
+--- Example:
+--- local ranks = require "clshell.parts.ranks"
+--- local A = ranks.matrix(100, 80, function(i, j) return i + j end)
+--- print(A.first_row, A.last_row, A)
 function M.matrix(rows, cols, init, opts)
   local what = "ranks.matrix"
   opts = options.check(opts, what)
@@ -94,6 +98,14 @@ end
 --- Calls f(...) on the first n ranks, for which there are no others meanwhile:
 --- what `ranks` makes and calculates there is in n parts. The others return
 --- nothing, once those are done. All ranks call it.
+--- Example:
+--- local ranks = require "clshell.parts.ranks"
+--- local length = ranks.among(1, function()
+---   return ranks.vector(5, 1):norm()
+--- end)
+--- if length then -- rank 0
+---   print(length^2)
+--- end
 M.among = grids.among
 
 local random -- the kernel, of each type
@@ -104,6 +116,10 @@ local random -- the kernel, of each type
 --- Options:
 ---   seed    1     of the numbers
 ---   lo, hi  0, 1  their range
+--- Example:
+--- local ranks = require "clshell.parts.ranks"
+--- local A = ranks.random(100, 80, {type = "double", seed = 7})
+--- print(A.rows, A.type) --> 100 double
 function M.random(rows, cols, opts)
   opts = options.check(opts, "ranks.random")
   return filled("ranks.random", rows, cols, opts, function(block, A)
@@ -132,6 +148,9 @@ end
 --- for ranks.matrix but type.
 --- Options:
 ---   grid  squarest  {rows, cols} of processes
+--- Example:
+--- require "clshell.npy".save("r.npy", cl.array("float", {30, 20}, 1))
+--- print(require "clshell.parts.ranks".load("r.npy").rows) --> 30
 function M.load(path, opts)
   opts = options.check(opts, "ranks.load")
   local f <close>, message = npy.open(path)
@@ -147,6 +166,11 @@ end
 
 --- RanksMatrix:gather([root]) -> Array, or nil
 --- All elements as an Array on rank `root`, 0 by default; the others get nil.
+--- Example:
+--- local h = require "clshell.parts.ranks".matrix(4, 3, 5):gather()
+--- if h then -- rank 0
+---   print(h.rows, h[12])
+--- end
 function methods.gather(A, root)
   local g = A.grid
   return gather(A.block, A.type, {A.rows, A.cols}, root, function(rank)

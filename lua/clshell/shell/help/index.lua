@@ -11,26 +11,12 @@ local public = require "clshell.public"
 
 local M = {}
 
---- index.read(path) -> string or nil
-function M.read(path)
-  local f = io.open(path, "rb")
-  if f then
-    local content = f:read("a")
-    f:close()
-    return content
-  end
-end
-
-local function lines(s)
-  return (s .. "\n"):gmatch "(.-)\n"
-end
-
-local entries, examples -- the list, and by name
+local entries -- the list, and by name
 
 -- Adds an entry that lists and searches leave out.
-local function add_minor(name, signature, text)
+local function add_minor(name, signature, text, example)
   entries[name] = {name = name, signature = signature, text = text,
-    options = {}, minor = true}
+    options = {}, minor = true, example = example}
   entries[#entries + 1] = entries[name]
 end
 
@@ -47,40 +33,37 @@ local function add_types()
       .. "a typedef; out of range is an error. Vectors take a number for "
       .. "each component. See also cl.bytes."):format(type,
       n > 1 and ("vector of %d components of %s"):format(n, base)
-      or "scalar"))
+      or "scalar"),
+      ("print(cl.%s(1%s))"):format(type, (", 2"):rep(n - 1)))
   end
 end
 
 -- OpenCL's functions as methods, with the names of their operands besides x.
+-- The page of the concept speaks for them in lists.
 local MATH = {"", "y", "y, z"}
 
-local function each_math(visit)
-  for n, list in ipairs(array.math) do
-    for _, name in ipairs(list) do
-      visit(name, MATH[n], "reals; integers become float",
-        "cl.linspace(0.25, 1, 4)")
-    end
-  end
-  for n, list in ipairs(array.integers) do
-    for _, name in ipairs(list) do
-      visit(name, MATH[n], "integers alone, in their own type",
-        "cl.arange(1, 4)")
-    end
-  end
-  for _, name in ipairs(array.tests) do
-    visit(name, "", "1 or 0, as int", "cl.linspace(0.25, 1, 4)")
-  end
-end
-
--- The page of the concept speaks for them in lists.
-local function add_math()
-  each_math(function(name, operands, result)
+local function add_math(names, operands, result, x)
+  for _, name in ipairs(names) do
+    local values = operands:gsub("%a", {y = x:find "arange" and "3" or "0.5",
+      z = "2"})
     add_minor("Buffer:" .. name, ("Buffer:%s(%s) -> Expression"):format(name,
       operands), ("OpenCL's %s(x%s) of each element: %s. "
       .. "Buffers, Arrays and Expressions have it; an operand may be a "
       .. "number. See also ?expression."):format(name,
-      operands == "" and "" or ", " .. operands, result))
-  end)
+      operands == "" and "" or ", " .. operands, result),
+      ("local x = %s\nlocal y = x:%s(%s):eval()"):format(x, name, values))
+  end
+end
+
+local function add_all_math()
+  local reals, integers = "cl.linspace(0.25, 1, 4)", "cl.arange(1, 4)"
+  for n, names in ipairs(array.math) do
+    add_math(names, MATH[n], "reals; integers become float", reals)
+  end
+  for n, names in ipairs(array.integers) do
+    add_math(names, MATH[n], "integers alone, in their own type", integers)
+  end
+  add_math(array.tests, "", "1 or 0, as int", reals)
 end
 
 local pages = {} -- of families of scripts, by name
@@ -111,7 +94,7 @@ function M.entries()
       entry.minor = public.inner[entry.name:match "^%w+"]
     end
     add_types()
-    add_math()
+    add_all_math()
     for _, name in ipairs(array.host) do -- the page of a Buffer's is theirs
       local own = "Array:" .. name
       entries[own] = entries[own] or entries["Buffer:" .. name]
@@ -119,50 +102,6 @@ function M.entries()
   end
   add_families()
   return entries
-end
-
--- Each block of an examples file, headed by "--- name", is the example of
--- that function.
-local function scan_examples(source)
-  local name
-  for line in lines(source) do
-    local head = line:match("^%-%-%- (%S+)$")
-    if head then
-      name, examples[head] = head, ""
-    elseif name then
-      examples[name] = examples[name] .. line .. "\n"
-    end
-  end
-end
-
---- index.examples() -> table
---- The example of each function, by name.
-function M.examples()
-  if examples then
-    return examples
-  end
-  examples = {}
-  for _, file in ipairs(require "clshell.shell.examples") do
-    scan_examples(M.read(("%s/lua/clshell/shell/examples/%s.lua"):format(cl.home,
-      file)))
-  end
-  for name, code in pairs(examples) do
-    examples[name] = code:gsub("%s+$", "")
-  end
-  each_math(function(name, operands, _, x)
-    examples["Buffer:" .. name] = ('local x = %s\n'
-      .. 'local y = x:%s(%s):eval()'):format(x, name,
-      operands:gsub("%a", {y = x:find "arange" and "3" or "0.5", z = "2"}))
-  end)
-  for _, type in ipairs(cl.types()) do
-    local values = {}
-    for i = 1, tonumber(type:match("%d*$")) or 1 do
-      values[i] = i
-    end
-    examples["cl." .. type] = ("print(cl.%s(%s))"):format(type,
-      table.concat(values, ", "))
-  end
-  return examples
 end
 
 --- index.options(name) -> list

@@ -126,6 +126,9 @@ end
 --- Options:
 ---   width  80     columns
 ---   color  false  16 colours of a terminal
+--- Example:
+--- print(help.text("cl.queue", {width = 60}):match "^[^\n]*")
+--- --> cl.queue([opts]) -> Queue
 function M.text(topic, opts)
   local view = room.layout.view(opts)
   if topic == nil or topic == "" then
@@ -139,6 +142,9 @@ end
 --- help.of(value [, opts]) -> string
 --- The page on a value: a documented function, module or object, or a
 --- function or variable of your own. Options as for help.text.
+--- Example:
+--- local function twice(x) return 2 * x end
+--- print(help.of(twice):match "^[^ ]*") --> This(x)
 function M.of(value, opts)
   local view = room.layout.view(opts)
   local name = room.names.of(value)
@@ -164,6 +170,7 @@ end
 
 --- help.page([topic]) -> string
 --- The text of ?topic: help.text as wide and as coloured as the window.
+--- Example: print(help.page "local memory")
 function M.page(topic)
   return M.text(topic, window())
 end
@@ -175,6 +182,7 @@ end
 ---   width   window  columns
 ---   height  window  lines
 ---   color   window  16 colours of a terminal
+--- Example: print(help.search("bank conflict", {width = 80, height = 10}))
 function M.search(words, opts)
   local view = chosen(opts)
   return fold(room.search.page(words, view), view)
@@ -204,6 +212,10 @@ end
 ---   width   window  columns
 ---   height  window  lines
 ---   color   window  16 colours of a terminal
+--- Example:
+--- local line = "gemm(A, B, {kernel = 'tiled'})"
+--- print(help.at(line, 10):match "^[^\n]*")
+--- --> gemm(A, B [, opts]) -> C, event
 function M.at(text, cursor, opts)
   local view = chosen(opts)
   local kernel = require "clshell.shell.prompt.signature".kernel(text, cursor)
@@ -225,6 +237,10 @@ end
 
 --- help.options(name) -> list
 --- The options of a documented function: {name, default, text} of each.
+--- Example:
+--- for _, option in ipairs(help.options "cl.queue") do
+---   print(option.name, option.default, option.text)
+--- end
 function M.options(name)
   return room.index.options(name)
 end
@@ -234,6 +250,9 @@ return setmetatable(M, {
   --- Prints help: on a name such as "gemm", "gemm.tiled_padded", "cl.buffer"
   --- or "Buffer:read", on a function or object itself, or, without a topic,
   --- the list of topics.
+  --- Example:
+  --- help "gemm.tiled" -- at the prompt: ?gemm.tiled
+  --- help(cl.buffer)
   __call = function(_, topic)
     require "clshell.shell.prompt.pager".print(M.text(topic, window()))
   end,

@@ -142,7 +142,7 @@ function M.entry(entry, view, from, to, example, part)
       view, M.rows(list, view, view.width < 60 and 12 or 24))
   end
   parts[#parts + 1] = part
-  example = example or index.examples()[entry.name]
+  example = example or entry.example
   if example then
     local other = from and not example:find(to, 1, true)
     parts[#parts + 1] = M.heading(other and "Example, of another family"

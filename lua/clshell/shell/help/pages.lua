@@ -15,6 +15,11 @@ local text = require "clshell.base.text"
 
 local M = {}
 
+local function read(path)
+  local f <close> = io.open(path, "rb")
+  return f and f:read "a" or ""
+end
+
 -- The head comment of a kernel file, without its markers, indented.
 local function head(source)
   local block = source:match("^%s*/%*(.-)%*/") or ""
@@ -36,7 +41,7 @@ function M.rung(family, rung, view)
     parts[#parts + 1] = layout.heading("Parameters: default, legal values",
       view, layout.rows(rows, view))
   end
-  local source = rung.source or index.read(rung.path) or ""
+  local source = rung.source or read(rung.path)
   local first = head(source)
   parts[#parts + 1] = layout.heading(rung.path or "Source text", view,
     first:find "%S" and first or layout.code(source, view))

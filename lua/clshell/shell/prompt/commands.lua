@@ -23,6 +23,10 @@ end
 --- Options:
 ---   code    false  whether the rest is Lua: then Enter waits for all of it
 ---   script  -      script(rest) -> text, what %save writes; else a comment
+--- Example:
+--- require "clshell.shell.prompt.commands".define("hello", function(rest)
+---   return "hello " .. rest
+--- end, "name\ngreets somebody") -- at the prompt: %hello world
 function M.define(name, run, help, opts)
   opts = opts or {}
   local usage, about = help:match("^([^\n]*)\n?(.*)$")
@@ -50,6 +54,9 @@ end
 
 --- commands.help([name])
 --- Prints what a command does, or what commands there are.
+--- Example:
+--- require "clshell.shell.prompt.commands".help "time" -- at the prompt:
+--- ?%time
 function M.help(name)
   name = name and name:match("^%%?([%w_]+)")
   if name then
@@ -81,31 +88,51 @@ end
 --- Calls f(...) once and prints how long that took: wall time until all that
 --- it enqueued has ended, processor time of all threads, and, where it
 --- returns events, the time between START and END on the device.
+--- Example: print(time(function(a, b) return a * b end, 6, 7))
 
 --- commands.run(file, ...) -> results of the file
 --- Runs a Lua file, or an installed script, with arguments: its globals stay
 --- in the session, and os.exit ends the file alone.
+--- Example:
+--- local path = os.tmpname()
+--- local file <close> = io.open(path, "w")
+--- file:write("print(...) return select('#', ...)")
+--- file:close()
+--- print(require "clshell.shell.prompt.commands".run(path, "a", "b")) --> 2
+--- os.remove(path)
 
 --- commands.reload(module) -> module
 --- Runs the file of a module again. A module that is a table stays the same
 --- table, with the new content: whoever has it sees the change. If that
 --- fails, the module stays as it was.
+--- Example:
+--- local commands = require "clshell.shell.prompt.commands"
+--- local text = require "clshell.base.text"
+--- print(commands.reload "clshell.base.text" == text) --> true
 
 --- commands.edit([what])
 --- Opens the editor ($VISUAL, $EDITOR, else vi) on a file, on the file that
 --- defines a function, or on the newest input or the one that defined it:
 --- an edited input comes back as the next one to type.
+--- Example: -- at the prompt: %edit, %edit name_of_a_function, %edit kernel.cl
 
 --- commands.cd([folder]) -> string
 --- Changes the working folder, to the home folder without an argument; the
 --- path it leads to.
+--- Example:
+--- local system = require "clshell.system"
+--- print(require "clshell.shell.prompt.commands".cd "." == system.cwd()) -->
+--- true
 
 --- commands.shell(command)
 --- Runs a command of the system's shell; says how it ended unless well.
+--- Example:
+--- require "clshell.shell.prompt.commands".shell "uname -m" -- or: !uname -m
 
 --- commands.save(file [, replace])
 --- Writes the session's inputs as a script that runs; those that failed are
 --- comments. A file that is there is replaced only if `replace` is true.
+--- Example: -- at the prompt: %save session.lua, and then: clshell session.lua
 function M.save(path, replace)
   local inputs = {table.unpack(session.inputs)}
   if inputs[#inputs] == session.input then
@@ -131,6 +158,7 @@ end
 --- Runs the inputs of the newest session that ended without its exit: killed
 --- by a kernel, a signal or a closed terminal. Its globals come back. Inputs
 --- that were under way then do not run; they are printed.
+--- Example: -- at the prompt of a new session, after a crash: %restore
 function M.restore()
   local path, _, rest = part "journal".newest()
   if not path then
@@ -145,6 +173,10 @@ end
 
 --- commands.who()
 --- Prints the session's own variables: name, type and value.
+--- Example:
+--- _G.x = 5
+--- require "clshell.shell.prompt.commands".who() -- at the prompt: %who
+--- _G.x = nil
 function M.who()
   session.say(part "variables".text())
 end
@@ -152,17 +184,26 @@ end
 --- commands.history([n [, words]])
 --- Prints the session's inputs, each with its number, as errors name it
 --- ("input:3"): the newest n, of those that contain `words`.
+--- Example:
+--- require "clshell.shell.prompt.commands".history(5) -- at the prompt:
+--- %history 5
 
 --- commands.paste() -> what the text returns
 --- Reads lines up to `--` on a line of its own, or to the end of the input
 --- (Ctrl-D), and runs them as one input. Prompts of a transcript are dropped.
+--- Example:
+--- -- at the prompt: %paste, the lines, and then -- on a line of its own
 
 --- commands.set([name, value])
 --- Changes a setting of the prompt; without a value it prints one, without a
 --- name all.
+--- Example:
+--- -- at the prompt: %set color=off, or %set for the list
+--- require "clshell.shell.prompt.commands".set()
 
 --- commands.tb()
 --- Prints all that is known of the newest error.
+--- Example: require "clshell.shell.prompt.commands".tb() -- at the prompt: %tb
 function M.tb()
   local errors = part "errors"
   if not errors.last then
@@ -176,6 +217,8 @@ end
 --- commands.device([sel])
 --- Prints the devices, that of the session marked; with `sel` (see cl.use)
 --- it takes another one.
+--- Example:
+--- require "clshell.shell.prompt.commands".device() -- at the prompt: %device
 
 -- The one argument of a command: quoted, or all of the line.
 local function word(rest)

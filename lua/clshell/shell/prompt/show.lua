@@ -172,6 +172,9 @@ end
 ---   raw     false                strings as they are
 ---   brief   false                events on one line
 ---   name    its global name      how the text calls the value
+--- Example:
+--- print(require "clshell.shell.prompt.show".text({1, 2, x = "y"}, {width =
+--- 60}))
 function M.text(value, opts)
   local o = settings(value, opts)
   local fine, lines, rest = interrupt.pcall(lay, value, o)
@@ -218,6 +221,9 @@ end
 --- Prints a value as the prompt does, cut to the window; with "all" the whole
 --- value, up to 100000 entries of a table or elements of a matrix. On a
 --- terminal a long text goes through the pager ($PAGER, or less).
+--- Example:
+--- show{1, 2, x = "y"}
+--- show(cl.array("float", {100, 100}), "all")
 return setmetatable(M, {__call = function(_, value, how_much)
   print_value(value, how_much)
 end})

@@ -183,6 +183,8 @@ end
 
 --- tutorial.start()
 --- Begins the tutorial, or goes on where the last session stopped.
+--- Example:
+--- require("clshell.shell.prompt.tutorial").start() -- ?tutorial at the prompt
 function M.start()
   if not ready() then
     return
