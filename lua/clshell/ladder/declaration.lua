@@ -533,9 +533,9 @@ end
 
 -- The entry of help for a family's call, as base/api.lua has them.
 local function page(spec, given, parts)
-  local list = {}
+  local rows = {}
   local function row(name, default, words)
-    list[#list + 1] = {name = name, default = default, text = words}
+    rows[#rows + 1] = {name = name, default = default, text = words}
   end
   row("kernel", "the best known", ("a rung's name, see %s.kernels; with it "
     .. "the rung's own parameters"):format(spec.name))
@@ -548,7 +548,7 @@ local function page(spec, given, parts)
   end
   row("queue", "default queue", "the Queue to run on")
   row("after", "none", "a list of events to wait for")
-  return {name = spec.name, text = given.help or "", options = list,
+  return {name = spec.name, text = given.help or "", options = rows,
     signature = ("%s(%s [, opts]) -> %s, event"):format(spec.name,
     table.concat(spec.inputs, ", "), spec.output)}
 end
