@@ -2,7 +2,7 @@
 -- name
 -- SPDX-License-Identifier: MIT
 
-local chain = require "clshell.shell.prompt.chain"
+local resolve = require "clshell.shell.prompt.resolve"
 local cl = require "cl"
 local families = require "clshell.ladder.list"
 local index = require "clshell.shell.help.index"
@@ -58,7 +58,7 @@ end
 --- names.class(value) -> string or nil
 --- The class that help knows an object by: "Buffer", "Kernel", "Dia".
 function M.class(value)
-  return chain.class{value = value}
+  return resolve.class{value = value}
 end
 
 -- The name of a family or of its member by its value: "gemm.define".
@@ -119,9 +119,9 @@ function M.value(path)
   for name in (path:match "^[%a_][%w_.:]*$" or ""):gmatch "[%w_]+" do
     steps[#steps + 1] = {key = name, base = not steps[1] and name or nil}
   end
-  local thing = chain.thing(steps, {})
+  local thing = resolve.thing(steps, {})
   if thing then
-    local class = thing.owner and chain.class(thing.owner)
+    local class = thing.owner and resolve.class(thing.owner)
     return thing.value, thing.method or thing.named
       or class and class .. ":" .. thing.key or M.of(thing.value)
   end

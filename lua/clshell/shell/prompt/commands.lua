@@ -401,7 +401,7 @@ define("run", function(rest)
     cl.error("which file? %run file.lua [arguments]")
   end
   return M.run(table.unpack(words))
-end, "file [args]\nruns a script; its globals stay", {script = plain "run"})
+end, "script [args]\nruns a script; its globals stay", {script = plain "run"})
 
 define("reload", function(rest)
   M.reload(required(rest, "module"))

@@ -1,9 +1,9 @@
 -- shell/prompt/edit.lua - the answers to the editor of the prompt
--- (src/edit/edit.h) The editor asks while a line is typed: guard.lua keeps the
--- session's code from running meanwhile.
+-- (src/edit/edit.h) The editor asks while a line is typed: safe_call.lua keeps
+-- the session's code from running meanwhile.
 -- SPDX-License-Identifier: MIT
 
-local guard = require "clshell.shell.prompt.guard"
+local safe_call = require "clshell.shell.prompt.safe_call"
 
 local M = {}
 
@@ -35,7 +35,7 @@ end
 -- Answers with a function of a module.
 local function answer(module, name)
   return function(...)
-    return guard.run(require("clshell." .. module)[name], ...)
+    return safe_call.run(require("clshell." .. module)[name], ...)
   end
 end
 
@@ -54,7 +54,7 @@ local function split(text)
   if not string.find(text, PROMPT, 1, true) then
     return {text}
   end
-  return guard.run(require "clshell.shell.prompt.paste".split, text, complete)
+  return safe_call.run(require "clshell.shell.prompt.paste".split, text, complete)
 end
 
 -- The input around the cursor, and the bytes before it; nil in a prompt.

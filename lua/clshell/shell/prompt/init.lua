@@ -109,7 +109,7 @@ end
 -- and no code of the session runs.
 local function keep_inputs()
   if journalled then
-    pcall(require "clshell.shell.prompt.guard".run,
+    pcall(require "clshell.shell.prompt.safe_call".run,
       require "clshell.shell.prompt.journal".update)
   end
 end

@@ -85,23 +85,18 @@ local function string_lines(s, o)
   return lines, rest or cut and printable.ellipsis() .. " more" or nil
 end
 
--- The module that describes an object, by its class or its metatable's
--- __name.
-local SPECIAL = {Buffer = "arrays", Array = "arrays", Expression = "arrays",
-  Image = "arrays", ["DIA matrix"] = "sparse", ["CSR matrix"] = "sparse",
-  Event = "objects", ["Event span"] = "objects", Device = "objects",
-  Context = "objects", Queue = "objects", Kernel = "objects",
-  Launch = "objects", Program = "objects"}
-
--- The function that describes an object of a known class, or nil. A name alone
--- is no proof of a class, as any table may claim it.
+-- The function that describes an object, by its class or its metatable's
+-- __name, or nil. A name alone is no proof of a class, as any table may claim
+-- it.
 local function special(value)
   local mt = debug.getmetatable(value)
   local name = type(mt) == "table" and rawget(mt, "__name")
-  local module = SPECIAL[name]
-  if module and rawget(mt, "__metatable") == false
+  if type(name) == "string" and name:find "^%u"
+      and rawget(mt, "__metatable") == false
       and (type(value) == "table" or cl.members(value)) then
-    return require("clshell.shell.prompt." .. module)[name]
+    return require "clshell.shell.prompt.arrays"[name]
+      or require "clshell.shell.prompt.objects"[name]
+      or require "clshell.shell.prompt.sparse"[name]
   end
 end
 

@@ -1,10 +1,10 @@
--- shell/prompt/guess.lua - "did you mean": the nearest name to an unknown name
--- or to a misspelt keyword
+-- shell/prompt/did_you_mean.lua - the nearest name to an unknown name or to a
+-- misspelt keyword
 -- Raw access only: no metamethod runs.
 -- SPDX-License-Identifier: MIT
 
 local caret = require "clshell.shell.prompt.caret"
-local chain = require "clshell.shell.prompt.chain"
+local resolve = require "clshell.shell.prompt.resolve"
 local cl = require "cl"
 local lexer = require "clshell.base.lexer"
 local text = require "clshell.base.text"
@@ -22,7 +22,7 @@ end
 
 -- Adds the names in a value to a list.
 local function add(names, value)
-  chain.members({value = value}, false, {left = MOST}, function(name)
+  resolve.members({value = value}, false, {left = MOST}, function(name)
     names[#names + 1] = name
   end)
 end
@@ -39,7 +39,7 @@ end
 local function holder(frame, names)
   local value = variable(frame, names[1])
   for i = 2, #names - 1 do
-    value = chain.field(value, names[i])
+    value = resolve.field(value, names[i])
   end
   return value
 end
@@ -68,7 +68,7 @@ local function keyword(token)
   return nearest(token.text, names)
 end
 
---- guess.name(message, frame, tokens, i) -> string or nil
+--- did_you_mean.name(message, frame, tokens, i) -> string or nil
 --- The name nearest to the unknown name of an error message. `frame` is the
 --- user's frame, `i` the place of the name in the list of tokens; either may
 --- be missing.
