@@ -372,10 +372,10 @@ end)
 t.test("what Lua checks has options in its comment", function()
   local quote = require "clshell.base.text".quote
   local pipe <close> = assert(io.popen(("grep -rhoE %s %s"):format(
-    quote [[options\.check\([^"]*"[^"]+"]], quote(cl.home .. "/lua"))))
+    quote [=[options\.check\([^"]*"[^"]+"[,)]]=], quote(cl.home .. "/lua"))))
   local count = 0
   for line in pipe:lines() do
-    local name = line:match '"([^"]+)"$'
+    local name = line:match '"([^"]+)".$'
     t.ok(next(commented(name)), name .. " has no options")
     t.raises(function()
       options.check({no_such_option = 1}, name)
