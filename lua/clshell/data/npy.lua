@@ -382,7 +382,7 @@ end
 --- columns lie in one piece), swap (whether its bytes have the other order).
 --- Example:
 --- local npy = require "clshell.npy"
---- npy.save("w.npy", cl.array("float", {9, 9}, 1))
+--- npy.save("w.npy", cl.array("float", {9, 9}, 12))
 --- local f <close> = npy.open "w.npy"
 --- print(f.rows, f:read{from = {3, 4}, size = {2, 2}}[1]) --> 9 12.0
 function M.open(path)
