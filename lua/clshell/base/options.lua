@@ -33,7 +33,7 @@ end
 --- a rung. Those of a kernel family's calls are "kernel", the extras of the
 --- family, and the parameters of the rung.
 function M.names(name)
-  local names = cl.option_names(name) or known(name).names
+  local names = known(name).names
   return names[1] and names or nil
 end
 

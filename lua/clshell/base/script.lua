@@ -48,6 +48,28 @@ function M.parser(name, description, epilog)
   return parser
 end
 
+-- script.declare(parser, options [, arguments])
+-- Declares lists of options and arguments to a parser. A row is {names,
+-- description, name of the value, converter}, with flag = true where it takes
+-- no value, choices, a default, args = "*" for any number of arguments; or a
+-- function that returns a row.
+function M.declare(parser, options, arguments)
+  for i, list in ipairs{arguments or {}, options} do
+    for _, row in ipairs(list) do
+      row = type(row) == "function" and row() or row
+      local method = row.flag and "flag" or i == 1 and "argument" or "option"
+      local entry = parser[method](parser, row[1], row[2], row.default, row[4],
+        row.args)
+      if row[3] then
+        entry:argname(row[3])
+      end
+      if row.choices then
+        entry:choices(row.choices)
+      end
+    end
+  end
+end
+
 --- script.parse(parser) -> table
 --- The script's arguments. A mistake in them prints a line and the usage on
 --- stderr and exits with 2.

@@ -21,6 +21,19 @@ local M = {}
 local Output, Part = {}, {}
 Output.__index, Part.__index = Output, Part
 
+-- output.rows
+-- The rows of output.options, for script.declare and for the manual page.
+M.rows = {
+  {"--format", "print the results as csv, json, ndjson, md or t4 in place of "
+    .. "tables", "FORMAT", choices = export.formats},
+  {"-o --output", "write the results to a file as well: .csv, .json, .ndjson, "
+    .. ".md, .html, or as --format says", "FILE"},
+  {"--store", "the run store to keep them in, or none", "FILE"},
+  {"--tag", "of the runs in the store", "NAME"},
+  {"--color", "always, never or auto (the default)",
+    choices = {"always", "never", "auto"}},
+}
+
 --- output.options(parser)
 --- Adds the options of all scripts that measure: --format, --output, --store,
 --- --tag, --color.
@@ -29,16 +42,7 @@ Output.__index, Part.__index = Output, Part
 --- local parser = script.parser("mine", "measures something of mine")
 --- output.options(parser) -- --format, --output, --store, --tag, --color
 function M.options(parser)
-  parser:option("--format", "print the results as csv, json, ndjson, md or "
-    .. "t4 in place of tables"):argname("FORMAT")
-    :choices(export.formats)
-  parser:option("-o --output", "write the results to a file as well: .csv, "
-    .. ".json, .ndjson, .md, .html, or as --format says"):argname("FILE")
-  parser:option("--store", "the run store to keep them in, or none")
-    :argname("FILE")
-  parser:option("--tag", "of the runs in the store"):argname("NAME")
-  parser:option("--color", "always, never or auto (the default)")
-    :choices{"always", "never", "auto"}
+  script.declare(parser, M.rows)
 end
 
 local SUFFIXES = {html = "html"}
