@@ -269,6 +269,43 @@ repeat -- until no file documents a class that another file gives
     end
   end
 until #entries == count
+-- The modules that a session has to require, by their short names, in order.
+local modules = {"mpi", "host", mpi = "mpi", host = "cl.host"}
+do
+  local config = {}
+  assert(loadfile(".luacheckrc", "t", config))()
+  local globals = table.concat(config.read_globals, " ")
+  for _, name in ipairs(public.list) do
+    if not globals:find("%f[%w]" .. name .. "%f[%W]") then
+      modules[#modules + 1] = name
+      modules[name] = "clshell." .. name
+    end
+  end
+end
+
+-- An example behind the lines that require its modules.
+local function with_modules(example)
+  local code, heads = example:gsub("%-%-[^\n]*", ""), {}
+  for _, name in ipairs(modules) do
+    if code:find("%f[%w_.:]" .. name .. "[.(]")
+        and not code:find("local [^=\n]*%f[%w_]" .. name .. "%f[^%w_]") then
+      heads[#heads + 1] = ("local %s = require %q\n"):format(name,
+        modules[name])
+    end
+  end
+  return table.concat(heads) .. example
+end
+
+for _, entry in ipairs(entries) do
+  entry.example = entry.example and with_modules(entry.example)
+end
+
+-- An example "as for store.open" is that of the other function.
+for _, entry in ipairs(entries) do
+  local other = entries[(entry.example or ""):match "^as for (%S+)$"]
+  entry.example = other and other.example or entry.example
+end
+
 -- The kind and the values of an option "as for bench".
 for _, entry in ipairs(entries) do
   for _, option in ipairs(entry.options) do

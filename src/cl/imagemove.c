@@ -369,7 +369,7 @@ static int image_copy(lua_State *L) {
  * local img = cl.image{format = "r float", width = 4, height = 2, data = 1}
  * local h <close> = img:map() -- unmapped where it is closed
  * h[8] = 5
- * h:close()
+ * img:unmap(h) -- or h:close()
  * print(img:read():at(2, 4)) --> 5.0
  */
 static int image_map(lua_State *L) {
@@ -414,11 +414,7 @@ static int image_map(lua_State *L) {
 /** Image:unmap(array) -> Event
  * Gives the memory of a mapped array back to the device and closes the
  * array. `array:close()` does the same.
- * Example:
- * local img = cl.image{format = "r float", width = 4, height = 2, data = 3}
- * local h = img:map "read"
- * print(h:at(2, 4)) --> 3.0
- * img:unmap(h)
+ * Example: as for Image:map
  */
 static int image_unmap(lua_State *L) {
   const Image *img = clsh_image_check(L, 1);

@@ -528,9 +528,9 @@ static int buffer_copy(lua_State *L) {
  * but from, size, at, pinned.
  * Example:
  * local b = cl.buffer("int", 4, 0)
- * local h <close> = b:map("read_write") -- unmapped where it is closed
+ * local h <close> = b:map "read_write" -- unmapped where it is closed
  * h[1] = 5
- * h:close()
+ * b:unmap(h) -- or h:close()
  * print(b:read()[1]) --> 5
  */
 static int buffer_map(lua_State *L) {
@@ -601,11 +601,7 @@ static int buffer_migrate(lua_State *L) {
 /** Buffer:unmap(array) -> Event
  * Gives the memory of a mapped array back to the device and closes the
  * array. `array:close()` does the same.
- * Example:
- * local b = cl.buffer("int", 4, 3)
- * local h = b:map("read")
- * print(h[4]) --> 3
- * b:unmap(h)
+ * Example: as for Buffer:map
  */
 static int buffer_unmap(lua_State *L) {
   const Buffer *b = clsh_buffer_check(L, 1);

@@ -88,7 +88,7 @@ static void setstring(lua_State *L, const char *name, const char *value) {
  * The BLAS that gemm_blas uses: name, path, and where it tells, config,
  * core (the CPU type that it chose) and threads.
  * Example:
- * local blas, why = require "cl.host".blas()
+ * local blas, why = host.blas()
  * print(blas and blas.name or why)
  */
 static int host_blas(lua_State *L) {
@@ -142,7 +142,7 @@ static void multiply(const Gemm *g, Array *c) {
  *   threads  -      so many; without it as OpenBLAS likes
  * Example:
  * local A = cl.array("float", {64, 64}):random(1)
- * local C, seconds = require "cl.host".gemm_blas(A, A)
+ * local C, seconds = host.gemm_blas(A, A)
  * print(C and 2 * 64 ^ 3 / seconds / 1e9 or seconds) -- GFLOPS, or why not
  */
 static int host_gemm_blas(lua_State *L) {

@@ -74,7 +74,7 @@ static size_t whole(lua_State *L, int arg, size_t least, size_t most) {
  * g:lowest(kappa [, feature, value ...]) the number of the candidate with the
  * least mean - kappa * deviation, among those with these values.
  * Example:
- * local g = require "cl.host".gaussian(1, 10)        -- points of one feature
+ * local g = host.gaussian(1, 10)        -- points of one feature
  * for i = 0, 20 do g:point{i / 20} end
  * for _, i in ipairs{1, 11, 21} do g:observe(i) end
  * g:fit({-1, 2, -1}, true)

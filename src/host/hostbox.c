@@ -173,7 +173,6 @@ static const char *const boxoptions[] = {
  *   to_skip, from_skip     0     bytes of a file before its first element
  *   threads                cores, up to 8  threads, up to 16
  * Example:
- * local host = require "cl.host"
  * local A = cl.array("float", {4, 5}, function(i, j) return 10 * i + j end)
  * local B = cl.array("float", {2, 2})
  * host.copy_box(B, A, {rows = 2, cols = 2, from_first = 8, from_ld = 5})

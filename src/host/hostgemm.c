@@ -80,7 +80,7 @@ static void narrow(lua_State *L, const Type *t) {
  *   C0     -  the added matrix: an Array of C's shape
  * Example:
  * local A = cl.array("double", {2, 2}, {{1, 2}, {3, 4}})
- * local C = require "cl.host".gemm_loop(A, A)
+ * local C = host.gemm_loop(A, A)
  * print(C:at(2, 2)) --> 22.0
  */
 static int host_gemm_loop(lua_State *L) {

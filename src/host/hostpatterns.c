@@ -202,7 +202,6 @@ static void checkmatrix(lua_State *L, const char *what,
  *   pitch  #values / #offsets  elements from diagonal to diagonal
  *   most   256                 patterns, at most 256
  * Example:
- * local host = require "cl.host"
  * local M = dia.poisson2d(4, 4).host
  * local codes, patterns, joined = host.dia_patterns(M.values, M.offsets,
  *   {rows = 16, cols = 16, pitch = 32})
@@ -262,7 +261,6 @@ static bool ismirror(const Sparse *m, const char *values, size_t d, size_t e) {
  *   cols   needed              columns of the matrix
  *   pitch  #values / #offsets  elements from diagonal to diagonal
  * Example:
- * local host = require "cl.host"
  * local M = dia.poisson2d(4, 4).host
  * local mirrors = host.dia_mirrors(M.values, M.offsets,
  *   {rows = 16, cols = 16, pitch = 32})

@@ -120,7 +120,6 @@ static int pushworst(lua_State *L, const Worst *w) {
  *   cols   #x                  columns of M
  *   pitch  #values / #offsets  elements from diagonal to diagonal
  * Example:
- * local host = require "cl.host"
  * local M = dia.poisson2d(8, 8)
  * local x = cl.array("float", M.cols, 1)
  * local y = spmv(M, x):read()
@@ -228,7 +227,6 @@ static double comparerow(lua_State *L, const Sparse *m, const Array *y,
  *   rows  #y  rows of M
  *   cols  #x  columns of M
  * Example:
- * local host = require "cl.host"
  * local M = dia.poisson2d(8, 8):to_csr()
  * local x = cl.array("float", M.cols, 1)
  * local h = M.host
@@ -290,7 +288,6 @@ static Array *newresult(lua_State *L, const Sparse *m) {
  *   cols   #x                  columns of M
  *   pitch  #values / #offsets  elements from diagonal to diagonal
  * Example:
- * local host = require "cl.host"
  * local M = dia.poisson2d(8, 8)
  * local x = cl.array("float", M.cols, 1)
  * local y = host.dia_loop(M.host.values, M.host.offsets, x, {rows = 64})
@@ -364,7 +361,6 @@ static void copyall(lua_State *L, const Sparse *m, int *row_ptr,
  *   rows  #row_ptr - 1  rows of M
  *   cols  #x            columns of M
  * Example:
- * local host = require "cl.host"
  * local h = dia.poisson2d(8, 8):to_csr().host
  * local y = host.csr_loop(h.row_ptr, h.col_ind, h.values,
  *   cl.array("float", 64, 1))
@@ -476,7 +472,6 @@ Array *clsh_hostsparse_newvector(lua_State *L, const Type *t, size_t n) {
  *   cols   needed              columns of the matrix
  *   pitch  #values / #offsets  elements from diagonal to diagonal
  * Example:
- * local host = require "cl.host"
  * local M = dia.poisson2d(4, 4).host
  * local row_ptr, col_ind, values = host.dia_to_csr(M.values, M.offsets,
  *   {rows = 16, cols = 16, pitch = 32})

@@ -41,7 +41,6 @@ static size_t differing(const Array *a, const Array *b, size_t i0, size_t j0,
  * How many elements of matrix B are not, bit by bit, those of A transposed,
  * and the place in B of the first one; just 0 if all are right.
  * Example:
- * local host = require "cl.host"
  * local A = matrix.random(20, 30)
  * print(host.transpose_error(transpose(A):read(), A:read())) --> 0
  */
@@ -96,7 +95,7 @@ static void scatter(const Array *a, size_t i, char *to) {
 /** cl.host.transpose_loop(A) -> B, seconds
  * The transpose of a matrix of any type by two plain loops in C.
  * Example:
- * local B = require "cl.host".transpose_loop(cl.array("int", {2, 3}, 1))
+ * local B = host.transpose_loop(cl.array("int", {2, 3}, 1))
  * print(B.rows, B.cols) --> 3 2
  */
 static int host_transpose_loop(lua_State *L) {

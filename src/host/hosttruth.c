@@ -321,7 +321,7 @@ static int pushworst(lua_State *L, const Worst *w, int n) {
  * Example:
  * local A, B = matrix.random(32), matrix.random(32)
  * local C = gemm(A, B)
- * local err = require "cl.host".gemm_error(C:read(), A:read(), (B:read()))
+ * local err = host.gemm_error(C:read(), A:read(), (B:read()))
  * print(err < 1e-5) --> true
  */
 static int host_gemm_error(lua_State *L) {
@@ -349,7 +349,6 @@ static int host_gemm_error(lua_State *L) {
  *   seed    1  of the random vectors
  *   rounds  3  how many of them
  * Example:
- * local host = require "cl.host"
  * local A, B = matrix.random(64), matrix.random(64)
  * local C = gemm(A, B)
  * local err = host.gemm_freivalds(C:read(), A:read(), (B:read()))
@@ -421,7 +420,7 @@ static void allocate(lua_State *L, Truth *t) {
  *   type    A's   of C: "half", "float" or "double"
  * Example:
  * local A, B = matrix.random(64), matrix.random(64)
- * local truth = require "cl.host".gemm_truth(A:read(), (B:read()))
+ * local truth = host.gemm_truth(A:read(), (B:read()))
  * for _, name in ipairs{"naive", "tiled"} do
  *   print(truth:error((gemm(A, B, {kernel = name}):read())) < 1e-5) --> true
  * end

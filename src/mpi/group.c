@@ -6,7 +6,7 @@
 
 /** mpi.barrier()
  * Waits until all ranks have come here.
- * Example: require "mpi".barrier()
+ * Example: mpi.barrier()
  */
 static int comm_barrier(lua_State *L) {
   Call c = clsh_agree_begin(L, BARRIER, 0);
@@ -21,7 +21,6 @@ static int comm_barrier(lua_State *L) {
  * `mpi.world`, comm:bcast does among those of the Comm, counted from 0. A Comm
  * stays to the end of the program.
  * Example:
- * local mpi = require "mpi"
  * local half = mpi.split(mpi.rank() % 2) -- the even ranks, and the odd ones
  * print(half:allreduce(1) == half:size()) --> true
  */

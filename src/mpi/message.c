@@ -253,7 +253,6 @@ Outcome clsh_message_finish(lua_State *L, Transit *t, Payload x, int arg) {
  * through host memory. `tag`: a whole number that tells messages apart, 0 by
  * default.
  * Example:
- * local mpi = require "mpi"
  * if mpi.rank() == 0 and mpi.size() > 1 then
  *   mpi.send(cl.array("float", 100):fill(1), 1)
  * elseif mpi.rank() == 1 then
@@ -291,7 +290,6 @@ static int receive(lua_State *L, const Comm *c, int arg, Peer from) {
  * `from` the message is of any rank, without `tag` of any tag; the results
  * tell which. Another type or count raises with both.
  * Example:
- * local mpi = require "mpi"
  * local to = (mpi.rank() + 1) % mpi.size()
  * local sent = mpi.isend("hello", to) -- recv takes it: send might wait
  * print((mpi.recv "string")) --> hello
@@ -309,7 +307,6 @@ static int comm_recv(lua_State *L) {
  * Sends `x` and receives `y` at the same time, so that ranks which exchange
  * values never wait for each other in a circle. See mpi.send and mpi.recv.
  * Example:
- * local mpi = require "mpi"
  * local rank, size = mpi.rank(), mpi.size()
  * local x = cl.array("int", 4):fill(rank)
  * local y = mpi.sendrecv(x, (rank + 1) % size, cl.array("int", 4),
@@ -357,7 +354,6 @@ static bool hascome(void *arg) {
  * Waits for a message without receiving it: of whom it is, its tag, and how
  * many bytes its elements take.
  * Example:
- * local mpi = require "mpi"
  * local sent = mpi.isend(cl.array("int", 25), mpi.rank(), 7)
  * local from, tag, bytes = mpi.probe()
  * print(tag, bytes) --> 7 100

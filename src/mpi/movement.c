@@ -21,7 +21,6 @@ static void offerplace(Call *c, const Payload *x) {
  * ranks pass nil they get a new Array, and so numbers and strings: `name =
  * mpi.bcast(name)`.
  * Example:
- * local mpi = require "mpi"
  * local x = cl.array("float", 3):fill(mpi.rank())
  * print(mpi.bcast(x)[1]) --> 0.0
  */
@@ -125,7 +124,6 @@ static int gathering(lua_State *L, Call *c, int opts) {
  * Options:
  *   into  nil  an Array or a Buffer for the result, other memory than x
  * Example:
- * local mpi = require "mpi"
  * local y = mpi.gather(mpi.rank())
  * print(mpi.rank() > 0 or y[mpi.size()] == mpi.size() - 1) --> true
  */
@@ -140,7 +138,6 @@ static int comm_gather(lua_State *L) {
  * Options:
  *   into  nil  an Array or a Buffer for the result, other memory than x
  * Example:
- * local mpi = require "mpi"
  * local y = mpi.allgather(cl.array("float", {2, 3}))
  * print(y.rows == 2 * mpi.size(), y.cols) --> true 3
  */
@@ -174,7 +171,6 @@ static void checkarray(lua_State *L, int arg, const Payload *x) {
  * Options:
  *   into  nil  an Array or a Buffer for the result, other memory than x
  * Example:
- * local mpi = require "mpi"
  * local all = mpi.rank() == 0 and cl.array("int", {mpi.size(), 4}, 5) or nil
  * local mine = mpi.scatter(all)
  * print(mine.rows, mine[4]) --> 1 5
@@ -207,7 +203,6 @@ static int comm_scatter(lua_State *L) {
  * Options:
  *   into  nil  an Array or a Buffer for the result, other memory than x
  * Example:
- * local mpi = require "mpi"
  * local x = cl.array("int", mpi.size()):fill(mpi.rank())
  * print(mpi.alltoall(x)[mpi.size()] == mpi.size() - 1) --> true
  */

@@ -70,9 +70,7 @@ static void start(lua_State *L) {
 
 /** mpi.local_rank() -> number
  * The number of this process among those of its host, from 0.
- * Example:
- * local mpi = require "mpi"
- * print(mpi.local_rank() < mpi.local_size()) --> true
+ * Example: print(mpi.local_rank() < mpi.local_size()) --> true
  */
 static int mpi_local_rank(lua_State *L) {
   int n = 0;
@@ -84,7 +82,6 @@ static int mpi_local_rank(lua_State *L) {
 /** mpi.local_size() -> number
  * How many of the processes run on this host.
  * Example:
- * local mpi = require "mpi"
  * local hosts = mpi.allreduce(mpi.local_rank() == 0 and 1 or 0)
  * print(hosts >= 1 and mpi.local_size() <= mpi.size()) --> true
  */
@@ -97,7 +94,7 @@ static int mpi_local_size(lua_State *L) {
 
 /** mpi.version() -> string
  * The name and version of the library, as it gives them.
- * Example: print(#require "mpi".version() > 0) --> true
+ * Example: print(#mpi.version() > 0) --> true
  */
 static int mpi_version(lua_State *L) {
   char text[MPI_MAX_LIBRARY_VERSION_STRING];
@@ -111,7 +108,7 @@ static int mpi_version(lua_State *L) {
  * Whether MPI takes the memory of Buffers itself: false, as those that take
  * memory of a device take pointers of CUDA and HIP, and OpenCL has none. The
  * elements of Buffers go through host memory.
- * Example: print(require "mpi".device_aware()) --> false
+ * Example: print(mpi.device_aware()) --> false
  */
 static int mpi_device_aware(lua_State *L) {
   lua_pushboolean(L, 0);
@@ -123,7 +120,7 @@ static int mpi_device_aware(lua_State *L) {
  * Example:
  * local left = 1e-6 -- an error that all ranks know
  * if left ~= left then
- *   require "mpi".abort(3)
+ *   mpi.abort(3)
  * end
  */
 static int mpi_abort(lua_State *L) {
@@ -140,7 +137,7 @@ static int mpi_abort(lua_State *L) {
  * Example:
  * local silent = false -- a rank has sent nothing for an hour, say
  * if silent then
- *   require "mpi".incomplete()
+ *   mpi.incomplete()
  * end
  */
 static int mpi_incomplete(lua_State *L) {

@@ -47,11 +47,7 @@ static void checkmapped(lua_State *L, int arg) {
 /** mpi.isend(x, to [, tag]) -> Request
  * Begins to send, and returns at once: `r:wait()` waits until `x` may be
  * changed. What a Buffer holds is read before. See mpi.send.
- * Example:
- * local mpi = require "mpi"
- * local sent = mpi.isend(3.5, mpi.rank())
- * print((mpi.recv(0))) --> 3.5
- * sent:wait()
+ * Example: as for mpi.recv
  */
 static int comm_isend(lua_State *L) {
   int first;
@@ -70,7 +66,6 @@ static int comm_isend(lua_State *L) {
  * raises where it is of another type or count than `x`. A Buffer gets it by
  * that wait. See mpi.recv.
  * Example:
- * local mpi = require "mpi"
  * local coming = mpi.irecv(cl.array("double", 8), mpi.rank())
  * mpi.send(cl.array("double", 8):fill(2), mpi.rank())
  * print(coming:wait()[8]) --> 2.0
@@ -119,11 +114,7 @@ static void wait(lua_State *L) {
 /** Request:wait() -> x
  * Waits until the message is through: what was sent may be changed, what was
  * received is there. A second wait gives the same.
- * Example:
- * local mpi = require "mpi"
- * local coming = mpi.irecv("string", mpi.rank())
- * mpi.send("through", mpi.rank())
- * print(coming:wait()) --> through
+ * Example: as for mpi.irecv
  */
 static int request_wait(lua_State *L) {
   lua_settop(L, 1);
@@ -135,7 +126,6 @@ static int request_wait(lua_State *L) {
  * Whether the message is through, without a wait. Messages also move on
  * during such calls.
  * Example:
- * local mpi = require "mpi"
  * local coming = mpi.irecv(0, mpi.rank())
  * print(coming:test()) --> false
  * mpi.send(1, mpi.rank())
@@ -156,7 +146,6 @@ static int request_test(lua_State *L) {
 /** mpi.wait_all(requests) -> list
  * Waits for all Requests of a list; the values that their waits give.
  * Example:
- * local mpi = require "mpi"
  * local coming = {mpi.irecv(0, mpi.rank(), 1), mpi.irecv(0, mpi.rank(), 2)}
  * mpi.send(20, mpi.rank(), 2)
  * mpi.send(10, mpi.rank(), 1)

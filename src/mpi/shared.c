@@ -125,7 +125,6 @@ static void pushparts(lua_State *L, const Window *w, const Type *t,
  * and number; nil on the ranks of a host that has no memory to share: at most
  * a quarter of what is free in /dev/shm.
  * Example:
- * local mpi = require "mpi"
  * local list = mpi.shared("float", 100)
  * if list then
  *   list[mpi.rank()]:fill(mpi.rank())

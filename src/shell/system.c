@@ -71,7 +71,6 @@ static bool fits(const char *name, const char *prefix, size_t n) {
  * `partial` tells whether there may be more. nil and a message if it cannot
  * be read.
  * Example:
- * local system = require "clshell.system"
  * local names, partial = system.folder(cl.home .. "/kernels", "ge")
  * print(names[1], partial) --> gemm/ false
  */
@@ -108,7 +107,7 @@ static int system_folder(lua_State *L) {
 
 /** system.chdir(folder) -> true, or nil and a message
  * Changes the working folder, which relative paths begin at.
- * Example: print(require "clshell.system".chdir ".") --> true
+ * Example: print(system.chdir ".") --> true
  */
 static int system_chdir(lua_State *L) {
   const char *folder = luaL_checkstring(L, 1);
@@ -117,7 +116,7 @@ static int system_chdir(lua_State *L) {
 
 /** system.cwd() -> string, or nil and a message
  * The path of the working folder.
- * Example: print(require "clshell.system".cwd() ~= nil) --> true
+ * Example: print(system.cwd() ~= nil) --> true
  */
 static int system_cwd(lua_State *L) {
   char path[PATH_MAX];
@@ -129,7 +128,7 @@ static int system_cwd(lua_State *L) {
 
 /** system.cores() -> integer
  * The processor cores that are there.
- * Example: print(require "clshell.system".cores() >= 1) --> true
+ * Example: print(system.cores() >= 1) --> true
  */
 static int system_cores(lua_State *L) {
   long n = sysconf(_SC_NPROCESSORS_ONLN);
@@ -173,9 +172,7 @@ static int countdrivers(void) {
  * How many OpenCL drivers are installed: the files in /etc/OpenCL/vendors,
  * or where OCL_ICD_VENDORS says. No driver is loaded. nil where this does
  * not tell, as on macOS.
- * Example:
- * local system = require "clshell.system"
- * print(system.drivers() == 0 and "no driver" or "there may be one")
+ * Example: print(system.drivers() == 0 and "no driver" or "there may be one")
  */
 static int system_drivers(lua_State *L) {
   int n = countdrivers();
@@ -209,7 +206,6 @@ static bool makefile(const char *path) {
 /** system.kind(path) -> string, or nil and a message
  * What a path leads to: "file", "folder", "pipe", "socket" or "device".
  * Example:
- * local system = require "clshell.system"
  * print(system.kind(cl.home), system.kind "/dev/null") --> folder device
  */
 static int system_kind(lua_State *L) {
@@ -232,7 +228,7 @@ static int system_kind(lua_State *L) {
  * others stay as they are.
  * Example:
  * local path = os.tmpname()
- * print(require "clshell.system".private(path)) --> true
+ * print(system.private(path)) --> true
  * os.remove(path)
  */
 static int system_private(lua_State *L) {
@@ -256,7 +252,6 @@ static int system_private(lua_State *L) {
 /** system.same(a, b) -> boolean
  * Whether two paths lead to one file.
  * Example:
- * local system = require "clshell.system"
  * print(system.same(cl.home, cl.home .. "/lua/.."), system.same(cl.home, "/"))
  *   --> true false
  */
@@ -272,7 +267,7 @@ static int system_same(lua_State *L) {
  * Makes a file that this user alone may read and write, in the folder TMPDIR
  * or /tmp. Its name, which no other program can know, ends in `suffix`.
  * Example:
- * local path = require "clshell.system".temporary ".lua"
+ * local path = system.temporary ".lua"
  * print(path:match "%.%w+$") --> .lua
  * os.remove(path)
  */
@@ -297,7 +292,7 @@ static int system_temporary(lua_State *L) {
  * The size of the terminal window behind a file descriptor; nil if it is
  * no terminal or does not tell.
  * Example:
- * local columns, rows = require "clshell.system".winsize(1)
+ * local columns, rows = system.winsize(1)
  * print(columns or "no terminal", rows)
  */
 static int system_winsize(lua_State *L) {
@@ -331,7 +326,6 @@ static void pushpath(lua_State *L, int fd) {
  * The path of an open file of Lua's io library ("?" where the system does
  * not tell) and "reading", "writing" or "reading and writing".
  * Example:
- * local system = require "clshell.system"
  * local file <close> = io.tmpfile()
  * print(select(2, system.file(file))) --> reading and writing
  */

@@ -43,7 +43,7 @@ end
 --- each tenth, at most every ten seconds. Closes itself: local p <close> =
 --- progress.new{...}. For tests: now, write, tty, glyphs, width, quiet.
 --- Example:
---- local p <close> = require "clshell.progress".new{total = 3}
+--- local p <close> = progress.new{total = 3}
 --- for i = 1, 3 do
 ---   p:step("part " .. i)
 --- end
@@ -117,7 +117,7 @@ end
 --- progress:step(label)
 --- Announces the next step.
 --- Example:
---- local p <close> = require("clshell.progress").new{total = 1}
+--- local p <close> = progress.new{total = 1}
 --- p:step "tiled tile=16"
 function Progress:step(label)
   local now = self.now()
@@ -139,7 +139,7 @@ end
 --- progress:expect(total)
 --- Sets the number of steps, where it is known only now.
 --- Example:
---- local p <close> = require "clshell.progress".new{}
+--- local p <close> = progress.new{}
 --- p:expect(3) -- steps, known only now
 function Progress:expect(total)
   self.total = math.max(1, total, self.count)
@@ -148,7 +148,7 @@ end
 --- progress:note(text)
 --- Sets the text beside the progress, such as "best 61.2 GFLOP/s".
 --- Example:
---- local p <close> = require("clshell.progress").new{total = 1}
+--- local p <close> = progress.new{total = 1}
 --- p:note "best 61.2 GFLOP/s"
 function Progress:note(note)
   self.best = note
@@ -157,7 +157,7 @@ end
 --- progress:done()
 --- Erases the line.
 --- Example:
---- local p = require("clshell.progress").new{total = 1}
+--- local p = progress.new{total = 1}
 --- p:step "the only one"
 --- p:done()
 function Progress:done()
@@ -179,7 +179,7 @@ local notices = {} -- by their titles
 --- the work that follow each other within two seconds share a notice. Closes
 --- itself, as progress does. A third argument is for tests, see progress.new.
 --- Example:
---- local notice <close> = require("clshell.progress").notice("building, once",
+--- local notice <close> = progress.notice("building, once",
 ---   "building: ")
 --- notice:step "the first program"
 function M.notice(title, short, opts)

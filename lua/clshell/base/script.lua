@@ -27,7 +27,6 @@ end
 --- An argparse parser for a script: parser:argument(...), parser:option(...),
 --- parser:flag(...), then script.parse(parser). Its --help fits 79 columns.
 --- Example:
---- local script = require "clshell.script"
 --- local parser = script.parser("mine", "measures something of mine")
 --- parser:argument("n", "side of the matrices"):convert(script.size)
 ---   :default "512"
@@ -74,7 +73,6 @@ end
 --- The script's arguments. A mistake in them prints a line and the usage on
 --- stderr and exits with 2.
 --- Example:
---- local script = require "clshell.script"
 --- local parser = script.parser("mine", "measures something of mine")
 --- parser:argument("n", "side"):convert(script.size):default "512"
 --- print(script.parse(parser).n) -- 512, or what followed the script's name
@@ -85,7 +83,6 @@ end
 --- script.find(path) -> path, or nil and a message
 --- The path as given, or the path of an installed script.
 --- Example:
---- local script = require "clshell.script"
 --- print(script.find "bench_tiles.lua") -- its path
 --- print(script.find "none.lua") -- nil and a message
 function M.find(path)
@@ -105,7 +102,6 @@ end
 --- Calls f(...) with `arg` as the script of that path has it, and the modules
 --- beside it found.
 --- Example:
---- local script = require "clshell.script"
 --- print(script.call("my.lua", function(n) return arg[0], n end, 512))
 function M.call(path, f, ...)
   local args = rawget(_G, "arg")
@@ -121,7 +117,7 @@ end
 --- script.size(text) -> integer, or nil and a message
 --- A size from the command line, for `convert` of argparse: "512", "4k". At
 --- most 2147483647, as kernels count in 32 bits.
---- Example: print(require "clshell.script".size "4k") --> 4096
+--- Example: print(script.size "4k") --> 4096
 function M.size(text)
   local digits, unit = text:match("^(%d+)([kKmM]?)$")
   local n = math.tointeger(tonumber(digits))
@@ -135,7 +131,7 @@ end
 
 --- script.integer(text) -> integer, or nil and a message
 --- A whole number of 64 bits, for `convert` of argparse: "7", "-1".
---- Example: print(require "clshell.script".integer "-7") --> -7
+--- Example: print(script.integer "-7") --> -7
 function M.integer(text)
   local n = text:find("^[+-]?%d+$") and math.tointeger(tonumber(text))
   if not n then
@@ -146,7 +142,7 @@ end
 
 --- script.shape(text) -> list of integers, or nil and a message
 --- Sizes joined by x, for `convert` of argparse: "512", "127x65x33".
---- Example: print(require "clshell.script".shape("127x65x33")[2]) --> 65
+--- Example: print(script.shape("127x65x33")[2]) --> 65
 function M.shape(text)
   local sizes = {}
   for part in (text .. "x"):gmatch("(.-)x") do
@@ -177,18 +173,14 @@ end
 
 --- script.gemm_shape(text) -> {m, n, k}, or nil and a message
 --- "512" for square matrices, or "MxNxK".
---- Example:
---- local script = require "clshell.script"
---- print(table.concat(script.gemm_shape "512", " ")) --> 512 512 512
+--- Example: print(table.concat(script.gemm_shape "512", " ")) --> 512 512 512
 function M.gemm_shape(text)
   return shape_of(text, 3, "MxNxK")
 end
 
 --- script.matrix_shape(text) -> {m, n}, or nil and a message
 --- "512" for a square matrix, or "MxN".
---- Example:
---- local script = require "clshell.script"
---- print(table.concat(script.matrix_shape "64x32", " ")) --> 64 32
+--- Example: print(table.concat(script.matrix_shape "64x32", " ")) --> 64 32
 function M.matrix_shape(text)
   return shape_of(text, 2, "MxN")
 end
@@ -198,7 +190,7 @@ end
 --- the family or of a routine of the host; for other names nil and a message
 --- with the nearest name.
 --- Example:
---- local convert = require "clshell.script".kernel(gemm)
+--- local convert = script.kernel(gemm)
 --- print(convert "tiled") --> tiled
 --- print(select(2, convert "tild"))
 function M.kernel(family)
@@ -233,22 +225,19 @@ end
 
 --- script.readable(path) -> path, or nil and a message
 --- A file that can be read, for `convert` of argparse.
---- Example:
---- print(require "clshell.script".readable "missing.npy" == nil) --> true
+--- Example: print(script.readable "missing.npy" == nil) --> true
 M.readable = opens "rb"
 
 --- script.writable(path) -> path, or nil and a message
 --- A file that can be written, for `convert` of argparse; made if it is not
 --- there.
---- Example:
---- print(require "clshell.script".writable "results.csv") --> results.csv
+--- Example: print(script.writable "results.csv") --> results.csv
 M.writable = opens "ab"
 
 --- script.fits(parser, what, bytes)
 --- Ends the script with 2, before any measurement, if the arguments
 --- ("matrices of 512x512") need more than the device's global memory.
 --- Example:
---- local script = require "clshell.script"
 --- script.fits(script.parser("mine", ""), "matrices", 3 * 64 * 64 * 4)
 function M.fits(parser, what, bytes)
   local memory = cl.device().global_mem_size

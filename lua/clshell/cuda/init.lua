@@ -22,7 +22,7 @@ local M = {}
 ---                   into any memory
 ---   has      none   has(name): whether the device has an extension
 --- Example:
---- local info = require "clshell.cuda".translate [[
+--- local info = cuda.translate [[
 --- __global__ void fill(float *x) { x[threadIdx.x] = 1; }
 --- int main() { fill<<<2, 64>>>(x); }]]
 --- print(info.launches[1].text) --> fill:range({2 * 64}, {64})(x)

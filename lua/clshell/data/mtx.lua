@@ -239,7 +239,6 @@ end
 --- Entries given twice stay twice (from_coo and mtx.dense add them up). Any
 --- fault of the file is an error that names file and line.
 --- Example:
---- local mtx = require "clshell.mtx"
 --- mtx.write_dense("d.mtx", cl.array("float", {2, 2}, {{1, 0}, {0, 5}}))
 --- local m = mtx.read "d.mtx"
 --- print(m.rows, m.cols, #m.v) --> 2 2 2
@@ -273,7 +272,7 @@ end
 --- ("float"); entries given twice add up.
 --- Example:
 --- local m = {rows = 2, cols = 2, i = {1, 2}, j = {1, 2}, v = {3, 4}}
---- print(require "clshell.mtx".dense(m, "float"):at(2, 2)) --> 4.0
+--- print(mtx.dense(m, "float"):at(2, 2)) --> 4.0
 function M.dense(m, type)
   local what = "mtx.dense"
   expect(what, "the triplets", m, "table", 'as mtx.read "m.mtx" gives them')
@@ -343,7 +342,6 @@ end
 --- matrix gives its lower triangle. Values that are not finite and files that
 --- cannot be written are errors; they leave an unfinished file behind.
 --- Example:
---- local mtx = require "clshell.mtx"
 --- mtx.write("e.mtx", {rows = 2, cols = 2, nnz = 1, type = "float",
 ---   symmetry = "general"}, function(emit) emit(1, 2, 0.5) end)
 --- print(mtx.read("e.mtx").v[1]) --> 0.5
@@ -371,9 +369,7 @@ end
 --- mtx.write_dense(path, h)
 --- Writes the two-dimensional host array h as an array file (column by
 --- column, general). Errors as mtx.write.
---- Example:
---- local mtx = require "clshell.mtx"
---- mtx.write_dense("f.mtx", cl.array("float", {2, 2}, 1))
+--- Example: mtx.write_dense("f.mtx", cl.array("float", {2, 2}, 1))
 function M.write_dense(path, h)
   local what = "mtx.write_dense"
   expect(what, "the path", path, "string")

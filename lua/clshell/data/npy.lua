@@ -197,7 +197,6 @@ end
 --- scalar becomes an array of one element. Anything else, and a file whose
 --- size is not what its header says, is an error. npy.open reads parts.
 --- Example:
---- local npy = require "clshell.npy"
 --- npy.save("v.npy", cl.array("double", 3, 2))
 --- local h = npy.load "v.npy"
 --- print(h.type, #h) --> double 3
@@ -245,9 +244,7 @@ end
 --- Writes host array h as .npy version 1.0 in C order, byte for byte as NumPy
 --- does. Errors: an element type that .npy has not (vectors), a file that
 --- cannot be written.
---- Example:
---- local npy = require "clshell.npy"
---- npy.save("m.npy", cl.array("float", {2, 3}, 1))
+--- Example: npy.save("m.npy", cl.array("float", {2, 3}, 1))
 function M.save(path, h)
   if class_of(h) ~= "Array" then
     cl.error(("npy.save: the second argument must be an Array; got %s"):format(
@@ -292,11 +289,7 @@ end
 --- Options:
 ---   from  {1, 1}  row and column of its first element
 ---   size  to the end  rows and columns
---- Example:
---- local npy = require "clshell.npy"
---- npy.save("w.npy", cl.array("float", {2, 3}, {{1, 2, 3}, {4, 5, 6}}))
---- local f <close> = npy.open "w.npy"
---- print(f:read{from = {2, 1}, size = {1, 3}}[3]) --> 6.0
+--- Example: as for npy.open
 function File:read(dst, opts)
   if type(dst) == "table" then
     dst, opts = nil, dst
@@ -323,7 +316,6 @@ end
 --- Writes the Array h to a part of a .npy file made by npy.create. Options as
 --- for NpyFile:read, which have to name as many elements as h has.
 --- Example:
---- local npy = require "clshell.npy"
 --- local f <close> = npy.create("y.npy", "double", {4, 4})
 --- f:write(cl.array("double", {1, 2}, 7), {from = {4, 3}})
 --- print(f:read{from = {4, 1}}[4]) --> 7.0
@@ -344,7 +336,6 @@ end
 --- NpyFile:close()
 --- Closes the file; closing twice is fine.
 --- Example:
---- local npy = require "clshell.npy"
 --- local f = npy.create("z.npy", "float", {2, 2})
 --- f:close()
 --- print(f.closed) --> true
@@ -381,7 +372,6 @@ end
 --- than the memory. Fields: path, type, rows, cols, fortran (whether its
 --- columns lie in one piece), swap (whether its bytes have the other order).
 --- Example:
---- local npy = require "clshell.npy"
 --- npy.save("w.npy", cl.array("float", {9, 9}, 12))
 --- local f <close> = npy.open "w.npy"
 --- print(f.rows, f:read{from = {3, 4}, size = {2, 2}}[1]) --> 9 12.0
@@ -410,10 +400,7 @@ end
 --- Makes a .npy file of a matrix, to be written by parts: file:write(h,
 --- {from = {row, col}, size = {rows, cols}}). What is not written is 0. A file
 --- of this name is replaced. Errors: one that cannot be written.
---- Example:
---- local npy = require "clshell.npy"
---- local f <close> = npy.create("x.npy", "float", {1000, 4})
---- f:write(cl.array("float", {10, 4}, 1), {from = {500, 1}, size = {10, 4}})
+--- Example: as for NpyFile:write
 function M.create(path, kind, shape)
   argument.check("npy.create", "path", path, "string")
   argument.check("npy.create", "the type", kind, "string")

@@ -368,10 +368,7 @@ end
 --- `global struct p *` takes it.
 --- Options:
 ---   context  session's  the Context of another device
---- Example:
---- local point = cl.struct "typedef struct {int x, y;} point;"
---- local b = point:buffer{{x = 1, y = 2}, {x = 3}}
---- print(b) --> Buffer uchar[2][8]
+--- Example: as for cl.struct
 function struct:buffer(values, opts)
   opts = options.check(opts, "Struct:buffer")
   self:check(opts)
@@ -406,10 +403,7 @@ end
 --- Struct:read(buffer [, first [, count]]) -> list
 --- The structs of a Buffer, from the first one or `first` on, as tables by
 --- field; a vector or an array is a list.
---- Example:
---- local point = cl.struct "typedef struct {int x, y;} point;"
---- local list = point:read(point:buffer{{x = 1, y = 2}, {x = 3}})
---- print(list[1].y, list[2].y) --> 2 0
+--- Example: as for cl.struct
 function struct:read(b, first, count)
   first = first or 1
   count = count or text.class(b) == "Buffer"

@@ -28,9 +28,7 @@ local Cannot = {}
 
 --- claims.cannot(reason)
 --- Ends the trial of a claim: it cannot be tried here.
---- Example:
---- local claims = require "clshell.claims"
---- print(pcall(claims.cannot, "no local memory")) -- a trial gives it
+--- Example: print(pcall(claims.cannot, "no local memory")) -- a trial gives it
 function M.cannot(reason)
   error(setmetatable({reason = reason}, Cannot), 0)
 end
@@ -43,7 +41,7 @@ end
 ---                  twice that if final
 ---   final  false  true: measures for longer
 --- Example:
---- local list = require "clshell.claims".new{n = 64}
+--- local list = claims.new{n = 64}
 --- print(list:select({"A"})[1].id)
 function M.new(opts)
   options.check(opts, "claims.new")
@@ -135,7 +133,7 @@ end
 ---   operands  random   to run on, such as {A = A, B = B}
 ---   cache     as bench  "hot" or "cold"
 --- Example:
---- local list = require("clshell.claims").new{n = 64}
+--- local list = claims.new{n = 64}
 --- local shape = {m = 64, n = 64, k = 64}
 --- local outcome = list:pair({"gemm.naive", shape = shape},
 ---   {"gemm.tiled", params = {tile = 8}, shape = shape})
@@ -156,7 +154,7 @@ end
 --- Compares two launches as list:pair does, each {launch, argument, ...},
 --- unverified: for kernels that do the same work in other places.
 --- Example:
---- local list = require("clshell.claims").new{n = 64}
+--- local list = claims.new{n = 64}
 --- local k = cl.kernel "kernel void f(global int *x) { *x = 1; }"
 --- local x = cl.buffer("int", 1)
 --- local outcome = list:launches("two sizes", {k:range(1), x},
@@ -189,7 +187,7 @@ end
 --- list:pair of two rungs of gemm on the square matrices. Options as for
 --- list:pair.
 --- Example:
---- local list = require("clshell.claims").new{n = 64}
+--- local list = claims.new{n = 64}
 --- print(list:gemm("naive", nil, "tiled", {tile = 8}).factor)
 function List:gemm(a, pa, b, pb, opts)
   local shape = {m = self.n, n = self.n, k = self.n}
@@ -273,7 +271,7 @@ end
 --- here", or "unclear here" where noise hides the answer), factor, detail and
 --- reason. Ctrl-C is raised.
 --- Example:
---- local list = require("clshell.claims").new{n = 64}
+--- local list = claims.new{n = 64}
 --- local result = list:try(list:select({})[1])
 --- print(result.claim, result.verdict)
 function List:try(claim)
@@ -297,7 +295,6 @@ end
 --- A tried claim in a few lines: the claim, the verdict with its factor and
 --- reason, and the measurement.
 --- Example:
---- local claims = require "clshell.claims"
 --- local list = claims.new{n = 64}
 --- local claim = list:select({})[1]
 --- print(claims.text(list:try(claim)))
@@ -323,7 +320,7 @@ end
 --- A reading of lesson.read as the reason of a verdict.
 --- Example:
 --- local r = bench("gemm.tiled", {64, 64, 64}, nil, {effort = "quick"})
---- print(require "clshell.claims".limit(lesson.read(r)))
+--- print(claims.limit(lesson.read(r)))
 function M.limit(reading)
   return (reading.text:gsub("%.$", ""):gsub("^%u", string.lower))
 end

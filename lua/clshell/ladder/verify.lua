@@ -31,7 +31,6 @@ local SAMPLED = 2^30
 --- for a chance of 2 exp(-lambda^2 / 2) per sum; lambda = 8 makes that
 --- 3e-14. The reference sums in double and has its own error.
 --- Example:
---- local verify = require "clshell.verify"
 --- print(verify.bound("float", 1024) > verify.bound("double", 1024)) --> true
 function M.bound(type, terms)
   local function gamma(u)
@@ -50,7 +49,6 @@ local CUT = 1.5 / 16 * ROUNDOFF.float
 --- The same where halves are multiplied exactly, added up in float, by tensor
 --- cores even, and the sum rounded once, to `type`, "half" or "float".
 --- Example:
---- local verify = require "clshell.verify"
 --- local sums = verify.bound_in_float("half", 4096)
 --- print(sums < verify.bound("half", 4096)) --> true
 function M.bound_in_float(type, terms)
@@ -89,7 +87,7 @@ end
 --- for each of its pieces.
 --- Example:
 --- local out = cl.buffer("float", 4, 1)
---- require "clshell.verify".restore({}, out, cl.array("float", 4, 5))
+--- verify.restore({}, out, cl.array("float", 4, 5))
 --- print(out:read()[4]) --> 5.0
 function M.restore(plan, output, before)
   local list = type(before) == "table" and before or {before}
@@ -108,7 +106,7 @@ end
 --- Example:
 --- local out = cl.buffer("float", 4)
 --- local operation = {run = function() return out:fill(2) end}
---- local result = require "clshell.verify".run(operation, out, function(array)
+--- local result = verify.run(operation, out, function(array)
 ---   return math.abs(array[1] - 2), 0, "the first element"
 --- end)
 --- print(result.ok) --> true
@@ -152,7 +150,7 @@ end
 --- local function near(array)
 ---   return math.abs(array[1] - 1), 0.5, "the first element"
 --- end
---- local truth = require "clshell.verify".all{near, near}
+--- local truth = verify.all{near, near}
 --- print(truth{cl.array("float", 1, 1), cl.array("float", 1, 1.25)})
 function M.all(truths)
   return function(results)
@@ -186,11 +184,10 @@ end
 --- call computes the product, later ones
 --- compare with it.
 --- Example:
---- local verify = require "clshell.verify"
 --- local A, B = cl.array("float", {8, 8}, 1), cl.array("float", {8, 8}, 1)
 --- local truth = verify.gemm(A, B, {m = 8, n = 8, k = 8, type = "float",
 ---   alpha = 1, beta = 0})
---- print(truth(require "cl.host".gemm_loop(A, B)))
+--- print(truth(host.gemm_loop(A, B)))
 function M.gemm(A, B, s, C0, cut, in_float)
   local out = s.out or s.type
   local bound = s.type == "half" and (in_float or out == "float")
@@ -227,7 +224,7 @@ end
 --- the last one.
 --- Example:
 --- local A, F = cl.array("float", {8, 8}, 1), cl.array("float", {1, 1}, 2)
---- local truth = require "clshell.verify".window(A, F)
+--- local truth = verify.window(A, F)
 --- print(truth(cl.array("float", {8, 8}, 2)) == 0.0) --> true
 function M.window(A, F, keep)
   local work = 1.0 * #A * #F

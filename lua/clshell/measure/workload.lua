@@ -18,7 +18,7 @@ M.SEED = 1 -- of operands made here
 --- gemm.rung "tiled" gives), or a family alone ("gemm", or its table); nothing
 --- for another table.
 --- Example:
---- local family, name = require "clshell.target".find("gemm.tiled", "mine")
+--- local family, name = target.find("gemm.tiled", "mine")
 --- print(family == gemm, name) --> true tiled
 function M.find(what, who)
   if type(what) == "string" then
@@ -46,7 +46,7 @@ end
 --- The sizes of a shape such as {512} or {m = 1, n = 2, k = 3} by name, with
 --- its other fields; a single number stands for all sizes.
 --- Example:
---- local s = require "clshell.target".shape({512}, {"m", "n", "k"}, "mine")
+--- local s = target.shape({512}, {"m", "n", "k"}, "mine")
 --- print(s.m, s.n, s.k) --> 512 512 512
 function M.shape(shape, names, what)
   local named = {}
@@ -78,7 +78,6 @@ local LARGER = {33, 65, 129}          -- than a tile, in place of UNEQUAL
 --- Shapes that fit no tile: those that the family declares; else small ones
 --- for the simulator, or, with `few`, fewer for a device, one of them larger.
 --- Example:
---- local target = require "clshell.target"
 --- print(#target.awkward(transpose), target.awkward(transpose)[2][1]) --> 9 7
 function M.awkward(family, few)
   if family.spec.awkward then
@@ -105,7 +104,6 @@ local FILTER = 5 -- a size behind the second, of shapes with more than three
 --- The sizes of a shape of a family with n at each, such as {n, n, n}; with
 --- four sizes, as of conv2d, those of a filter are small: {n, n, 5, 5}.
 --- Example:
---- local target = require "clshell.target"
 --- print(table.concat(target.sizes(gemm, 64), " ")) --> 64 64 64
 --- print(table.concat(target.sizes(conv2d, 64), " ")) --> 64 64 5 5
 function M.sizes(family, n)
@@ -119,7 +117,6 @@ end
 --- target.example(family) -> string
 --- The operands of a family as a message shows them.
 --- Example:
---- local target = require "clshell.target"
 --- print(target.example(transpose)) --> such as 512, {512, 512} or {A = A}
 function M.example(family)
   local words, sizes = {}, M.sizes(family, 512)
@@ -145,7 +142,6 @@ end
 --- name takes; `made` is true. Operands, and a sparse matrix, stay as they
 --- are.
 --- Example:
---- local target = require "clshell.target"
 --- local o, made = target.operands(gemm, {4, 5, 6}, "float", "mine")
 --- print(o.A.rows, o.A.cols, o.B.cols, made) --> 4 6 5 true
 function M.operands(family, shape, type, who, rung)
@@ -228,7 +224,6 @@ end
 --- by a shape (or operands), parameters and options; "gemm" alone is the rung
 --- that a call takes.
 --- Example:
---- local target = require "clshell.target"
 --- local t, opts = target.of("bench", "gemm.tiled", {64, 64, 64}, {tile = 8})
 --- print(t.rung, t.params.tile) --> tiled 8
 function M.of(who, what, ...)
@@ -294,8 +289,7 @@ M.MARGIN = 3 -- elements of a row beyond its columns, in longer rows
 --- target.longer(operands) -> operands, or nil
 --- The operands with matrices whose rows are longer in memory than their
 --- columns by target.MARGIN elements; nil where none is a matrix.
---- Example:
---- print(require "clshell.target".longer({A = matrix.random(4)}).A.ld) --> 7
+--- Example: print(target.longer({A = matrix.random(4)}).A.ld) --> 7
 function M.longer(operands)
   local copy, found = {}, nil
   for name, b in pairs(operands) do

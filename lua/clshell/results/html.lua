@@ -454,7 +454,6 @@ end
 --- device, and the results as JSON in a script element.
 --- Options as for html.
 --- Example:
---- local html = require "clshell.html"
 --- local page = html.text({bench.of("a", {0.01})}, {title = "A run"})
 --- print(page:find("A run", 1, true) ~= nil) --> true
 function M.text(results, opts)
@@ -502,7 +501,6 @@ end
 --- html.write(results, file [, opts]) -> file
 --- Writes html.text(results, opts) to a file. Options as for html.
 --- Example:
---- local html = require "clshell.html"
 --- html.write({bench.of("a", {0.01})}, "a.html", {reading = "It took 10 ms."})
 function M.write(results, path, opts)
   file.write(path, M.text(results, opts), "the report")
@@ -518,9 +516,7 @@ return setmetatable(M, {
   ---   reading  -     a text, or paragraphs, that explains the numbers
   ---   peaks    -     a table as of peaks(), for the roofline
   ---   charts   ladder and roofline  a list of charts of plot, instead
-  --- Example:
-  --- local html = require "clshell.html"
-  --- print(html({bench.of("a", {0.01})}, "a.html")) --> a.html
+  --- Example: print(html({bench.of("a", {0.01})}, "a.html")) --> a.html
   __call = function(_, ...)
     return M.write(...)
   end,

@@ -37,10 +37,7 @@ M.rows = {
 --- output.options(parser)
 --- Adds the options of all scripts that measure: --format, --output, --store,
 --- --tag, --color.
---- Example:
---- local output, script = require "clshell.output", require "clshell.script"
---- local parser = script.parser("mine", "measures something of mine")
---- output.options(parser) -- --format, --output, --store, --tag, --color
+--- Example: as for output.open
 function M.options(parser)
   script.declare(parser, M.rows)
 end
@@ -77,7 +74,6 @@ end
 --- Completes arguments without a format or an output by the options of
 --- clshell itself.
 --- Example:
---- local output, script = require "clshell.output", require "clshell.script"
 --- local parser = script.parser("mine", "a script with a format of its own")
 --- parser:option("--format", "how to print"):choices{"csv", "json"}
 --- local args = parser:parse{"--format", "csv"}
@@ -101,11 +97,19 @@ end
 --- and says so. Of several processes that mpirun starts, rank 0 alone writes
 --- the file.
 --- Example:
---- local output, script = require "clshell.output", require "clshell.script"
 --- local parser = script.parser("mine", "measures something of mine")
---- output.options(parser)
+--- output.options(parser) -- --format, --output, --store, --tag, --color
 --- local out <close> = output.open(parser, parser:parse{})
---- out:say "what comes next"
+--- out:mute(cl.commandline.rank > 0) -- one of several processes prints
+--- out:heading "Matrices of 64x64"
+--- out:say "only for people: not with --format csv"
+--- do
+---   local part <close> = out:part{columns = {"name", "time"}, steps = 2}
+---   part:step "the first of two"
+---   part:add(bench.of("a", {0.01}))
+--- end
+--- out:add(bench.of("b", {0.02})) -- in no table; in the file of -o
+--- out:lesson{bench("gemm.tiled", {64, 64, 64}, nil, {effort = "quick"})}
 function M.open(parser, args)
   if args.color then
     style.use(args.color)
@@ -133,13 +137,7 @@ end
 --- out:mute(yes)
 --- Prints nothing from now on, and writes no file: for all processes of mpirun
 --- but rank 0, where they work together.
---- Example:
---- local output, script = require "clshell.output", require "clshell.script"
---- local parser = script.parser("mine", "")
---- output.options(parser)
---- local out <close> = output.open(parser, parser:parse{})
---- out:mute(cl.commandline.rank > 0)
---- out:say "once" --> once
+--- Example: as for output.open
 function Output:mute(yes)
   if yes then
     self.people, self.format, self.file = false, nil, nil
@@ -148,12 +146,7 @@ end
 
 --- out:say(words)
 --- Prints words for people: nothing where standard output is for a program.
---- Example:
---- local output, script = require "clshell.output", require "clshell.script"
---- local parser = script.parser("mine", "")
---- output.options(parser)
---- local out <close> = output.open(parser, parser:parse{})
---- out:say "only for people: not with --format csv"
+--- Example: as for output.open
 function Output:say(words)
   if self.people then
     print(words)
@@ -162,24 +155,14 @@ end
 
 --- out:heading(title)
 --- Prints a title, and the device on a line of its own.
---- Example:
---- local output, script = require "clshell.output", require "clshell.script"
---- local parser = script.parser("mine", "")
---- output.options(parser)
---- local out <close> = output.open(parser, parser:parse{})
---- out:heading "Matrices of 64x64"
+--- Example: as for output.open
 function Output:heading(title)
   self:say(("%s\non %s\n"):format(title, cl.device().name))
 end
 
 --- out:lesson(rows)
 --- Prints lesson.ladder of the rows of a closed part, for people.
---- Example:
---- local output, script = require "clshell.output", require "clshell.script"
---- local parser = script.parser("mine", "")
---- output.options(parser)
---- local out <close> = output.open(parser, parser:parse{})
---- out:lesson{bench("gemm.tiled", {64, 64, 64}, nil, {effort = "quick"})}
+--- Example: as for output.open
 function Output:lesson(rows)
   if self.people and #rows > 1 then
     print("\n" .. require("clshell.explain.lesson").ladder(rows))
@@ -198,16 +181,7 @@ end
 ---   by       gflops  the field that is compared with the peak
 ---   best     by      the field whose best row is marked
 ---   peak, base  -    see report.relate
---- Example:
---- local output, script = require "clshell.output", require "clshell.script"
---- local parser = script.parser("mine", "")
---- output.options(parser)
---- local out <close> = output.open(parser, parser:parse{})
---- do
----   local part <close> = out:part{columns = {"name", "time"}, steps = 1}
----   part:step "a"
----   part:add(bench.of("a", {0.01}))
---- end
+--- Example: as for output.open
 function Output:part(opts)
   options.check(opts, "out:part")
   return setmetatable({out = self, rows = {}, title = opts.title,
@@ -218,13 +192,7 @@ end
 
 --- part:step(label)
 --- Announces the next step on stderr.
---- Example:
---- local output, script = require "clshell.output", require "clshell.script"
---- local parser = script.parser("mine", "")
---- output.options(parser)
---- local out <close> = output.open(parser, parser:parse{})
---- local part <close> = out:part{columns = {"name", "time"}, steps = 2}
---- part:step "the first of two"
+--- Example: as for output.open
 function Part:step(label)
   self.progress:step(label)
 end
@@ -242,12 +210,7 @@ end
 
 --- out:add(result)
 --- Takes the result of a bench that stands in no table.
---- Example:
---- local output, script = require "clshell.output", require "clshell.script"
---- local parser = script.parser("mine", "")
---- output.options(parser)
---- local out <close> = output.open(parser, parser:parse{})
---- out:add(bench.of("a", {0.01})) -- in no table; in the file of -o
+--- Example: as for output.open
 function Output:add(r)
   self.results[#self.results + 1] = r
   keep(self)
@@ -255,13 +218,7 @@ end
 
 --- part:add(result) -> result
 --- Takes the result of a bench as the next row.
---- Example:
---- local output, script = require "clshell.output", require "clshell.script"
---- local parser = script.parser("mine", "")
---- output.options(parser)
---- local out <close> = output.open(parser, parser:parse{})
---- local part <close> = out:part{columns = {"name", "time"}}
---- part:add(bench.of("a", {0.01}))
+--- Example: as for output.open
 function Part:add(r)
   self.rows[#self.rows + 1] = r
   self.out:add(r)

@@ -108,8 +108,7 @@ end
 ---   list[i] = bench.of("tiled", {1e-3 / i}, {flop = 1e6})
 ---   list[i].params = {tile = tile}
 --- end
---- print(require "clshell.results.plot".line(list, {x = "tile", y =
---- "gflops"}))
+--- print(plot.line(list, {x = "tile", y = "gflops"}))
 function M.line(rows, opts)
   opts = checked(rows, opts, "plot.line")
   if opts.x == nil then
@@ -198,7 +197,6 @@ end
 ---   file     -  a path: writes the chart there too, see chart:save
 ---   width, height  window  characters, of the text
 --- Example:
---- local plot = require "clshell.results.plot"
 --- print(plot.bar({bench.of("a", {0.01}), bench.of("b", {0.02})},
 ---   {y = "median", title = "seconds"}))
 function M.bar(results, opts)
@@ -211,7 +209,6 @@ end
 --- of another timer than the first, such as loops on the host, are no steps.
 --- Options as for plot.bar.
 --- Example:
---- local plot = require "clshell.results.plot"
 --- local chart = plot.ladder{bench.of("a", {0.02}), bench.of("b", {0.01})}
 --- print(chart.bars[2].step) --> 2.0
 function M.ladder(results, opts)
@@ -295,7 +292,7 @@ end
 ---   width, height  window, 16  characters, of the text
 --- Example:
 --- local r = bench.of("a", {0.01}, {flop = 1e9, bytes = 1e8})
---- print(require "clshell.results.plot".roofline({r}, {peaks = {
+--- print(plot.roofline({r}, {peaks = {
 ---   compute = {{name = "FMA", value = 1e12}},
 ---   memory = {{name = "copy", value = 1e11}}}}))
 function M.roofline(rows, opts)

@@ -52,7 +52,6 @@ end
 --- A point in time: "7d" ago (m, h, d, w), or a date "2026-01-31", or that
 --- with a time of day, in UTC, "2026-01-31T12:00:00Z".
 --- Example:
---- local store = require "clshell.results.store"
 --- print(store.moment "2026-01-31") --> 2026-01-31
 --- print(store.moment "7d")
 function M.moment(s)
@@ -126,7 +125,7 @@ local RANK = "rank 0 alone keeps runs" -- many hosts may have one home folder
 --- CLSHELL_STORE, else clshell/runs.db in $XDG_DATA_HOME (~/.local/share).
 --- "none" means no store. Of several processes that mpirun starts, rank 0
 --- alone has one.
---- Example: print(require("clshell.results.store").location())
+--- Example: print(store.location())
 function M.location()
   if cl.commandline and cl.commandline.rank > 0 then
     return nil, RANK
@@ -151,9 +150,18 @@ end
 --- Options:
 ---   create  true  false: opens an existing file only
 --- Example:
---- local store = require "clshell.results.store"
---- local s <close> = assert(store.open "runs.db") -- made if there is none
---- print(#s:list{} >= 0) --> true
+--- local s <close> = assert(store.open "kept.db") -- made if there is none
+--- local id = s:keep(bench.of("mine", {0.011, 0.010}))
+--- print(s:get(id).name) --> mine
+--- for _, run in ipairs(s:list{name = "mine", limit = 5}) do
+---   print(run.id, run.time, run.median)
+--- end
+--- for run in s:runs{name = "mine", since = "7d"} do
+---   print(run.name, run.median, #run.samples)
+--- end
+--- local file <close> = assert(io.open("runs.ndjson", "w"))
+--- print(s:export(file, {name = "mine"}) >= 1) --> true
+--- print(s:remove{[id] = true}) --> 1
 function M.open(path, opts)
   if type(path) ~= "string" or path == "" or path:find("%z") then
     cl.error(("store.open: path must be the path of a file; got %s"):format(
@@ -172,7 +180,7 @@ local default, why_not -- the session's store, or why there is none
 --- store.default() -> store, or nil and a reason
 --- The session's store, opened at first need; see store.location.
 --- Example:
---- local s, why = require("clshell.results.store").default()
+--- local s, why = store.default()
 --- print(s ~= nil or why)
 function M.default()
   if not default and not why_not then
@@ -189,7 +197,6 @@ end
 --- Takes another file as the session's store from now on; "none" for no store,
 --- nil for the store of the environment.
 --- Example:
---- local store = require "clshell.results.store"
 --- store.use "mine.db"
 --- print(store.location()) --> mine.db
 --- store.use(nil) -- what the environment says again
@@ -205,9 +212,7 @@ local noted = false
 --- store.keep(record) -> id, or nil and a reason
 --- Keeps the record of a bench in the session's store. A failure is noted on
 --- stderr, once, and costs the measurement nothing.
---- Example:
---- print(require "clshell.results.store".keep(bench.of("mine", {0.011,
---- 0.010})))
+--- Example: print(store.keep(bench.of("mine", {0.011, 0.010})))
 function M.keep(r)
   local ok, id, reason = pcall(function()
     local s, missing = M.default()
@@ -232,10 +237,7 @@ end
 --- s:keep(record) -> id, or nil and a reason
 --- Keeps a record, in a transaction of its own: the record is on the disk when
 --- this returns. The record gets the field `id`.
---- Example:
---- local s <close> = assert(require("clshell.results.store").open "kept.db")
---- local id = s:keep(bench.of("mine", {0.011, 0.010}))
---- print(s:get(id).name) --> mine
+--- Example: as for store.open
 function Store:keep(r)
   if self.readonly then
     return nil, failure(self, self.readonly)
@@ -309,12 +311,7 @@ end
 ---   since, before  all  moments, see store.moment
 ---   id      all  the number of a run
 ---   limit   all  only so many of the newest runs
---- Example:
---- local s <close> = assert(require("clshell.results.store").open "kept.db")
---- s:keep(bench.of("mine", {0.011, 0.010}))
---- for _, run in ipairs(s:list{name = "mine", limit = 5}) do
----   print(run.id, run.time, run.median)
---- end
+--- Example: as for store.open
 function Store:list(filter)
   options.check(filter, "s:list", "runs")
   filter = filter or {}
@@ -380,10 +377,7 @@ end
 
 --- s:get(id) -> record, or nil
 --- The record of a number, as it was kept, with its id and uid.
---- Example:
---- local s <close> = assert(require("clshell.results.store").open "kept.db")
---- local id = s:keep(bench.of("mine", {0.25}))
---- print(s:get(id).median) --> 0.25
+--- Example: as for store.open
 function Store:get(id)
   local r, fault = read(self, id)
   if fault then
@@ -401,11 +395,7 @@ end
 --- s:runs(filter) -> iterator
 --- The records of a filter (see s:list), oldest first:
 --- for r in s:runs{tag = "v1"} do ....
---- Example:
---- local s <close> = assert(require("clshell.results.store").open "kept.db")
---- for r in s:runs{name = "mine", since = "7d"} do
----   print(r.name, r.median, #r.samples)
---- end
+--- Example: as for store.open
 function Store:runs(filter)
   local rows, i = self:list(filter), 0
   return function()
@@ -420,10 +410,7 @@ end
 
 --- s:remove(ids) -> count
 --- Forgets the runs whose numbers are the keys of a table, all or none.
---- Example:
---- local s <close> = assert(require("clshell.results.store").open "kept.db")
---- local id = s:keep(bench.of("mine", {0.25}))
---- print(s:remove{[id] = true}) --> 1
+--- Example: as for store.open
 function Store:remove(ids)
   local count = 0
   transact(self, function()
@@ -441,11 +428,7 @@ end
 
 --- s:export(file [, filter]) -> count
 --- Writes whole records to an open file, one JSON object a line, for s:import.
---- Example:
---- local s <close> = assert(require("clshell.results.store").open "kept.db")
---- s:keep(bench.of("mine", {0.25}))
---- local file <close> = assert(io.open("runs.ndjson", "w"))
---- print(s:export(file, {name = "mine"}) >= 1) --> true
+--- Example: as for store.open
 function Store:export(file, filter)
   local count = 0
   for r in self:runs(filter) do
@@ -463,7 +446,6 @@ end
 --- Takes in a file of s:export, all of it or nothing: a line that is no record
 --- raises.
 --- Example:
---- local store = require "clshell.results.store"
 --- local a <close> = assert(store.open "a.db")
 --- a:keep(bench.of("mine", {0.25}))
 --- local file <close> = assert(io.tmpfile())
@@ -502,7 +484,7 @@ end
 --- s:close()
 --- Closes the store; closing twice is fine.
 --- Example:
---- local s = assert(require("clshell.results.store").open "kept.db")
+--- local s = assert(store.open "kept.db")
 --- s:close()
 function Store:close()
   self.db:close()

@@ -259,7 +259,6 @@ end
 ---   kernel   the best known  a rung's name, see gemm.kernels
 ---   context  session's  the Context of another device
 --- Example:
---- local npy = require "clshell.npy"
 --- npy.save("a.npy", cl.array("float", {300, 200}):random(1))
 --- local B = cl.array("float", {200, 100}):random(2)
 --- local path, run = gemm.out_of_core("a.npy", B, {C = "c.npy",

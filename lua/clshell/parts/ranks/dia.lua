@@ -137,7 +137,6 @@ end
 --- rows, cols, type, offsets, first, last (of this rank's rows). All ranks
 --- call it.
 --- Example:
---- local ranks = require "clshell.parts.ranks"
 --- local A = ranks.dia(dia.banded(5000, {-40, 0, 1}))
 --- print(ranks.spmv(A, A:vector(1)).n) --> 5000
 function M.dia(D)
@@ -168,8 +167,7 @@ end
 --- The matrix of dia.poisson2d in strips of rows: each rank makes its own.
 --- Options:
 ---   type  float  element type
---- Example: print(require "clshell.parts.ranks".poisson2d(100, 90).rows) -->
---- 9000
+--- Example: print(ranks.poisson2d(100, 90).rows) --> 9000
 function M.poisson2d(nx, ny, opts)
   return poisson("ranks.poisson2d", 2, {nx, ny}, opts)
 end
@@ -179,7 +177,6 @@ end
 --- Options:
 ---   type  float  element type
 --- Example:
---- local ranks = require "clshell.parts.ranks"
 --- print(ranks.poisson3d(10, 11, 12, {type = "double"}).rows) --> 1320
 function M.poisson3d(nx, ny, nz, opts)
   return poisson("ranks.poisson3d", 3, {nx, ny, nz}, opts)
@@ -189,7 +186,6 @@ end
 --- A vector that A can multiply, with room for the halo of each strip. `init`
 --- as for ranks.vector.
 --- Example:
---- local ranks = require "clshell.parts.ranks"
 --- local x = ranks.poisson2d(64, 64):vector(function(i) return i end)
 --- print(x.n) --> 4096
 function methods.vector(A, init)
@@ -257,7 +253,6 @@ end
 --- not wait for the device; the event covers this rank's launches, nil where
 --- it has no rows.
 --- Example:
---- local ranks = require "clshell.parts.ranks"
 --- local A = ranks.poisson2d(64, 64)
 --- local x = A:vector(1)
 --- local y = ranks.spmv(A, x)

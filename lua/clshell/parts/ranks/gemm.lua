@@ -330,7 +330,6 @@ end
 ---   shared  true    false: ranks of one host pass panels by messages as well
 ---   kernel  the best known  of the products of panels, see gemm.kernels
 --- Example:
---- local ranks = require "clshell.parts.ranks"
 --- local A, B = ranks.random(300, 200), ranks.random(200, 100, {seed = 2})
 --- local C, run = ranks.gemm(A, B)
 --- print(C.rows, C.cols, run.gflops > 0) --> 300 100 true

@@ -63,7 +63,6 @@ end
 ---   type  float    element type; that of an Array
 ---   grid  squarest  {rows, cols} of processes, whose product is their number
 --- Example:
---- local ranks = require "clshell.parts.ranks"
 --- local A = ranks.matrix(100, 80, function(i, j) return i + j end)
 --- print(A.first_row, A.last_row, A)
 function M.matrix(rows, cols, init, opts)
@@ -99,7 +98,6 @@ end
 --- what `ranks` makes and calculates there is in n parts. The others return
 --- nothing, once those are done. All ranks call it.
 --- Example:
---- local ranks = require "clshell.parts.ranks"
 --- local length = ranks.among(1, function()
 ---   return ranks.vector(5, 1):norm()
 --- end)
@@ -117,7 +115,6 @@ local random -- the kernel, of each type
 ---   seed    1     of the numbers
 ---   lo, hi  0, 1  their range
 --- Example:
---- local ranks = require "clshell.parts.ranks"
 --- local A = ranks.random(100, 80, {type = "double", seed = 7})
 --- print(A.rows, A.type) --> 100 double
 function M.random(rows, cols, opts)
@@ -149,8 +146,8 @@ end
 --- Options:
 ---   grid  squarest  {rows, cols} of processes
 --- Example:
---- require "clshell.npy".save("r.npy", cl.array("float", {30, 20}, 1))
---- print(require "clshell.parts.ranks".load("r.npy").rows) --> 30
+--- npy.save("r.npy", cl.array("float", {30, 20}, 1))
+--- print(ranks.load("r.npy").rows) --> 30
 function M.load(path, opts)
   opts = options.check(opts, "ranks.load")
   local f <close>, message = npy.open(path)
@@ -167,7 +164,7 @@ end
 --- RanksMatrix:gather([root]) -> Array, or nil
 --- All elements as an Array on rank `root`, 0 by default; the others get nil.
 --- Example:
---- local h = require "clshell.parts.ranks".matrix(4, 3, 5):gather()
+--- local h = ranks.matrix(4, 3, 5):gather()
 --- if h then -- rank 0
 ---   print(h.rows, h[12])
 --- end

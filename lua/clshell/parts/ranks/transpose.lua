@@ -45,7 +45,6 @@ end
 --- ranks.transpose(A) -> RanksMatrix
 --- The transpose of a matrix in blocks, on the same grid of ranks.
 --- Example:
---- local ranks = require "clshell.parts.ranks"
 --- local B = ranks.transpose(ranks.random(30, 20))
 --- print(B.rows, B.cols) --> 20 30
 function M.transpose(A)

@@ -78,8 +78,8 @@ end
 --- Options:
 ---   type  float  element type; that of an Array
 --- Example:
---- local x = require "clshell.parts.ranks".vector(1000, function(i) return i
---- end) print(x.n, x.first <= x.last) --> 1000 true
+--- local x = ranks.vector(1000, function(i) return i end)
+--- print(x.n, x.first <= x.last) --> 1000 true
 function M.vector(n, init, opts)
   opts = options.check(opts, "ranks.vector")
   return M.new(n, init, opts.type or "float", 0, 0)
@@ -96,9 +96,7 @@ end
 
 --- RanksVector:dot(y) -> number
 --- The inner product, on all ranks.
---- Example:
---- local ranks = require "clshell.parts.ranks"
---- print(ranks.vector(1000, 2):dot(ranks.vector(1000, 3))) --> 6000.0
+--- Example: print(ranks.vector(1000, 2):dot(ranks.vector(1000, 3))) --> 6000.0
 function methods.dot(x, y)
   check("RanksVector:dot", x, y)
   return grids.world():allreduce(x.part and x.part:dot(y.part) or 0.0)
@@ -106,8 +104,7 @@ end
 
 --- RanksVector:norm() -> number
 --- The root of the sum of the squares, on all ranks.
---- Example: print(require "clshell.parts.ranks".vector(100, 1):norm()) -->
---- 10.0
+--- Example: print(ranks.vector(100, 1):norm()) --> 10.0
 function methods.norm(x)
   return math.sqrt(x:dot(x))
 end
@@ -115,7 +112,6 @@ end
 --- RanksVector:axpy(a, x) -> RanksVector
 --- y = y + a x.
 --- Example:
---- local ranks = require "clshell.parts.ranks"
 --- local y = ranks.vector(100, 1):axpy(2, ranks.vector(100, 3))
 --- print(y:dot(ranks.vector(100, 1))) --> 700.0
 function methods.axpy(y, a, x)
@@ -129,7 +125,6 @@ end
 --- RanksVector:aypx(a, x) -> RanksVector
 --- y = x + a y.
 --- Example:
---- local ranks = require "clshell.parts.ranks"
 --- local p = ranks.vector(100, 1):aypx(2, ranks.vector(100, 3)) -- p = r + 2 p
 --- print(p:dot(ranks.vector(100, 1))) --> 500.0
 function methods.aypx(y, a, x)
@@ -143,7 +138,7 @@ end
 --- RanksVector:clone() -> RanksVector
 --- A new vector with the same elements and layout.
 --- Example:
---- local x = require "clshell.parts.ranks".vector(100, 1)
+--- local x = ranks.vector(100, 1)
 --- local y = x:clone():axpy(1, x)
 --- print(x:dot(y)) --> 200.0
 function methods.clone(x)
@@ -157,7 +152,7 @@ end
 --- RanksVector:gather([root]) -> Array, or nil
 --- All elements as an Array on rank `root`, 0 by default; the others get nil.
 --- Example:
---- local h = require "clshell.parts.ranks".vector(10, 4):gather()
+--- local h = ranks.vector(10, 4):gather()
 --- if h then -- rank 0
 ---   print(#h, h[10])
 --- end

@@ -120,7 +120,6 @@ end
 --- Changes the working folder, to the home folder without an argument; the
 --- path it leads to.
 --- Example:
---- local system = require "clshell.system"
 --- print(require "clshell.shell.prompt.commands".cd "." == system.cwd()) -->
 --- true
 
