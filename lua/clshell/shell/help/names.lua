@@ -25,19 +25,6 @@ function M.rungs()
   return list
 end
 
--- The value that a documented name stands for, or nil.
-local function value_of(name)
-  local group, member = name:match "^([%w_%.]+)%.([%w_]+)$"
-  group = group or name
-  local home = families.peek(group)
-    or (group == "cl" or group == "cl.host") and package.loaded[group]
-    or package.loaded[public.module(group) or "clshell." .. group]
-  if member then
-    return type(home) == "table" and rawget(home, member) or nil
-  end
-  return home
-end
-
 --- names.entry(name) -> entry or nil
 --- The entry of a documented name; that of family.define for gemm.define.
 function M.entry(name)
@@ -88,7 +75,8 @@ function M.of(value)
     return name
   end
   for _, entry in ipairs(index.entries()) do
-    if value_of(entry.name) == value or rawget(_G, entry.name) == value then
+    if rawequal(resolve.value(entry.name), value)
+        or rawequal(rawget(_G, entry.name), value) then
       return entry.name
     end
   end

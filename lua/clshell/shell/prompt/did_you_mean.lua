@@ -4,7 +4,6 @@
 -- SPDX-License-Identifier: MIT
 
 local caret = require "clshell.shell.prompt.caret"
-local resolve = require "clshell.shell.prompt.resolve"
 local cl = require "cl"
 local lexer = require "clshell.base.lexer"
 local text = require "clshell.base.text"
@@ -13,6 +12,7 @@ local words = require "clshell.arrays.words"
 local M = {}
 
 local MOST = 5000 -- names to compare with
+local DEPTH = 8   -- of __index chains
 
 local function nearest(word, names)
   table.sort(names)
@@ -20,10 +20,32 @@ local function nearest(word, names)
   return near ~= word and near or nil
 end
 
+-- Calls f(table) for a value and the tables that its __index leads to, until
+-- it gives something; of an object of module cl the names of its members.
+local function walk(value, f)
+  for _ = 1, DEPTH do
+    if type(value) == "table" then
+      local found = f(value)
+      if found ~= nil then
+        return found
+      end
+    end
+    local meta = debug.getmetatable(value)
+    value = type(meta) == "table" and rawget(meta, "__index")
+  end
+end
+
 -- Adds the names in a value to a list.
 local function add(names, value)
-  resolve.members({value = value}, false, {left = MOST}, function(name)
-    names[#names + 1] = name
+  for _, list in ipairs(type(value) == "userdata" and {cl.members(value)}
+      or {}) do
+    table.move(list, 1, #list, #names + 1, names)
+  end
+  walk(value, function(t)
+    for key in next, t do
+      names[#names + 1] = #names < MOST and type(key) == "string" and key
+        or nil
+    end
   end)
 end
 
@@ -39,7 +61,9 @@ end
 local function holder(frame, names)
   local value = variable(frame, names[1])
   for i = 2, #names - 1 do
-    value = resolve.field(value, names[i])
+    value = walk(value, function(t)
+      return rawget(t, names[i])
+    end)
   end
   return value
 end

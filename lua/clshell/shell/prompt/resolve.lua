@@ -115,14 +115,21 @@ function M.family(thing)
   end
 end
 
--- The value of a public name such as "bench" or "cl.buffer"; nil while its
--- module is not loaded.
-local function public_value(name)
-  local module, key = name:match("^([%w_]+)%.([%w_]+)$")
-  local owner = module and loaded[module == "cl" and module
-    or public.module(module) or "clshell." .. module]
-    or not module and not name:find("%W") and loaded.clshell
-  return type(owner) == "table" and rawget(owner, key or name) or nil
+--- resolve.value(name) -> value or nil
+--- The value of a documented name such as "bench" or "cl.host.sort"; nil while
+--- its module is not loaded.
+function M.value(name)
+  local owner, key = name:match "^([%w_%.]+)%.([%w_]+)$"
+  owner = owner or name
+  local home = families.peek(owner) or loaded[owner == "mpi" and owner
+    or owner:find "^cl%f[.\0]" and owner or public.module(owner)
+    or "clshell." .. owner]
+  if not key and home == nil and not name:find "%W" then
+    return loaded.clshell and rawget(loaded.clshell, name)
+  elseif key then
+    return type(home) == "table" and rawget(home, key) or nil
+  end
+  return home
 end
 
 -- The public name of a function or of a callable table.
@@ -131,7 +138,7 @@ local function public_name(value)
     return "require"
   end
   for _, entry in ipairs(api.all()) do
-    if rawequal(public_value(entry.name), value) then
+    if rawequal(M.value(entry.name), value) then
       return entry.name
     end
   end
