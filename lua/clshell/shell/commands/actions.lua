@@ -132,7 +132,7 @@ function M.command(name, args)
   if name:find("/", 1, true) then
     return missing(name)
   end
-  return require("clshell.shell.commands.commands").run(name, args) or missing(name)
+  return require("clshell.shell.commands.subcommands").run(name, args) or missing(name)
 end
 
 --- actions.doctor() -> exit code

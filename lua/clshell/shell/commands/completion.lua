@@ -128,7 +128,7 @@ function M.words.script()
 end
 
 function M.words.command()
-  return require "clshell.shell.commands.commands".names
+  return require "clshell.shell.commands.subcommands".names
 end
 
 function M.words.format()

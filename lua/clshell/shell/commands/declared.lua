@@ -4,7 +4,7 @@
 -- `kind`, which say how its value is completed.
 -- SPDX-License-Identifier: MIT
 
-local commands = require "clshell.shell.commands.commands"
+local commands = require "clshell.shell.commands.subcommands"
 
 local M = {}
 

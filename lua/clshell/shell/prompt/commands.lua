@@ -68,7 +68,7 @@ function M.help(name)
   for i, known in ipairs(text.keys(list)) do
     rows[i] = {list[known].usage, list[known].help:match("^[^\n]*")}
   end
-  local layout = require "clshell.shell.help.layout"
+  local layout = require "clshell.shell.help.page_layout"
   local view = layout.view{width = require "clshell.results.report".width()}
   session.say(layout.rows(rows, view, view.width < 60 and 12 or 34))
   session.say "?name or name? explains a function, ??word searches, ?%name a \z
@@ -78,7 +78,7 @@ end
 -- The functions of other files, documented below.
 for name, file in pairs{time = "measure", run = "files", reload = "files",
     edit = "files", cd = "files", shell = "files", set = "settings",
-    device = "devices", history = "inputs", paste = "inputs"} do
+    device = "device_list", history = "inputs", paste = "inputs"} do
   M[name] = function(...)
     return part(file)[name](...)
   end

@@ -7,7 +7,7 @@
 
 local resolve = require "clshell.shell.prompt.resolve"
 local api = require "clshell.base.api"
-local cursor = require "clshell.shell.prompt.cursor"
+local find_place = require "clshell.shell.prompt.place".find
 local safe_call = require "clshell.shell.prompt.safe_call"
 local lexer = require "clshell.base.lexer"
 local options = require "clshell.base.options"
@@ -405,7 +405,7 @@ end
 
 -- Completes Lua, which begins after `skip` bytes of the text.
 local function code(text, at, skip)
-  local place = cursor.find(text, at, skip)
+  local place = find_place(text, at, skip)
   if not place then
     return nil
   end

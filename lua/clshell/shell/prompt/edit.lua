@@ -47,7 +47,7 @@ local mask = answer("prompt.highlight", "mask")
 local indent = answer("prompt.indent", "at")
 
 M.clean = answer("prompt.paste", "clean")
-M.argument = answer("prompt.cursor", "last_argument")
+M.argument = answer("prompt.place", "last_argument")
 
 -- The inputs of a text: several where a transcript was pasted.
 local function split(text)

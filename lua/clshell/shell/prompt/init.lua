@@ -264,7 +264,7 @@ end
 -- The line about the device that a session took, and the rule behind it.
 local function chosen(...)
   if not M.quiet then
-    remark(require "clshell.shell.prompt.devices".choice(...))
+    remark(require "clshell.shell.prompt.device_list".choice(...))
   end
 end
 

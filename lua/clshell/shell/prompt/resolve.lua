@@ -247,7 +247,7 @@ local function step(thing, s)
 end
 
 --- resolve.thing(steps, locals) -> thing or nil
---- The thing that a chain (see cursor.lua) leads to; nil where only running
+--- The thing that a chain (see place.lua) leads to; nil where only running
 --- code could tell. The values of local names are unknown.
 function M.thing(steps, locals)
   local base = steps and steps[1]

@@ -5,7 +5,7 @@
 local base_text = require "clshell.base.text"
 local cl = require "cl"
 local interrupt = require "clshell.base.interrupt"
-local layout = require "clshell.shell.prompt.layout"
+local layout = require "clshell.shell.prompt.value_layout"
 local options = require "clshell.base.options"
 local later = package.loaded["clshell.base.lazy"] -- loaded at first use
 local printable = require "clshell.shell.prompt.printable"

@@ -4,9 +4,9 @@
 -- SPDX-License-Identifier: MIT
 
 local resolve = require "clshell.shell.prompt.resolve"
-local cursor = require "clshell.shell.prompt.cursor"
+local find_place = require "clshell.shell.prompt.place".find
 local index = require "clshell.shell.help.index"
-local names = require "clshell.shell.help.names"
+local names = require "clshell.shell.help.documented"
 local reference = require "clshell.shell.help.reference"
 local system = require "clshell.system"
 
@@ -139,7 +139,7 @@ local function line(s, i, width)
 end
 
 --- signature.tip(call, locals [, width]) -> string
---- The line that Tab shows for a call (see cursor.lua): its parameters, as
+--- The line that Tab shows for a call (see place.lua): its parameters, as
 --- many as fit the window, with a mark below that of the cursor; or that
 --- nothing is known.
 function M.tip(call, locals, width)
@@ -161,7 +161,7 @@ end
 --- For F1: the parameters of the kernel whose argument is at the cursor, a
 --- line each.
 function M.kernel(text, at)
-  local place = cursor.find(text, at, 0)
+  local place = find_place(text, at, 0)
   local call = place and place.word == "" and place.call
   local thing = call and resolve.thing(call.callee, place.locals)
   local kernel = thing and resolve.kernel(thing)

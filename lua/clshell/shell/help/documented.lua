@@ -1,5 +1,5 @@
--- shell/help/names.lua - the documented name of a value, and the value of a
--- name
+-- shell/help/documented.lua - the documented name of a value, and the value of
+-- a name
 -- SPDX-License-Identifier: MIT
 
 local resolve = require "clshell.shell.prompt.resolve"

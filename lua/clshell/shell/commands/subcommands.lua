@@ -1,5 +1,5 @@
--- shell/commands/commands.lua - the commands after `clshell`, such as tune and
--- history: how they declare their options, and how one of them runs
+-- shell/commands/subcommands.lua - the commands after `clshell`, such as tune
+-- and history: how they declare their options, and how one of them runs
 -- SPDX-License-Identifier: MIT
 --
 -- A command is a table: its description at [1], an epilog, lists of options

@@ -1,5 +1,5 @@
--- shell/help/layout.lua - lays help out for a window: paragraphs, options,
--- examples
+-- shell/help/page_layout.lua - lays help out for a window: paragraphs,
+-- options, examples
 -- SPDX-License-Identifier: MIT
 
 local index = require "clshell.shell.help.index"
