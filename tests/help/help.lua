@@ -408,6 +408,14 @@ t.test("options have defaults; a function shows the options it shares",
     end
     t.eq(fill, {"first, count", "queue, after", "async"})
     has("gemm.bench", "effort", "(quick)", "cache")
+    has("check", "Options (default)", "Options of a launch (default)")
+    local rung = is_set(options.names "check.rung")
+    t.ok(rung.limit and rung.shapes and not rung.shrink)
+    t.eq(options.values("sort", "order"), {"ascending", "descending"})
+    t.eq(options.names "cl.now", nil)
+    t.raises(function()
+      options.check({title = 5}, "plot.bar")
+    end, "plot.bar: title must be a string; got 5")
   end)
 
 t.test("concepts, by any of their names", function()
