@@ -120,13 +120,15 @@ end
 --- its module is not loaded.
 function M.value(name)
   local owner, key = name:match "^([%w_%.]+)%.([%w_]+)$"
+  local session = loaded.clshell
+  if not key and session and rawget(session, name) ~= nil then
+    return rawget(session, name)
+  end
   owner = owner or name
-  local home = families.peek(owner) or loaded[owner == "mpi" and owner
-    or owner:find "^cl%f[.\0]" and owner or public.module(owner)
+  local home = families.peek(owner) or loaded[(owner == "mpi"
+    or owner:find "^cl%f[.\0]") and owner or public.module(owner)
     or "clshell." .. owner]
-  if not key and home == nil and not name:find "%W" then
-    return loaded.clshell and rawget(loaded.clshell, name)
-  elseif key then
+  if key then
     return type(home) == "table" and rawget(home, key) or nil
   end
   return home
