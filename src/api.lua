@@ -238,53 +238,53 @@ local function text_of(value)
   return "{" .. table.concat(parts, ",") .. "}"
 end
 
-local lua_files = {}
-for _, path in ipairs(arg) do
-  if path:find "%.lua$" then
-    lua_files[#lua_files + 1] = path
-  else
-    scan_c(path)
-  end
-end
-local done = {}
-local function scan_module(name)
-  local path = file_of(name)
-  if path then -- else a module of C
-    done[path] = true
-    scan_lua(path)
-  end
-end
-for _, name in ipairs(public.list) do
-  scan_module(public.module(name))
-end
-for _, name in ipairs(MORE) do
-  scan_module(name)
-end
-local count
-repeat -- until no file documents a class that another file gives
-  count = #entries
-  for _, path in ipairs(lua_files) do
-    if not done[path] then
-      scan_lua(path, is_public)
+-- Gathers the entries of all files: C's, the public modules' in their order,
+-- and what other files of Lua document.
+local function gather(files)
+  local inner, done, count = {}, {}, nil
+  for _, path in ipairs(files) do
+    if path:find "%.lua$" then
+      inner[#inner + 1] = path
+    else
+      scan_c(path)
     end
   end
-until #entries == count
+  local names = table.move(MORE, 1, #MORE, #public.list + 1,
+    {table.unpack(public.list)})
+  for _, name in ipairs(names) do
+    local path = file_of(public.module(name) or name)
+    if path then -- else a module of C
+      done[path] = true
+      scan_lua(path)
+    end
+  end
+  repeat -- until no file documents a class that another file gives
+    count = #entries
+    for _, path in ipairs(inner) do
+      if not done[path] then
+        scan_lua(path, is_public)
+      end
+    end
+  until #entries == count
+end
+
 -- The modules that a session has to require, by their short names, in order.
-local modules = {"mpi", "host", mpi = "mpi", host = "cl.host"}
-do
-  local config = {}
+-- The linter's list has the names that it need not.
+local function required_modules()
+  local list, config = {"mpi", "host", mpi = "mpi", host = "cl.host"}, {}
   assert(loadfile(".luacheckrc", "t", config))()
   local globals = table.concat(config.read_globals, " ")
   for _, name in ipairs(public.list) do
     if not globals:find("%f[%w]" .. name .. "%f[%W]") then
-      modules[#modules + 1] = name
-      modules[name] = "clshell." .. name
+      list[#list + 1] = name
+      list[name] = "clshell." .. name
     end
   end
+  return list
 end
 
 -- An example behind the lines that require its modules.
-local function with_modules(example)
+local function with_modules(example, modules)
   local code, heads = example:gsub("%-%-[^\n]*", ""), {}
   for _, name in ipairs(modules) do
     if code:find("%f[%w_.:]" .. name .. "[.(]")
@@ -296,28 +296,36 @@ local function with_modules(example)
   return table.concat(heads) .. example
 end
 
-for _, entry in ipairs(entries) do
-  entry.example = entry.example and with_modules(entry.example)
+-- Completes the examples: one "as for store.open" is that function's.
+local function finish_examples()
+  local modules = required_modules()
+  for _, entry in ipairs(entries) do
+    entry.example = entry.example and with_modules(entry.example, modules)
+  end
+  for _, entry in ipairs(entries) do
+    local other = entries[(entry.example or ""):match "^as for (%S+)$"]
+    entry.example = other and other.example or entry.example
+  end
 end
 
--- An example "as for store.open" is that of the other function.
-for _, entry in ipairs(entries) do
-  local other = entries[(entry.example or ""):match "^as for (%S+)$"]
-  entry.example = other and other.example or entry.example
-end
-
--- The kind and the values of an option "as for bench".
-for _, entry in ipairs(entries) do
-  for _, option in ipairs(entry.options) do
-    local other = entries[option.text:match "^as for ([%w_%.:]+)$"]
-    for _, its in ipairs(other and other.options or {}) do
-      if (" " .. its.name .. ","):find("%f[%w]" .. option.name .. "%f[%W]")
-      then
-        option.kind, option.values = its.kind, its.values
+-- Takes the kind and the values of an option "as for bench" from there.
+local function finish_options()
+  for _, entry in ipairs(entries) do
+    for _, option in ipairs(entry.options) do
+      local other = entries[option.text:match "^as for ([%w_%.:]+)$"]
+      for _, its in ipairs(other and other.options or {}) do
+        if (" " .. its.name .. ","):find("%f[%w]" .. option.name
+            .. "%f[%W]") then
+          option.kind, option.values = its.kind, its.values
+        end
       end
     end
   end
 end
+
+gather(arg)
+finish_examples()
+finish_options()
 io.write "return {\n"
 for _, entry in ipairs(entries) do
   io.write(text_of(entry), ",\n")
