@@ -9,5 +9,3 @@ read_globals = {
   "occupancy", "family", "calibrate", "history", "best", "prune", "results",
   "time", "show",
 }
--- Examples are pieces of sessions: names are used again, or not at all.
-files["lua/clshell/shell/examples"] = {ignore = {"211", "212", "213", "411", "421", "431"}}

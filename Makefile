@@ -89,8 +89,8 @@ TRACE = $(if $(and $(OCLGRIND),$(wildcard /usr/include/oclgrind/Plugin.h \
         /usr/local/include/oclgrind/Plugin.h),$(shell command -v $(CXX))),\
         build/trace.so)
 
-all: $(BUILD)/clshell build/doc/cl.txt $(TRACE) $(WORKER) $(MPI) ## build build/clshell
-lib: $(BUILD)/cl.so ## build build/cl.so, the bindings for stock lua5.4
+all: $(BUILD)/clshell build/api.lua $(TRACE) $(WORKER) $(MPI) ## build build/clshell
+lib: $(BUILD)/cl.so build/api.lua ## build build/cl.so, the bindings for stock lua5.4
 objects: $(OBJ) $(DRVOBJ) $(MPIOBJ) $(TESTS)
 
 $(BUILD)/clshell: $(OBJ) $(BUILD)/ldflags
@@ -160,11 +160,15 @@ $(BUILD)/%.o: src/%.c $(BUILD)/cflags
 $(BUILD)/shell/home.o: CPPF += -DDATADIR='"$(DATADIR)"'
 $(BUILD)/shell/home.o: $(BUILD)/datadir
 
-# What help knows of the C files: the comments of their public functions.
-DOCUMENTED = $(MODULE) src/shell/system.c $(call sources,mpi)
-build/doc/cl.txt: $(DOCUMENTED)
+# The table of the API, of the comments in C and Lua: the program makes it,
+# or stock Lua where that alone is wanted.
+DOCUMENTED = $(MODULE) src/shell/system.c $(call sources,mpi) \
+             $(filter lua/%,$(DATA))
+MAKES_API  = $(if $(filter-out lib,$(or $(MAKECMDGOALS),all)),$\
+             $(BUILD)/clshell,$(LUA))
+build/api.lua: src/api.lua $(DOCUMENTED) | $(filter %/clshell,$(MAKES_API))
 	@mkdir -p $(@D)
-	sed -n '/^\/\*\* /,/\*\//p' $(DOCUMENTED) >$@
+	CLSHELL_HOME='$(CURDIR)' $(MAKES_API) src/api.lua $(DOCUMENTED) >$@
 
 # Stamps, which change when, and only when, the flags do.
 q = '$(subst ','\'',$(1))'
@@ -227,7 +231,7 @@ lint-gcc lint-clang:
 lint-floors: lint-gcc
 	$(LUA) .ci/floors.lua build/lint-gcc
 lint-lua:
-	luacheck --no-color -q lua scripts tests .ci
+	luacheck --no-color -q lua scripts src tests .ci
 lint-cl:
 	for f in kernels/*/*.cl; do case $$f in */nv_*) t=nvptx64;; *) t=spir64;; \
 	  esac; clang -x cl -cl-std=CL1.2 -Wall -Werror -target $$t -Xclang \
@@ -255,13 +259,12 @@ install-files:
 	$(if $(TRACE),install -m 755 $(TRACE) $(TO)/trace.so)
 	$(if $(WORKER),install -m 755 $(WORKER) $(TO)/worker.so)
 	$(if $(MPI),install -m 755 $(MPI) $(TO)/mpi.so)
-	install -d $(TO)/doc
-	install -m 644 build/doc/cl.txt $(TO)/doc/cl.txt
+	install -m 644 build/api.lua $(TO)/api.lua
 	for m in $(MANUALS); do f='$(DESTDIR)$(PREFIX)'/$${m#*:}; \
 	  install -d "$${f%/*}" && $(BUILD)/clshell --manual $${m%%:*} >"$$f" && \
 	  chmod 644 "$$f" || exit 1; done
 uninstall: ## remove what install wrote
-	rm -f '$(DESTDIR)$(BINDIR)/clshell' $(DATA:%=$(TO)/%) $(TO)/doc/cl.txt \
+	rm -f '$(DESTDIR)$(BINDIR)/clshell' $(DATA:%=$(TO)/%) $(TO)/api.lua \
 	  $(TO)/trace.so $(TO)/worker.so $(TO)/mpi.so $(foreach m,$(MANUALS),'$(DESTDIR)$(PREFIX)/$(lastword $(subst :, ,$m))')
 	-find $(TO) -depth -type d -exec rmdir {} \; 2>/dev/null
 

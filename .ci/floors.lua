@@ -91,7 +91,7 @@ end
 -- {short name of a public module = its full name}, from the list of them.
 local function public_names()
   local names = {}
-  for line in io.lines "lua/clshell/init.lua" do
+  for line in io.lines "lua/clshell/public.lua" do
     local short, full = line:match '^  {"(%w+)", "([%w_.]+)"'
     if short then
       names["clshell." .. short] = "clshell." .. full

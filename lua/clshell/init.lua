@@ -8,64 +8,7 @@ local require = require
 
 local names = {cl = cl}
 
--- The modules that users know by a short name: require "clshell.json" gives
--- clshell.base.json, and help documents json.encode. Help lists functions in
--- this order. session: the prompt and scripts have the module as a global;
--- inner: only authors of ladders and of measurements need it, and Tab does not
--- offer it.
-lazy.publish{
-  {"matrix", "data.matrix", "session"},
-  {"dia", "data.dia", "session"},
-  {"csr", "data.csr", "session"},
-  {"gemm", "ladders.gemm", "session"},
-  {"spmv", "ladders.spmv", "session"},
-  {"transpose", "ladders.transpose", "session"},
-  {"reduce", "ladders.reduce", "session"},
-  {"scan", "ladders.scan", "session"},
-  {"sort", "ladders.sort", "session"},
-  {"gemv", "ladders.gemv", "session"},
-  {"stencil", "ladders.stencil", "session"},
-  {"conv2d", "ladders.conv2d", "session"},
-  {"bench", "measure.bench", "session"},
-  {"peaks", "measure.peaks", "session"},
-  {"compare", "measure.compare", "session"},
-  {"tune", "tune", "session"},
-  {"check", "explain.check", "session"},
-  {"roofline", "measure.roofline", "session"},
-  {"lesson", "explain.lesson", "session"},
-  {"calibrate", "measure.calibrate", "session"},
-  {"runs", "results.runs"},
-  {"results", "results.result_list"},
-  {"plot", "results.plot"},
-  {"export", "results.export"},
-  {"html", "results.html"},
-  {"stats", "measure.stats"},
-  {"report", "results.report"},
-  {"script", "base.script"},
-  {"help", "shell.help", "session"},
-  {"asm", "ladder.asm"},
-  {"cuda", "cuda"},
-  {"ranks", "parts.ranks"},
-  {"family", "ladder", "session"},
-  {"verify", "ladder.verify"},
-  {"npy", "data.npy"},
-  {"mtx", "data.mtx"},
-  {"traffic", "explain.traffic", "inner"},
-  {"occupancy", "explain.occupancy", "session"},
-  {"access", "explain.access", "session"},
-  {"claims", "explain.claims"},
-  {"course", "explain.course", "session"},
-  {"output", "results.output"},
-  {"target", "ladder.workload", "inner"},
-  {"timer", "measure.timer", "inner"},
-  {"progress", "base.progress"},
-  {"json", "base.json"},
-  {"store", "results.store"},
-  {"quantity", "base.quantity"},
-  {"style", "base.style"},
-  {"commands", "shell.prompt.commands"},
-  {"system", "system"}, -- src/shell/system.c
-}
+lazy.publish(require "clshell.public")
 
 for _, name in ipairs(lazy.public.session) do
   local full = lazy.public.module(name)

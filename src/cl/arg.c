@@ -144,6 +144,13 @@ static int cl_typed(lua_State *L) {
  * definite type there are functions with the names of the types: cl.int(3),
  * cl.float(2), cl.float4(1, 2, 3, 4). Only a kernel with an unknown signature
  * (programs from binaries on some drivers) needs those. `v.data`: its bytes.
+ * Example:
+ * local k = cl.kernel [[
+ * typedef struct { int n; float a; } Pair;
+ * kernel void put(Pair p, global float *x) { *x = p.n * p.a; }]]
+ * local x = cl.buffer("float", 1)
+ * k:range(1)(cl.bytes(string.pack("<i4f", 3, 0.5)), x)
+ * print(x:read()[1]) --> 1.5
  */
 static int cl_bytes(lua_State *L) {
   size_t len;
@@ -161,6 +168,17 @@ static int cl_bytes(lua_State *L) {
  * Local memory for a `local T *` parameter: n elements of a type, for each
  * work-group. Each launch checks that all local memory of the kernel fits
  * the device's local_mem_size. `l.type`, `l.count`: what it was made with.
+ * Example:
+ * local k = cl.kernel [[
+ * kernel void reverse(global int *x, local int *tile) {
+ *   int i = get_local_id(0), n = get_local_size(0);
+ *   tile[i] = x[i];
+ *   barrier(CLK_LOCAL_MEM_FENCE);
+ *   x[i] = tile[n - 1 - i];
+ * }]]
+ * local x = cl.buffer("int", 4, function(i) return i end)
+ * k:range(4, 4)(x, cl.localmem("int", 4))
+ * print(x:read()[1]) --> 4
  */
 static int cl_localmem(lua_State *L) {
   const Type *t = clsh_type_check(L, 1);
@@ -190,6 +208,11 @@ static int wrap(lua_State *L, bool base) {
  * Hands a buffer to a pointer parameter of another element type, a struct say.
  * A pointer to void takes any buffer, and one to a vector a buffer of its
  * components, without it. See also Buffer:as. `a.buffer`: the Buffer.
+ * Example:
+ * local k = cl.kernel "kernel void bits(global uint *x) { *x = 0x3f800000; }"
+ * local x = cl.buffer("float", 1)
+ * k:range(1)(cl.any(x)) -- a float buffer for a uint parameter
+ * print(x:read()[1]) --> 1.0
  */
 static int cl_any(lua_State *L) {
   return wrap(L, false);
@@ -200,6 +223,12 @@ static int cl_any(lua_State *L) {
  * element `b.start` of that memory, counted from 0. For kernels that take an
  * offset, and for views such as A:sub(2, 2, 3, 3), whose first element has an
  * address that the device accepts in no pointer.
+ * Example:
+ * local k = cl.kernel "kernel void put(global int *x, int at) { x[at] = 9; }"
+ * local A = cl.buffer("int", {4, 4}, 0)
+ * local B = A:sub(2, 2)
+ * k:range(1)(cl.base(B), B.start)
+ * print(A:read():at(2, 2)) --> 9
  */
 static int cl_base(lua_State *L) {
   return wrap(L, true);

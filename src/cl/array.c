@@ -301,6 +301,9 @@ static void *place(lua_State *L, const Array *a, int arg, int given) {
 
 /** Array:at(i, j, ...) -> value
  * The element at these indexes, one for each dimension, from 1.
+ * Example:
+ * local h = cl.array("int", {2, 2}, {{1, 2}, {3, 4}})
+ * print(h:at(2, 1)) --> 3
  */
 static int array_at(lua_State *L) {
   const Array *a = clsh_array_check(L, 1);
@@ -312,6 +315,10 @@ static int array_at(lua_State *L) {
  * Sets the element at these indexes, one for each dimension, from 1. Without
  * indexes it sets all elements, to a number or to the elements of a Buffer, an
  * Array or an Expression, whose shape broadcasts: see Buffer:set.
+ * Example:
+ * local h = cl.array("int", {2, 2})
+ * h:set(2, 1, 5)
+ * print(h:at(2, 1), h[3]) --> 5 5
  */
 static int array_set(lua_State *L) {
   const Array *a = clsh_array_check(L, 1);
@@ -333,6 +340,9 @@ static int array_set(lua_State *L) {
 /** Array:reshape(shape) -> array
  * The same memory under another shape with as many elements: writing one
  * of the two shows in the other.
+ * Example:
+ * local h = cl.array("int", 6, function(i) return i end)
+ * print(h:reshape({2, 3}):at(2, 1)) --> 4
  */
 static int array_reshape(lua_State *L) {
   Array *a = clsh_array_check(L, 1);
@@ -351,6 +361,9 @@ static int array_reshape(lua_State *L) {
 
 /** Array:as(type) -> array
  * The same memory as elements of another type, `a:as "float4"`: see Buffer:as.
+ * Example:
+ * local a = cl.array("float", 2, 1)
+ * print(("%08x"):format(a:as "uint"[1])) --> 3f800000
  */
 static int array_as(lua_State *L) {
   Array *a = clsh_array_check(L, 1);
@@ -366,6 +379,11 @@ static int array_as(lua_State *L) {
 
 /** Array:copy() -> array
  * A new array of the same type and shape with the same elements.
+ * Example:
+ * local h = cl.array("int", 3, 1)
+ * local other = h:copy()
+ * other[1] = 9
+ * print(h[1], other[1]) --> 1 9
  */
 static int array_copy(lua_State *L) {
   const Array *a = clsh_array_check(L, 1);
@@ -377,6 +395,9 @@ static int array_copy(lua_State *L) {
 /** Array:tobytes() -> string
  * The bytes of all elements, in memory order. cl.array takes them back:
  * `cl.array(a.type, a.shape, a:tobytes())`.
+ * Example:
+ * local h = cl.array("ushort", 2, {0x4142, 0x4344})
+ * print(h:tobytes()) --> BADC
  */
 static int array_tobytes(lua_State *L) {
   const Array *a = clsh_array_check(L, 1);

@@ -188,6 +188,10 @@ static size_t optindex(lua_State *L, int arg, const char *name, size_t def,
  * Sets all elements to one value, or those from flat index `first` (1) to
  * `last` (the count), each `step`-th (1); none if last < first. A vector
  * takes a table of its components or one number for all of them.
+ * Example:
+ * local h = cl.array("int", 6):fill(7)
+ * h:fill(0, 1, 6, 2) -- elements 1, 3 and 5
+ * print(h[1], h[2]) --> 0 7
  */
 static int array_fill(lua_State *L) {
   Array *a = clsh_array_check(L, 1);
@@ -219,6 +223,9 @@ static void pushtable(lua_State *L, const Array *a, int d, size_t *flat) {
 
 /** Array:table() -> table
  * The elements as a Lua table, nested once for each dimension.
+ * Example:
+ * local rows = cl.array("int", {2, 2}, {{1, 2}, {3, 4}}):table()
+ * print(rows[2][1]) --> 3
  */
 static int array_table(lua_State *L) {
   size_t flat = 0;
@@ -238,6 +245,9 @@ static int array_table(lua_State *L) {
  * Of a ulong Lua has the 64 bits: 2^64 - 1 reads as -1, is written as -1 or
  * 0xffffffffffffffff, and math.ult compares. `show` prints it unsigned. A
  * float counts by its value: 2.0^63 is 2^63.
+ * Example:
+ * local h = cl.array("float", {2, 3}, function(i, j) return 10 * i + j end)
+ * print(h:at(2, 3), h[1], #h) --> 23.0 11.0 6
  */
 static int cl_array(lua_State *L) {
   const Type *t = clsh_type_check(L, 1);

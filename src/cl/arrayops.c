@@ -127,6 +127,9 @@ void clsh_arrayops_convert(lua_State *L, Array *to, Array *from) {
  * A new array of the same shape with another element type. Integer types
  * take whole numbers in their range only; anything else raises, with its
  * index. A ulong counts from 0 to 2^64 - 1 here.
+ * Example:
+ * local h = cl.array("float", 3, 2)
+ * print(h:convert("int").type) --> int
  */
 static int array_convert(lua_State *L) {
   Array *a = clsh_array_check(L, 1);
@@ -229,6 +232,9 @@ static uint64_t checkseed(lua_State *L, const char *const names[],
  * numbers lo..hi, both included (0 and 99). Element i is drawn from the
  * i-th output of splitmix64. All three may be given by name:
  * `h:random{seed = 7, hi = 2}`.
+ * Example:
+ * local h = cl.array("float", 1000):random(1, -1, 1)
+ * print(h[1] >= -1 and h[1] < 1) --> true
  */
 static int array_random(lua_State *L) {
   static const char *const names[] = {"seed", "lo", "hi", NULL};
@@ -247,6 +253,9 @@ static int array_random(lua_State *L) {
  * and Muller: element i from outputs 2 i and 2 i + 1 of splitmix64. All three
  * may be given by name: `h:normal{seed = 7, deviation = 2}`. None is further
  * from the mean than 8.6 deviations. Buffer:normal makes other numbers.
+ * Example:
+ * local h = cl.array("float", 1000):normal(1, 10, 0.1)
+ * print(h:min() > 9 and h:max() < 11) --> true
  */
 static int array_normal(lua_State *L) {
   static const char *const names[] = {"seed", "mean", "deviation", NULL};
@@ -308,6 +317,10 @@ static size_t differing(lua_State *L, const Array *a, const Array *b) {
  * Whether two arrays of the same type hold the same bits; the index is that
  * of the first element that differs. 0.0 and -0.0 differ, a NaN equals
  * itself.
+ * Example:
+ * local a, b = cl.array("int", 3, 1), cl.array("int", 3, 1)
+ * b[2] = 5
+ * print(a:equal(b)) --> false 2
  */
 static int array_equal(lua_State *L) {
   const Array *a = clsh_array_check(L, 1);
@@ -355,6 +368,10 @@ static void distances(const Type *t, const void *p, const Type *u,
  * The greatest absolute difference of two arrays with as many elements, and
  * the first element that has it. A NaN on either side counts as infinite,
  * so a wrong result never passes for a small difference.
+ * Example:
+ * local a, b = cl.array("float", 3, 1), cl.array("float", 3, 1)
+ * b[2] = 1.5
+ * print(a:max_diff(b)) --> 0.5 2
  */
 static int array_max_diff(lua_State *L) {
   const Array *a = clsh_array_check(L, 1);
@@ -380,6 +397,9 @@ static int array_max_diff(lua_State *L) {
 
 /** Array:swap() -> array
  * Reverses the byte order of every number in place.
+ * Example:
+ * local h = cl.array("ushort", 1, 1)
+ * print(h:swap()[1]) --> 256
  */
 static int array_swap(lua_State *L) {
   const Array *a = clsh_array_check(L, 1);
@@ -401,6 +421,7 @@ static int array_swap(lua_State *L) {
 
 /** Array:tostring() -> string
  * The elements' bytes as they lie in memory.
+ * Example: print(#cl.array("float", 3):tostring()) --> 12
  */
 static int array_bytestring(lua_State *L) {
   const Array *a = clsh_array_check(L, 1);
@@ -460,6 +481,9 @@ static void setcount(lua_State *L, size_t n, const char *name) {
  * min, max and mean of the finite components, nil where there are none; how
  * many are nan and inf; whether all finite ones are whole numbers. min and
  * max of a ulong are integers with its 64 bits, as its elements are.
+ * Example:
+ * local s = cl.array("float", 3, {1, 2, 6}):summary()
+ * print(s.min, s.mean, s.max, s.nan) --> 1.0 3.0 6.0 0
  */
 static int array_summary(lua_State *L) {
   const Array *a = clsh_array_check(L, 1);
@@ -539,6 +563,11 @@ static int transferfile(lua_State *L, bool write) {
 /** Array:readfile(file [, n]) -> array
  * Fills the array, or its first n elements, with raw bytes from where the
  * Lua file handle stands. Raises when the file ends before.
+ * Example:
+ * local f <close> = assert(io.tmpfile())
+ * cl.array("int", 3, 4):writefile(f)
+ * f:seek("set")
+ * print(cl.array("int", 3):readfile(f)[3]) --> 4
  */
 static int array_readfile(lua_State *L) {
   return transferfile(L, false);
@@ -547,6 +576,10 @@ static int array_readfile(lua_State *L) {
 /** Array:writefile(file [, n]) -> array
  * Writes the raw bytes of the array, or of its first n elements, to a Lua
  * file handle. Raises when the system does not take them.
+ * Example:
+ * local f <close> = assert(io.tmpfile())
+ * cl.array("float", 10, 1):writefile(f)
+ * print(f:seek()) --> 40
  */
 static int array_writefile(lua_State *L) {
   return transferfile(L, true);

@@ -84,6 +84,9 @@ static const char *const binary_options[] = {"raw", NULL};
  * are PTX text.
  * Options:
  *   raw  false  true: the driver's bytes alone
+ * Example:
+ * local prog = cl.build "kernel void f(void) {}"
+ * print(#prog:binary() > #prog:binary{raw = true}) --> true
  */
 static int program_binary(lua_State *L) {
   Program *p = clsh_program_check(L, 1);

@@ -137,6 +137,11 @@ static size_t viewstep(const Buffer *b) {
  * buffer that shares memory. The device sets where a view may begin: a
  * wrong start is refused with the nearest starts that work. The view keeps
  * the buffer's memory alive.
+ * Example:
+ * local b = cl.buffer("float", 4096, 1)
+ * local front = b:view(1, 1024)
+ * front:fill(2)
+ * print(b:read()[1024], b:read()[1025]) --> 2.0 1.0
  */
 static int buffer_view(lua_State *L) {
   Buffer *b = clsh_buffer_check(L, 1);
@@ -179,6 +184,10 @@ static int buffer_view(lua_State *L) {
  * device's alignments serves reads, writes, fills, copies and gemm; kernels
  * take it by way of cl.base. A matrix of a view may reach beyond the view, to
  * the end of the buffer. See also A:sub.
+ * Example:
+ * local b = cl.buffer("float", 100, function(i) return i end)
+ * local m = b:matrix(1, 3, 4, 10) -- 3 x 4, rows 10 elements apart
+ * print(m:read():at(2, 1)) --> 11.0
  */
 static int buffer_matrix(lua_State *L) {
   Buffer *b = clsh_buffer_check(L, 1);
@@ -215,6 +224,11 @@ static int buffer_matrix(lua_State *L) {
  * writing one of the two shows in the other. The last dimension changes: 8 x
  * 16 float are 8 x 4 float4. The bytes of a row, of `b.ld` and in front of a
  * view must be a whole number of elements.
+ * Example:
+ * local b = cl.buffer("float", {2, 8}, 1)
+ * local quads = b:as "float4" -- 2 x 4 becomes 2 x 2 vectors, the same memory
+ * quads:fill(3)
+ * print(quads.shape[2], b:read():at(2, 8)) --> 2 3.0
  */
 static int buffer_as(lua_State *L) {
   Buffer *b = clsh_buffer_check(L, 1);
@@ -239,6 +253,9 @@ static int buffer_as(lua_State *L) {
 /** Buffer:reshape(shape) -> Buffer
  * The same memory under another shape with as many elements: a view. A matrix
  * with gaps between its rows has no other shape.
+ * Example:
+ * local A = cl.arange(1, 6):reshape{2, 3}
+ * print(A, A:read():at(2, 1)) --> Buffer int[2][3] view 4
  */
 static int buffer_reshape(lua_State *L) {
   Buffer *b = clsh_buffer_check(L, 1);
@@ -289,6 +306,9 @@ static bool interleave(const Extent *b, const Extent *d, size_t ahead) {
  * Whether two buffers have elements in common: the same one, or views that
  * meet. Matrices of one leading dimension may lie side by side; of others
  * the gaps between rows count as theirs.
+ * Example:
+ * local b = cl.buffer("int", 4096)
+ * print(b:overlaps(b:view(1, 1024))) --> true
  */
 static int buffer_overlaps(lua_State *L) {
   const Buffer *b = clsh_buffer_check(L, 1);
@@ -377,6 +397,9 @@ static int buffer_len(lua_State *L) {
  * type, shape, ld, bytes (gaps between rows included), offset (bytes, of a
  * view in its buffer), start (elements behind the memory that cl.base
  * passes), view (whether it is one), device (its name).
+ * Example:
+ * local b = cl.buffer("float", {4, 4}, 0)
+ * print(b:info().bytes, b:info().view) --> 64 false
  */
 static int buffer_info(lua_State *L) {
   static const char *const names[] = {"type",   "shape", "ld", "bytes",
@@ -568,6 +591,11 @@ static const char *const buffer_options[] = {
  *   use_host_ptr  false       true: the memory of `init`, an Array, itself
  *   svm           false       true or "fine": shared virtual memory: see ?svm
  *   context       session's   the Context of another device
+ * Example:
+ * local b = cl.buffer("float", {2, 3}, {{1, 2, 3}, {4, 5, 6}})
+ * print(b.bytes, b:read():at(2, 3)) --> 24 6.0
+ * local padded = cl.buffer("float", {2, 3}, 0, {ld = 16})
+ * print(padded.ld, padded.bytes) --> 16 128
  */
 static int cl_buffer(lua_State *L) {
   lua_settop(L, 4);

@@ -135,6 +135,9 @@ void clsh_build_make(lua_State *L, int program, const char *options,
  * the name of the text), source (the text), given (the text as the compiler
  * got it, with lines of defines and #line directives), is_text (not from a
  * file), cuda (of a CUDA text: see cl.translate_cuda).
+ * Example:
+ * -- cl.explain_build(function(e) e.message = e.device .. ": " .. e.log end)
+ * print(type(cl.explain_build)) --> function
  */
 static int cl_explainbuild(lua_State *L) {
   luaL_checktype(L, 1, LUA_TFUNCTION);
@@ -182,6 +185,11 @@ static bool pushkept(lua_State *L, const char *options, const char **parts,
  * f(text, device, options) returns a table with the OpenCL C as `opencl`,
  * which is prog.cuda from then on, or nil and the errors as a compiler's log.
  * clshell sets one; it keeps the lines of the text.
+ * Example:
+ * cl.translate_cuda(function(text)
+ *   return {opencl = text:gsub("__global__", "kernel")}
+ * end)
+ * print(cl.build("__global__ void f() {}", {cuda = true}).f.name) --> f
  */
 static int cl_translatecuda(lua_State *L) {
   luaL_checktype(L, 1, LUA_TFUNCTION);
@@ -394,6 +402,14 @@ int clsh_build_from(lua_State *L, int making) {
  *                       hash of the text, its files, defines and options
  *   cuda     false      true: the kernels are CUDA's, see ?cuda; the default
  *                       for a path that ends in .cu
+ * Example:
+ * local prog = cl.build([[
+ * kernel void scale(float a, global float *x) {
+ *   x[get_global_id(0)] *= a * FACTOR;
+ * }]], {defines = {FACTOR = 2}, name = "scale.cl"})
+ * local x = cl.buffer("float", 8, 1)
+ * prog.scale:range(8)(3, x)
+ * print(x:read()[8]) --> 6.0
  */
 static int cl_build(lua_State *L) {
   return clsh_build_from(L, BUILD);
@@ -402,6 +418,9 @@ static int cl_build(lua_State *L) {
 /** cl.kernel_folder(path)
  * Sets the folder in which cl.build looks for kernel files last. In clshell it
  * is the folder of its own kernels.
+ * Example:
+ * cl.kernel_folder(cl.home .. "/kernels/gemm")
+ * print(cl.build("naive.cl"):info().name)
  */
 static int cl_kernelfolder(lua_State *L) {
   luaL_checkstring(L, 1);
@@ -413,6 +432,15 @@ static int cl_kernelfolder(lua_State *L) {
 /** cl.kernel(source [, opts]) -> Kernel
  * Builds a source of one kernel and returns that kernel. Options as for
  * cl.build.
+ * Example:
+ * local axpy = cl.kernel [[
+ * kernel void axpy(float a, global const float *x, global float *y) {
+ *   int i = get_global_id(0);
+ *   y[i] += a * x[i];
+ * }]]
+ * local x, y = cl.buffer("float", 100, 1), cl.buffer("float", 100, 5)
+ * local event = axpy:range(100)(2, x, y)
+ * print(y:read()[100]) --> 7.0
  */
 static int cl_kernel_(lua_State *L) {
   lua_settop(L, 2);
@@ -443,6 +471,12 @@ static const char *const binary_options[] = {"raw",     "options",   "name",
  *   context    session's  the Context of another device
  *   local_mem  device's   bytes of local memory that a kernel may have
  *              itself, where the GPU has more than the driver's OpenCL gives
+ * Example:
+ * local source = "kernel void one(global int *x) { *x = 1; }"
+ * local copy = cl.build_binary(cl.build(source):binary())
+ * local x = cl.buffer("int", 1, 0)
+ * copy.one:range(1)(x)
+ * print(x:read()[1]) --> 1
  */
 static int cl_buildbinary(lua_State *L) {
   lua_settop(L, 2);
@@ -476,6 +510,10 @@ static const char *const files_options[] = {"options", "include", NULL};
  * Options:
  *   options  none  for the compiler: the folders of its -I
  *   include  none  a folder or a list; a file's own is always there
+ * Example:
+ * local files = cl.files(cl.home .. "/kernels/gemm/naive.cl")
+ * print(#files) --> 2
+ * print(files[1], files[files[1]]) -- its path, a hash of its content
  */
 static int cl_files(lua_State *L) {
   lua_settop(L, 2);

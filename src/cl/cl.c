@@ -16,6 +16,11 @@
 
 /** cl.now() -> number
  * Seconds on the host's monotonic clock, as a float.
+ * Example:
+ * local before = cl.now()
+ * local sum = 0
+ * for i = 1, 1000 do sum = sum + i end
+ * print(sum, cl.now() >= before) --> 500500 true
  */
 static int cl_now(lua_State *L) {
   lua_pushnumber(L, clsh_poll_now());
@@ -27,6 +32,7 @@ bool clsh_cl_piped;
 /** cl.isatty(fd) -> boolean
  * Whether a file descriptor (0 input, 1 output, 2 errors) is a terminal of
  * the user's: none is in a process that mpirun started among several.
+ * Example: print(cl.isatty(1) and "a terminal" or "a pipe or a file")
  */
 static int cl_isatty(lua_State *L) {
   lua_Integer fd = luaL_checkinteger(L, 1);

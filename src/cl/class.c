@@ -120,6 +120,10 @@ static Object *self(lua_State *L) {
  * Also: Array:close, CommandBuffer:close, Context:close, Event:close,
  * Image:close, Kernel:close, Launch:close, Pipe:close, Program:close,
  * Queue:close, Sampler:close
+ * Example:
+ * local b <close> = cl.buffer("float", 1000) -- freed where the block ends
+ * b:close()
+ * print(b.closed) --> true
  */
 /* __gc and __close are the same function. */
 static int object_close(lua_State *L) {
@@ -456,6 +460,13 @@ static void addmethod(lua_State *L, const Class *class) {
  * class has already raises. `cl.extend(class, names, load)` announces the
  * methods in the list `names`: the first call of such a method calls `load`,
  * which adds them by `cl.extend(class, methods, true)`.
+ * Example:
+ * cl.extend("Array", {total = function(a)
+ *   local sum = 0
+ *   for i = 1, #a do sum = sum + a[i] end
+ *   return sum
+ * end})
+ * print(cl.array("int", {2, 2}, 3):total()) --> 12
  */
 static int cl_extend(lua_State *L) {
   const Class *class = checkclass(L, 1);
@@ -562,6 +573,9 @@ static void pushnames(lua_State *L, const Class *class) {
  * keys); nothing for any other value. A string stands for the class of that
  * name, such as "Buffer". Completion at the prompt calls this: no user code
  * runs, and no device is waited for.
+ * Example:
+ * local methods, fields = cl.members(cl.array("int", 3))
+ * print(#methods > 5, #fields > 2) --> true true
  */
 static int cl_members(lua_State *L) {
   const char *name = lua_type(L, 1) == LUA_TSTRING ? lua_tostring(L, 1) : NULL;
@@ -585,6 +599,9 @@ static int cl_members(lua_State *L) {
 /** cl.live() -> table
  * How many objects of each class are open: {Buffer = 3, Event = 1}.
  * Tests end with this call: objects left after a full collection have leaked.
+ * Example:
+ * local b <close> = cl.buffer("int", 3)
+ * print(cl.live().Buffer >= 1) --> true
  */
 static int cl_live(lua_State *L) {
   lua_newtable(L);
@@ -599,6 +616,7 @@ static int cl_live(lua_State *L) {
 /** cl.class(value) -> string or nil
  * The class of an object of module cl, open or closed, such as "Buffer" or
  * "Event"; nil for other values.
+ * Example: print(cl.class(cl.array("int", 4)), cl.class(5)) --> Array nil
  */
 static int cl_class(lua_State *L) {
   luaL_checkany(L, 1);

@@ -425,6 +425,12 @@ static int context_held(lua_State *L) {
  * Gives the memory that is held for results back to the driver, `c.held`
  * bytes, and returns how many that were. An allocation that fails, and closing
  * the context, do so too.
+ * Example:
+ * local x <close> = cl.buffer("float", 1000, 1);
+ * (x + 1):eval():close()
+ * print(cl.context().held) -- 4000; 0 on a simulator and with --worker
+ * cl.context():trim()
+ * print(cl.context().held) --> 0
  */
 static int context_trim(lua_State *L) {
   Context *c = clsh_context_check(L, 1);
@@ -450,6 +456,9 @@ void clsh_context_setdevice(lua_State *L) {
  * device (its name), used_bytes (in open buffers and images), held_bytes
  * (besides, for results: see Context:trim), max_bytes (the device's global
  * memory) and lost (the error that ended it, or nil).
+ * Example:
+ * local info = cl.context():info()
+ * print(info.used_bytes <= info.max_bytes) --> true
  */
 static int context_info(lua_State *L) {
   Context *c = clsh_context_check(L, 1);
@@ -491,6 +500,9 @@ static int context_tostring(lua_State *L) {
  * before.
  * Not more than an eighth of the device's memory is held; none on a simulator
  * and with --worker.
+ * Example:
+ * local context = cl.context()
+ * print(context.device.name, context.used)
  */
 static int cl_context_(lua_State *L) {
   lua_settop(L, 1);
@@ -509,6 +521,11 @@ static int cl_context_(lua_State *L) {
  * Buffer of any of them, and commands on the queue of one wait for events of
  * another, which alone give their order. Programs are built for each:
  * `cl.build(source, {context = c})`, with a log of its own.
+ * Example:
+ * local fine, parts = pcall(cl.device().partition, cl.device(), {equally = 1})
+ * local list = cl.contexts(fine and parts or {cl.device()})
+ * local b = cl.buffer("int", 1000, 7, {context = list[1]})
+ * print(b:read{queue = list[#list].queue}[1]) --> 7
  */
 static int cl_contexts(lua_State *L) {
   cl_device_id ids[MAXSHARED];

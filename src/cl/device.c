@@ -120,6 +120,9 @@ static int device_named(lua_State *L) {
  * driver offers them. One value: `dev.local_mem_size`; where a driver tells
  * no name, no size of memory and no limit, that is "unnamed" and the least
  * that OpenCL demands.
+ * Example:
+ * local info = cl.device():info()
+ * print(info.max_work_group_size, info.max_clock_frequency)
  */
 static int device_info(lua_State *L) {
   Device *d = checkdevice(L, 1);
@@ -147,6 +150,10 @@ static int device_names(lua_State *L) {
 
 /** Device:has(extension) -> boolean
  * Whether the device offers an OpenCL extension: `dev:has "cl_khr_fp64"`.
+ * Example:
+ * if cl.device():has "cl_khr_fp64" then
+ *   print "double works here"
+ * end
  */
 static int device_has(lua_State *L) {
   Device *d = checkdevice(L, 1);
@@ -263,6 +270,12 @@ static const Class class;
  *   equally   none  compute units of each part
  *   counts    none  a list of the compute units of the parts
  *   affinity  none  what a part shares: "numa", "l4" to "l1" (cache), "next"
+ * Example:
+ * local fine, parts = pcall(cl.device().partition, cl.device(), {equally = 1})
+ * for i, part in ipairs(fine and parts or {}) do -- drivers for GPUs have none
+ *   local b = cl.buffer("int", 1000, i, {context = cl.context(part)})
+ *   print(part.compute_units, b:read()[1]) -- 1 and i
+ * end
  */
 static int device_partition(lua_State *L) {
   cl_device_partition_property p[MAXDEVICES + 3] = {0};
@@ -306,6 +319,10 @@ static int device_partition(lua_State *L) {
 /** Device:close()
  * Does nothing, as devices belong to their drivers; allows
  * `local d <close> = cl.device()`.
+ * Example:
+ * local device <close> = cl.devices()[1]
+ * device:close()
+ * print(device.closed) --> false
  */
 static int device_close(lua_State *L) {
   checkdevice(L, 1);
@@ -401,6 +418,10 @@ void clsh_device_pushall(lua_State *L) {
  * All devices of all platforms: GPUs first, then accelerators, then CPUs.
  * The place in this list is the device's `index`, which `cl.use`,
  * `--device` and CLSHELL_DEVICE take.
+ * Example:
+ * for i, device in ipairs(cl.devices()) do
+ *   print(i, device.type, device.name)
+ * end
  */
 static int cl_devices(lua_State *L) {
   lua_newtable(L);
@@ -417,6 +438,10 @@ static int cl_devices(lua_State *L) {
 /** cl.platforms() -> list of tables
  * The OpenCL platforms (drivers) the loader finds: name, vendor, version,
  * profile, extensions and `devices`, their number.
+ * Example:
+ * for _, platform in ipairs(cl.platforms()) do
+ *   print(platform.name, platform.version, platform.devices)
+ * end
  */
 static int cl_platforms(lua_State *L) {
   cl_platform_id platforms[MAXPLATFORMS];

@@ -236,6 +236,9 @@ static void pushnamed(lua_State *L) {
  * match, or part of several names: an error with the candidates. Of the
  * processes that mpirun starts on a host, each takes the next device of the
  * type or with that part in a name.
+ * Example:
+ * cl.use(cl.device().index) -- or cl.use "gpu", cl.use "nvidia"
+ * print(cl.device().name)
  */
 static int cl_use(lua_State *L) {
   lua_settop(L, 1);
@@ -251,6 +254,9 @@ static int cl_use(lua_State *L) {
  * `cl.devices()`: a GPU, an accelerator or a CPU, in this order. With `sel`,
  * the device that `cl.use(sel)` would choose; the session keeps its own. Of
  * the processes that mpirun starts on a host, each takes the next one.
+ * Example:
+ * local device = cl.device()
+ * print(device.name, device.compute_units, device.local_mem_size // 1024)
  */
 static int cl_device(lua_State *L) {
   lua_settop(L, 1);
@@ -265,6 +271,10 @@ static int cl_device(lua_State *L) {
  * Calls f(device, rule, sel) when the session's device is chosen at the first
  * need: rule is "--device" or "CLSHELL_DEVICE", with its value as `sel`, or
  * "first". The prompt prints a line then. Errors in f are ignored.
+ * Example:
+ * cl.onchoice(function(device, rule)
+ *   print(device.name, rule == "first" and "by itself" or rule)
+ * end)
  */
 static int cl_onchoice(lua_State *L) {
   luaL_checktype(L, 1, LUA_TFUNCTION);

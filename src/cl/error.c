@@ -316,6 +316,9 @@ static int error_concat(lua_State *L) {
  * Raises an error of the same kind as the module's own: a table with
  * __tostring that begins with the position of the user's line. `fields`
  * (hint, kernel, arg, code, name, call, log) are copied into it.
+ * Example:
+ * local ok, err = pcall(cl.error, "no such rung", {hint = "gemm.kernels()"})
+ * print(ok, err.hint) --> false gemm.kernels()
  */
 static int cl_error(lua_State *L) {
   const char *message = luaL_checkstring(L, 1);

@@ -516,6 +516,11 @@ static lua_Number amount(lua_State *L, lua_Number own, const char *name) {
  * GFLOPS of a command that did `flop` floating-point operations, from
  * START to END on the device; nil if the timer saw no time pass. `flop` is by
  * default the number that the launch has: see Launch:work.
+ * Example:
+ * local n = 256
+ * local A, B = matrix.random(n), matrix.random(n)
+ * local C, event = gemm(A, B)
+ * print(event:gflops(2 * n ^ 3)) -- GFLOPS
  */
 static int event_gflops(lua_State *L) {
   const Event *e = clsh_event_check(L, 1);
@@ -525,6 +530,10 @@ static int event_gflops(lua_State *L) {
 /** Event:gbs([bytes]) -> number
  * GB/s (10^9 bytes) of a command that moved `bytes` bytes, by default the
  * number that the launch has.
+ * Example:
+ * local b = cl.buffer("float", 2 ^ 20)
+ * local event = b:fill(0)
+ * print(event:gbs(b.bytes)) -- GB/s
  */
 static int event_gbs(lua_State *L) {
   const Event *e = clsh_event_check(L, 1);
@@ -613,6 +622,10 @@ static int event_command(lua_State *L) {
  * END, waits for the end), `ev.queued`, `ev.submit`, `ev.start`, `ev.stop`,
  * `ev.status`, `ev.command`, and `ev.flop`, `ev.bytes` where the launch knows
  * them.
+ * Example:
+ * local event = cl.buffer("float", 1000):fill(0)
+ * local info = event:wait():info()
+ * print(info.command, info.stop - info.start) -- nanoseconds
  */
 static int event_info(lua_State *L) {
   Event *e = clsh_event_check(L, 1);
@@ -676,6 +689,12 @@ static int enqueuemark(lua_State *L, bool barrier) {
  * all commands that the queue has now.
  * Options:
  *   after  all so far  a list of events
+ * Example:
+ * local q = cl.context().queue
+ * local b = cl.buffer("float", 1000)
+ * local first = b:fill(1, {async = true})
+ * q:marker{after = {first}}:wait()
+ * print(first.status) --> complete
  */
 static int queue_marker(lua_State *L) {
   return enqueuemark(L, false);
@@ -684,6 +703,14 @@ static int queue_marker(lua_State *L) {
 /** Queue:barrier([opts]) -> Event
  * Like a marker; later commands of the queue start after it.
  * Options as for Queue:marker.
+ * Example:
+ * local q <close> = cl.queue{out_of_order = true}
+ * local b = cl.buffer("float", 1000)
+ * b:fill(1, {queue = q, async = true})
+ * q:barrier() -- what follows waits for the fill
+ * b:fill(2, {queue = q, async = true, first = 1, count = 10})
+ * q:finish()
+ * print(b:read()[1], b:read()[11]) --> 2.0 1.0
  */
 static int queue_barrier(lua_State *L) {
   return enqueuemark(L, true);

@@ -92,6 +92,12 @@ static void checkdevice(lua_State *L, int ctx, const char *instead) {
  *   options    none       for the driver's compiler
  *   name       (SPIR-V)   in messages
  *   context    session's  the Context of another device
+ * Example:
+ * if (cl.device().il_version or "") ~= "" then
+ *   local f <close> = io.open("kernels.spv", "rb")
+ *   local p = f and cl.build_il(f:read "a", {constants = {[0] = 16}})
+ *   print(p and p:kernels())
+ * end
  */
 static int cl_buildil(lua_State *L) {
   static const char *const instead = "cl.build takes OpenCL C";

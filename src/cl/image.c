@@ -281,6 +281,10 @@ static const char *const image_options[] = {
  *   access      read_write  "read_only" or "write_only": what kernels do
  *   host        false       true: memory that maps fast
  *   context     session's   the Context of another device
+ * Example:
+ * local img = cl.image{format = "r float", width = 4, height = 2,
+ *   data = {{1, 2, 3, 4}, {5, 6, 7, 8}}}
+ * print(img, img.type, img.bytes) --> Image 2d r float 4x2 float 32
  */
 static int cl_image(lua_State *L) {
   lua_settop(L, 1);
@@ -329,6 +333,12 @@ static const char *const formats_options[] = {"kind", "access", NULL};
  * Options:
  *   kind    2d          "1d", "3d", "1d_array", "2d_array" or "1d_buffer"
  *   access  read_write  "read_only" or "write_only": what kernels do
+ * Example:
+ * for _, format in ipairs(cl.context():image_formats{kind = "3d"}) do
+ *   if format == "rgba float" then
+ *     print(format) --> rgba float
+ *   end
+ * end
  */
 static int context_imageformats(lua_State *L) {
   static const char *const names[] = {
@@ -421,6 +431,7 @@ static int image_index(lua_State *L) {
 /** Image:info() -> table
  * kind, format, type, shape, width, height, depth, array_size, bytes,
  * row_pitch, and device (its name).
+ * Example: print(cl.image{width = 8, height = 4}:info().kind) --> 2d
  */
 static int image_info(lua_State *L) {
   static const char *const names[] = {

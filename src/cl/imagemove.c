@@ -145,6 +145,10 @@ static const char *const copyoptions[] = {"queue",  "async", "after", "origin",
  *                        array of them counts as the last dimension
  *   queue, after  -      the Queue (default queue), a list of events before
  *   async         false  true: does not wait for the data
+ * Example:
+ * local img = cl.image{width = 8, height = 8, data = 1}
+ * local corner = img:read{origin = {6, 6}, region = {2, 2}}
+ * print(corner, corner:at(1, 1)[4]) --> Array float4[2][2] 1.0
  */
 static int image_read(lua_State *L) {
   Box b;
@@ -223,6 +227,11 @@ static int copyfrombuffer(lua_State *L, const Image *img, const Box *box,
  * Options as for Image:read.
  * Options:
  *   first  1  of a Buffer, the element where the pixels begin
+ * Example:
+ * local img = cl.image{format = "rgba unorm_int8", width = 2, height = 2}
+ * img:write{{{255, 0, 0, 255}, {0, 255, 0, 255}},
+ *   {{0, 0, 255, 255}, {0, 0, 0, 255}}}
+ * print(img:read():at(2, 1)[3]) --> 255
  */
 static int image_write(lua_State *L) {
   Box b;
@@ -249,6 +258,10 @@ static int image_write(lua_State *L) {
  * Sets every pixel to a color as a kernel's write_image takes it: a number
  * for all channels, or the list {r, g, b, a}, whatever channels the image has.
  * A norm_ format takes 0 to 1 (-1 to 1). Options as for Image:read.
+ * Example:
+ * local img = cl.image{format = "rgba unorm_int8", width = 4, height = 4}
+ * img:fill{1, 0.2, 0, 1}
+ * print(table.concat(img:read()[16], " ")) --> 255 51 0 255
  */
 static int image_fill(lua_State *L) {
   char color[16];
@@ -298,6 +311,11 @@ static bool meet(const Box *a, const Box *b) {
  * a Buffer into an image. Options as for Image:read.
  * Options:
  *   to  first  where in `dst`: {x, y, z} of an Image, an element of a Buffer
+ * Example:
+ * local img = cl.image{width = 4, height = 4, data = 2}
+ * local b = cl.buffer("float", 64)
+ * img:copy(b)
+ * print(b:read()[64]) --> 2.0
  */
 static int image_copy(lua_State *L) {
   Box b, to = {{0, 0, 0}, {1, 1, 1}};
@@ -347,6 +365,12 @@ static int image_copy(lua_State *L) {
  * else the Array is a copy, which goes back when it is unmapped. Until the
  * array is unmapped or closed no kernel may use that part. Options as for
  * Image:read but async.
+ * Example:
+ * local img = cl.image{format = "r float", width = 4, height = 2, data = 1}
+ * local h <close> = img:map() -- unmapped where it is closed
+ * h[8] = 5
+ * img:unmap(h) -- or h:close()
+ * print(img:read():at(2, 4)) --> 5.0
  */
 static int image_map(lua_State *L) {
   Box b;
@@ -390,6 +414,7 @@ static int image_map(lua_State *L) {
 /** Image:unmap(array) -> Event
  * Gives the memory of a mapped array back to the device and closes the
  * array. `array:close()` does the same.
+ * Example: as for Image:map
  */
 static int image_unmap(lua_State *L) {
   const Image *img = clsh_image_check(L, 1);

@@ -395,6 +395,10 @@ static const luaL_Reg fields[] = {
  * a work-item), global_work_size (the largest range, of built-in kernels and
  * on custom devices; nil of others, whose field raises). Each is a field of
  * the kernel too: `k.args`.
+ * Example:
+ * local k = cl.kernel "kernel void f(global float *x, int n) { x[n] = 0; }"
+ * print(k.args[2].name, k.args[2].type) --> n int
+ * print(k.work_group_size >= 1, k.preferred_multiple >= 1) --> true true
  */
 static int kernel_info(lua_State *L) {
   size_t sizes[3];

@@ -171,6 +171,16 @@ static void checkdims(lua_State *L, const Launch *l, int arg, const char *name,
  * numbers. Calling the result sets every argument and enqueues:
  * `local ev = k:range({n, m}, {16, 16})(2.0, x, y)`. It does not wait, unless
  * the source calls printf: its output then comes before the script's next.
+ * Example:
+ * local k = cl.kernel [[
+ * kernel void index(global int *x, int ld) {
+ *   int j = get_global_id(0), i = get_global_id(1);
+ *   x[i * ld + j] = 10 * i + j;
+ * }]]
+ * local x = cl.buffer("int", {4, 8})
+ * local launch = k:range({8, 4}, {4, 2}) -- 8 columns, 4 rows
+ * launch(x, 8)
+ * print(x:read():at(3, 8)) --> 27
  */
 static int kernel_range(lua_State *L) {
   Kernel *k = clsh_kernel_check(L, 1);
@@ -214,6 +224,14 @@ static Launch *clone(lua_State *L) {
  * certain events: `l:on(q, {after = {ev1, ev2}})(x, y)`.
  * Options:
  *   after  none  a list of events to wait for
+ * Example:
+ * local k = cl.kernel "kernel void add(global int *x) { (*x)++; }"
+ * local q <close> = cl.queue{out_of_order = true}
+ * local x = cl.buffer("int", 1, 0)
+ * local first = k:range(1):on(q)(x)
+ * local second = k:range(1):on(q, {after = {first}})(x)
+ * second:wait()
+ * print(x:read()[1]) --> 2
  */
 static int launch_on(lua_State *L) {
   After after;
@@ -249,6 +267,11 @@ static const char *const work_options[] = {"flop", "bytes", NULL};
  * Options:
  *   flop   0  floating-point operations of the kernel
  *   bytes  0  bytes that the kernel moves
+ * Example:
+ * local k = cl.kernel "kernel void twice(global float *x) { *x *= 2; }"
+ * local x = cl.buffer("float", 1000, 1)
+ * local launch = k:range(1000):work{flop = 1000, bytes = 8000}
+ * print(launch(x)) -- with GFLOPS and GB/s
  */
 static int launch_work(lua_State *L) {
   checklaunch(L, 1);
@@ -296,6 +319,9 @@ static void launchfailed(lua_State *L, const Launch *l, cl_int err) {
  * On the simulator Oclgrind, has each launch waited for, and then f(launch,
  * args...) called; launches of `f` itself are not told. Other devices have no
  * such call.
+ * Example:
+ * -- cl.launched(function(launch, ...) print(launch, ...) end)
+ * print(type(cl.launched)) --> function
  */
 static int cl_launched(lua_State *L) {
   luaL_checktype(L, 1, LUA_TFUNCTION);
@@ -451,6 +477,9 @@ static int launch_kernel(lua_State *L) {
 /** Launch:info() -> table
  * kernel (its name), global, localsize (nil: the driver chooses), offset,
  * as lists of sizes. Each is a field too; `l.kernel` is the Kernel.
+ * Example:
+ * local launch = cl.kernel("kernel void f(void) {}"):range({8, 4}, {4, 2})
+ * print(launch.global[1], launch.localsize[2]) --> 8 2
  */
 static int launch_info(lua_State *L) {
   static const char *const names[] = {"global", "localsize", "offset", NULL};

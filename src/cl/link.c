@@ -17,6 +17,12 @@
  *   include  none       a folder or a list; a file's own is always there
  *   name     (source)   of source text, in messages
  *   context  session's  the Context of another device
+ * Example:
+ * local pair = cl.compile([[
+ *   #include "factor.h"
+ *   int scaled(int x) { return FACTOR * x; }]],
+ *   {headers = {["factor.h"] = "#define FACTOR 2"}})
+ * print(#pair:kernels()) --> 0
  */
 static int cl_compile(lua_State *L) {
   return clsh_build_from(L, COMPILE);
@@ -63,6 +69,14 @@ static void pushparts(lua_State *L) {
  *   library  false     true: the result is linked with others later
  *   options  none      for the linker, such as "-cl-fast-relaxed-math"
  *   name     (linked)  in messages
+ * Example:
+ * local a = cl.compile "int twice(int x) { return 2 * x; }"
+ * local b = cl.compile [[
+ *   int twice(int x);
+ *   kernel void f(global int *x) { x[0] = twice(x[0]); }]]
+ * local x = cl.buffer("int", 1, 21)
+ * cl.link{a, b}.f:range(1)(x)
+ * print(x:read()[1]) --> 42
  */
 static int cl_link(lua_State *L) {
   lua_settop(L, 2);

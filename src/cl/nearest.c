@@ -81,6 +81,7 @@ const char *clsh_nearest(const char *word, const char *const names[]) {
  * `most` edits, by default a third of the word's letters and one, and at most
  * half of the letters of the longer of the two. In a word of one or two
  * letters, other letters are not near, more or fewer are.
+ * Example: print(cl.nearest("doubles", {"float", "double", "int"})) --> double
  */
 static int cl_nearest(lua_State *L) {
   const char *word = luaL_checkstring(L, 1);

@@ -147,6 +147,9 @@ bool clsh_option_flag(lua_State *L, int opts, const char *name, bool def) {
 /** cl.options(t, names, what)
  * Raises if table `t` (or nil, or an Event) holds a key that is not in the
  * list of strings `names`; the message names `what` and the nearest option.
+ * Example:
+ * local ok, err = pcall(cl.options, {tyle = 16}, {"tile", "pad"}, "mine")
+ * print(err) -- unknown option 'tyle'; did you mean 'tile'?
  */
 static int cl_options(lua_State *L) {
   const char *names[64];
@@ -184,6 +187,7 @@ void clsh_option_declare(lua_State *L, const char *function,
 /** cl.option_names(name) -> list of strings, or nil
  * The options that a function or method of this module takes, by its name,
  * such as "cl.buffer" or "Buffer:read"; nil where it takes none.
+ * Example: print(table.concat(cl.option_names "cl.queue", " "))
  */
 static int cl_option_names(lua_State *L) {
   luaL_checkstring(L, 1);

@@ -136,6 +136,9 @@ bool clsh_pending_finish(lua_State *L) {
  * {queue, device, commands, kernels}. `commands` counts all of them, `kernels`
  * the kernels; where only commands without an Event are left, commands is 1
  * and kernels 0. `u.queue:finish()` waits.
+ * Example:
+ * local list = cl.unfinished() -- of kernels that still run
+ * print(#list) --> 0
  */
 static int cl_unfinished(lua_State *L) {
   lua_settop(L, 0);

@@ -78,6 +78,17 @@ static const char *const pipe_options[] = {"context", NULL};
  * "-cl-std=CL3.0"} or CL2.0; a device without pipes raises. `p.type`, `#p`.
  * Options:
  *   context  session's  the Context of another device
+ * Example:
+ * if cl.device().pipe_support then
+ *   local p = cl.build([[
+ *     kernel void put(write_only pipe int p) { int i = 7; write_pipe(p, &i); }
+ * kernel void get(read_only pipe int p, global int *x) { read_pipe(p, x); }
+ *   ]], {options = "-cl-std=CL3.0"})
+ *   local pipe, x = cl.pipe("int", 16), cl.buffer("int", 1, 0)
+ *   p.put:range(1)(pipe)
+ *   p.get:range(1)(pipe, x)
+ *   print(x:read()[1]) -- 7
+ * end
  */
 static int cl_pipe(lua_State *L) {
   lua_settop(L, 3);

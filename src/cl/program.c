@@ -65,6 +65,9 @@ void clsh_program_pushkernelnames(lua_State *L, const Program *p) {
 
 /** Program:kernels() -> list of strings
  * The names of the program's kernels.
+ * Example:
+ * local prog = cl.build "kernel void a(void) {} kernel void b(void) {}"
+ * print(#prog:kernels()) --> 2
  */
 static int program_kernels(lua_State *L) {
   clsh_program_pushkernelnames(L, clsh_program_check(L, 1));
@@ -155,6 +158,10 @@ int clsh_program_pushkernel(lua_State *L, int program, int idx) {
 /** Program:kernel(name) -> Kernel
  * The kernel of that name; `prog.name` for short. Unknown names raise and
  * list the valid ones.
+ * Example:
+ * local prog = cl.build "kernel void fill(global int *x) { *x = 3; }"
+ * local fill = prog:kernel "fill" -- prog.fill is the same
+ * print(fill.name) --> fill
  */
 static int program_kernel(lua_State *L) {
   luaL_checkstring(L, 2);
@@ -206,6 +213,10 @@ static void pushfiles(lua_State *L) {
  * its path in `prog.file` and the number of its builds in `prog.builds`. One
  * of a CUDA text has in `prog.cuda` a table: `opencl`, the OpenCL C, and
  * `launches` and `notes`, lists of {line, text}.
+ * Example:
+ * local prog = cl.build("kernel void f(void) {}",
+ *   {options = "-cl-mad-enable"})
+ * print(prog:info().options, prog:info().kernels[1])
  */
 static int program_info(lua_State *L) {
   static const char *const names[] = {"defines", "log", "options", "name"};

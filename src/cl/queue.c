@@ -214,6 +214,9 @@ static const char *const queue_options[] = {
  *   priority      driver's   "high", "medium" or "low", beside other queues
  *   throttle      driver's   "high", "medium" or "low": low saves energy
  * A device without cl_khr_priority_hints, or cl_khr_throttle_hints, refuses.
+ * Example:
+ * local q <close> = cl.queue{out_of_order = true}
+ * print(q:info().profiling) --> true
  */
 static int cl_queue(lua_State *L) {
   clsh_option_check(L, 1, queue_options, "cl.queue");
@@ -227,6 +230,10 @@ static int cl_queue(lua_State *L) {
 
 /** Queue:flush() -> Queue
  * Hands the commands of the queue to the device; does not wait.
+ * Example:
+ * local q = cl.context().queue
+ * cl.buffer("int", 10):fill(0, {async = true})
+ * q:flush():finish()
  */
 static int queue_flush(lua_State *L) {
   Queue *q = clsh_queue_check(L, 1);
@@ -252,6 +259,7 @@ static int queue_flag(lua_State *L) {
 
 /** Queue:info() -> table
  * device (its name), profiling, out_of_order.
+ * Example: print(cl.context().queue:info().out_of_order) --> false
  */
 static int queue_info(lua_State *L) {
   static const char *const names[] = {"profiling", "out_of_order", NULL};

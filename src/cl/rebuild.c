@@ -19,6 +19,9 @@ static bool changed(lua_State *L, int program) {
  * Whether the program's file, or one that it includes, has changed since the
  * last build or the last attempt at one. False for a program of source text
  * or of a binary.
+ * Example:
+ * local prog = cl.build "gemm/tiled.cl"
+ * print(prog:changed()) --> false
  */
 static int program_changed(lua_State *L) {
   clsh_program_check(L, 1);
@@ -108,6 +111,11 @@ static void pushkernels(lua_State *L, int new, cl_program handle) {
  * made of them, are the new ones from then on. A failed build raises and
  * leaves all as it was. Commands already in a queue run as they are. A kernel
  * that the file no longer has raises when it is used.
+ * Example:
+ * local prog = cl.build "gemm/tiled.cl"
+ * if prog:changed() then
+ *   prog:rebuild() -- its kernels, and launches of them, are the new ones
+ * end
  */
 static int program_rebuild(lua_State *L) {
   static const int ours[] = {PROGRAM_LOG, PROGRAM_OPTIONS, PROGRAM_SOURCE,
@@ -156,6 +164,10 @@ static int pushprograms(lua_State *L, bool onlychanged) {
 
 /** cl.programs() -> list
  * The open programs that were built from files, in any order.
+ * Example:
+ * for _, prog in ipairs(cl.programs()) do
+ *   print(prog.file)
+ * end
  */
 static int cl_programs(lua_State *L) {
   pushprograms(L, false);
@@ -164,6 +176,10 @@ static int cl_programs(lua_State *L) {
 /** cl.stale() -> list, or nil
  * The programs of cl.programs with changed files: see Program:changed. Nil
  * where there are none.
+ * Example:
+ * for _, prog in ipairs(cl.stale() or {}) do -- whose files were edited
+ *   prog:rebuild()
+ * end
  */
 static int cl_stale(lua_State *L) {
   return pushprograms(L, true) > 0;

@@ -347,6 +347,21 @@ static const char *const record_options[] = {"native", NULL};
  * Elsewhere they are enqueued one by one, in C.
  * Options:
  *   native  true  whether to take the driver's command buffers
+ * Example:
+ * local k = cl.kernel [[
+ * kernel void halve(global float *x, float least) {
+ *   int i = get_global_id(0);
+ *   x[i] = max(x[i] / 2, least);
+ * }]]
+ * local x, y = cl.buffer("float", 100, 64), cl.buffer("float", 100)
+ * local steps = cl.record(function()
+ *   k:range(100)(x, 1)
+ *   y:set(x + 1)
+ * end)
+ * for _ = 1, 3 do
+ *   steps()
+ * end
+ * print(#steps, x:read()[1], y:read()[1]) --> 2 8.0 9.0
  */
 static int cl_record(lua_State *L) {
   luaL_checktype(L, 1, LUA_TFUNCTION);
@@ -488,6 +503,17 @@ static Queue *pushqueue(lua_State *L, const CommandBuffer *b) {
  * Options:
  *   queue  the default  the Queue to run on, of the same Context
  *   after  none         a list of events to wait for
+ * Example:
+ * local k = cl.kernel "kernel void one(global int *x) { x[0] += 1; }"
+ * local x = cl.buffer("int", 1, 0)
+ * local steps = cl.record(function()
+ *   k:range(1)(x)
+ *   k:range(1)(x)
+ * end)
+ * local q = cl.queue()
+ * local first = steps:run{queue = q}
+ * local last = steps:run{after = first} -- on the default queue
+ * print(last:wait().status, x:read()[1], last.ms > 0) --> complete 4 true
  */
 static int record_run(lua_State *L) {
   After after;
@@ -537,6 +563,11 @@ static int record_len(lua_State *L) {
 /** CommandBuffer:info() -> table
  * kernels (the list of the names of those launched), native, and device (its
  * name). `steps.native`, `steps.context` and `#steps` are there as well.
+ * Example:
+ * local k = cl.kernel "kernel void one(global int *x) { x[0] += 1; }"
+ * local x = cl.buffer("int", 1, 0)
+ * local steps = cl.record(function() k:range(1)(x) end)
+ * print(steps:info().kernels[1], steps:info().native) --> one false
  */
 static int record_info(lua_State *L) {
   static const char *const names[] = {"native", NULL};

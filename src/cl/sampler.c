@@ -69,6 +69,15 @@ static const char *const sampler_options[] = {"normalized", "address",
  *   filter      nearest        "linear" interpolates (in 2-D bilinear), for
  *                              read_imagef alone
  *   context     session's      the Context of another device
+ * Example:
+ * local img = cl.image{format = "r float", width = 2, data = {10, 20}}
+ * local y = cl.buffer("float", 1)
+ * local k = cl.kernel [[kernel void f(read_only image1d_t i, sampler_t s,
+ *     global float *y) {
+ *   y[0] = read_imagef(i, s, 1.0f).x; // between the middles of two pixels
+ * }]]
+ * k:range(1)(img, cl.sampler{filter = "linear"}, y)
+ * print(y:read()[1]) --> 15.0
  */
 static int cl_sampler_(lua_State *L) {
   lua_settop(L, 1);

@@ -243,6 +243,11 @@ static void shiftoptions(lua_State *L) {
  *   queue, after  -      the Queue (default queue), a list of events before
  *   async         false  true: does not wait for the data
  *   pinned        -      true or false: by pinned memory always, or never
+ * Example:
+ * local b = cl.buffer("int", {3, 3}, function(i, j) return 10 * i + j end)
+ * print(b:read():at(3, 1)) --> 31
+ * local corner = b:read{from = {2, 2}, size = {2, 2}}
+ * print(corner[1]) --> 22
  */
 static int buffer_read(lua_State *L) {
   Region r;
@@ -276,6 +281,11 @@ static void toarray(lua_State *L, const Buffer *b, const Region *r, int src) {
  * elements, a nested table, a number, or a function of the indexes. It
  * waits until `src` may change again unless {async = true}. Options as for
  * Buffer:read.
+ * Example:
+ * local b = cl.buffer("int", 3)
+ * b:write({1, 2, 3})
+ * b:write({9}, {first = 2, count = 1})
+ * print(b:read()[2]) --> 9
  */
 static int buffer_write(lua_State *L) {
   Region r;
@@ -331,6 +341,10 @@ static cl_int fillrows(const Move *m, const Buffer *b, const char *pattern,
 /** Buffer:fill(value [, opts]) -> Event
  * Sets every element, gaps between rows included but for a view, to a value
  * of the buffer's type. Options as for Buffer:read but from, size, at, pinned.
+ * Example:
+ * local b = cl.buffer("float", 8, 0)
+ * b:fill(1, {first = 5, count = 4})
+ * print(b:read()[4], b:read()[5]) --> 0.0 1.0
  */
 static int buffer_fill(lua_State *L) {
   char pattern[128];
@@ -466,6 +480,10 @@ static void copypinned(lua_State *L, Buffer *b, const Region *r, Buffer *d,
  *                of one device or of both
  *   to_queue  -  between contexts: the Queue of dst's that writes (default
  *                queue)
+ * Example:
+ * local a, b = cl.buffer("int", 4, 7), cl.buffer("int", 8, 0)
+ * a:copy(b, {first = 1, count = 4, to = 5})
+ * print(b:read()[4], b:read()[5]) --> 0 7
  */
 static int buffer_copy(lua_State *L) {
   Region r, to;
@@ -508,6 +526,12 @@ static int buffer_copy(lua_State *L) {
  * `ld` elements. With {async = true} it does not wait, and returns an Event as
  * well: the content is there once that has ended. Options as for Buffer:read
  * but from, size, at, pinned.
+ * Example:
+ * local b = cl.buffer("int", 4, 0)
+ * local h <close> = b:map "read_write" -- unmapped where it is closed
+ * h[1] = 5
+ * b:unmap(h) -- or h:close()
+ * print(b:read()[1]) --> 5
  */
 static int buffer_map(lua_State *L) {
   Region r;
@@ -546,6 +570,10 @@ static int buffer_map(lua_State *L) {
  *   async    true     false: waits
  *   host     false    true: to the host
  *   discard  false    true: the old content is not needed
+ * Example:
+ * local b = cl.buffer("int", 1000, 7)
+ * local fine, event = pcall(b.migrate, b) -- to the default queue's device
+ * print(fine and event:wait().command) -- migrate
  */
 static int buffer_migrate(lua_State *L) {
   Move m;
@@ -573,6 +601,7 @@ static int buffer_migrate(lua_State *L) {
 /** Buffer:unmap(array) -> Event
  * Gives the memory of a mapped array back to the device and closes the
  * array. `array:close()` does the same.
+ * Example: as for Buffer:map
  */
 static int buffer_unmap(lua_State *L) {
   const Buffer *b = clsh_buffer_check(L, 1);

@@ -219,6 +219,7 @@ const char *clsh_type_convert(lua_State *L, int idx, const Type *t, void *p) {
 /** cl.typesize(type) -> bytes
  * The bytes that one element takes: `cl.typesize "float4"` is 16. A vector
  * of 3 takes the room of 4.
+ * Example: print(cl.typesize "float4", cl.typesize "double") --> 16 8
  */
 static int cl_typesize(lua_State *L) {
   lua_pushinteger(L, clsh_type_check(L, 1)->size);
@@ -227,6 +228,7 @@ static int cl_typesize(lua_State *L) {
 
 /** cl.types() -> list of strings
  * The names of all element types, scalars and vectors.
+ * Example: print(#cl.types() > 40)
  */
 static int cl_types(lua_State *L) {
   lua_createtable(L, NTYPES, 0);

@@ -14,6 +14,13 @@ static const char *const event_options[] = {"context", NULL};
  * collected before, or at the program's end, fails: keep it in a variable.
  * Options:
  *   context  session's  the Context of another device
+ * Example:
+ * local b, go = cl.buffer("int", 4, 0), cl.user_event()
+ * local event = b:fill(7, {async = true, after = go})
+ * print(event.status) -- queued
+ * go:complete()
+ * event:wait()
+ * print(b:read()[1]) --> 7
  */
 static int cl_userevent(lua_State *L) {
   cl_int err = CL_INVALID_OPERATION;
@@ -49,6 +56,9 @@ static int set(lua_State *L, cl_int status) {
 
 /** Event:complete() -> Event
  * Sets an Event of `cl.user_event`, once: commands that wait for it start.
+ * Example:
+ * local go = cl.user_event()
+ * print(go:complete().status) --> complete
  */
 static int event_complete(lua_State *L) {
   return set(L, CL_COMPLETE);
@@ -59,6 +69,11 @@ static int event_complete(lua_State *L) {
  * it fail without a run, and waits for those raise. `code`, which a wait for
  * the Event itself raises, is an integer below 0, -59 by default
  * (CL_INVALID_OPERATION).
+ * Example:
+ * local b, go = cl.buffer("int", 4, 0), cl.user_event()
+ * local event = b:fill(7, {async = true, after = go})
+ * go:fail()
+ * print(pcall(event.wait, event)) -- false, and the error
  */
 static int event_fail(lua_State *L) {
   lua_Integer code = luaL_optinteger(L, 2, CL_INVALID_OPERATION);

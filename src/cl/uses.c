@@ -43,6 +43,20 @@ void clsh_uses_copy(lua_State *L, int kernel, cl_kernel handle) {
  * kernel reaches by addresses in its data, not by its parameters; {} for none.
  * The kernel keeps them from being collected. Closed ones must not be reached
  * any more. After Program:rebuild the kernel needs this call again.
+ * Example:
+ * if cl.device().svm_capabilities then
+ *   local node = cl.struct "struct node {global struct node *next; int x;};"
+ *   local b = cl.buffer("uchar", {2, node.size}, 0, {svm = true})
+ *   node:write(b, {{next = b.address + node.size, x = 1}, {x = 2}})
+ *   local k = cl.kernel(node.source .. [[
+ *     kernel void last(global struct node *n, global int *x) {
+ *       while (n->next != 0) n = n->next;
+ *       *x = n->x;
+ *     }]])
+ *   local x = cl.buffer("int", 1)
+ *   k:uses{b}:range(1)(b, x)
+ *   print(x:read()[1]) -- 2
+ * end
  */
 static int kernel_uses(lua_State *L) {
   Kernel *k = clsh_kernel_check(L, 1);

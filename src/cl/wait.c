@@ -135,6 +135,10 @@ static void flush(lua_State *L, const Event *e) {
  * Waits until the command has ended. Ctrl-C ends the wait with an error;
  * the command itself goes on. Functions of Event:on_complete are called
  * meanwhile.
+ * Example:
+ * local b = cl.buffer("float", 1000)
+ * local event = b:fill(1, {async = true}):wait()
+ * print(event.status) --> complete
  */
 static int event_wait(lua_State *L) {
   lua_settop(L, 1);
@@ -152,6 +156,10 @@ static int event_wait(lua_State *L) {
  * Queue:finish of any event and queue, cl.sleep, cl.poll, and the next prompt.
  * An error in f is an error of that call. Until then the Event is kept; one
  * that is closed calls nothing, and neither does the end of the program.
+ * Example:
+ * local event = cl.buffer("int", 4):fill(7, {async = true})
+ * event:on_complete(function(e, status) print(e.command, status) end)
+ * event:wait() -- calls it
  */
 static int event_oncomplete(lua_State *L) {
   Event *e = clsh_event_check(L, 1);
@@ -172,6 +180,11 @@ static int event_oncomplete(lua_State *L) {
 /** Queue:finish() -> Queue
  * Waits until all commands of the queue have ended. Ctrl-C ends the wait, not
  * the commands. Functions of Event:on_complete are called meanwhile.
+ * Example:
+ * local b = cl.buffer("int", 10)
+ * b:fill(7, {async = true})
+ * cl.context().queue:finish()
+ * print(b:read()[10]) --> 7
  */
 static int queue_finish(lua_State *L) {
   clsh_queue_check(L, 1);
@@ -188,6 +201,9 @@ static int queue_finish(lua_State *L) {
 /** cl.poll() -> number
  * Calls the functions of Event:on_complete whose commands have ended, without
  * a wait. Returns how many it called.
+ * Example:
+ * cl.buffer("int", 4):fill(7, {async = true}):on_complete(print)
+ * print(cl.poll()) -- 1 if the fill has ended by now
  */
 static int cl_poll(lua_State *L) {
   lua_pushinteger(L, deliver(L));
@@ -201,6 +217,7 @@ static bool istime(void *arg) {
 /** cl.sleep(seconds)
  * Waits; the processor is idle meanwhile. Ctrl-C ends the wait. Functions of
  * Event:on_complete are called meanwhile.
+ * Example: cl.sleep(0.01)
  */
 static int cl_sleep(lua_State *L) {
   lua_Number seconds = luaL_checknumber(L, 1);

@@ -87,6 +87,9 @@ static void setstring(lua_State *L, const char *name, const char *value) {
 /** cl.host.blas() -> table, or nil and the reason
  * The BLAS that gemm_blas uses: name, path, and where it tells, config,
  * core (the CPU type that it chose) and threads.
+ * Example:
+ * local blas, why = host.blas()
+ * print(blas and blas.name or why)
  */
 static int host_blas(lua_State *L) {
   Dl_info info;
@@ -137,6 +140,10 @@ static void multiply(const Gemm *g, Array *c) {
  *   trans_a  false  true: A is handed over transposed
  *   trans_b  false  true: B is handed over transposed
  *   threads  -      so many; without it as OpenBLAS likes
+ * Example:
+ * local A = cl.array("float", {64, 64}):random(1)
+ * local C, seconds = host.gemm_blas(A, A)
+ * print(C and 2 * 64 ^ 3 / seconds / 1e9 or seconds) -- GFLOPS, or why not
  */
 static int host_gemm_blas(lua_State *L) {
   static const char *const names[] = {"alpha",   "beta",    "C0", "trans_a",

@@ -73,6 +73,13 @@ static size_t whole(lua_State *L, int arg, size_t least, size_t most) {
  * length scales. g:predict(number) returns mean and deviation, and
  * g:lowest(kappa [, feature, value ...]) the number of the candidate with the
  * least mean - kappa * deviation, among those with these values.
+ * Example:
+ * local g = host.gaussian(1, 10)        -- points of one feature
+ * for i = 0, 20 do g:point{i / 20} end
+ * for _, i in ipairs{1, 11, 21} do g:observe(i) end
+ * g:fit({-1, 2, -1}, true)
+ * print(g:predict(6))                   -- a guess, and how sure it is
+ * print(g:lowest(1))                    -- the point to measure next
  */
 static int host_gaussian(lua_State *L) {
   size_t features = whole(L, 1, 1, MAXFEATURES);

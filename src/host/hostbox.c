@@ -172,6 +172,11 @@ static const char *const boxoptions[] = {
  *   to_ld, from_ld         cols  elements from row to row
  *   to_skip, from_skip     0     bytes of a file before its first element
  *   threads                cores, up to 8  threads, up to 16
+ * Example:
+ * local A = cl.array("float", {4, 5}, function(i, j) return 10 * i + j end)
+ * local B = cl.array("float", {2, 2})
+ * host.copy_box(B, A, {rows = 2, cols = 2, from_first = 8, from_ld = 5})
+ * print(B[1], B[4]) --> 23.0 34.0
  */
 static int host_copy_box(lua_State *L) {
   static const char *const tonames[] = {"to_first", "to_ld", "to_skip"};

@@ -78,6 +78,10 @@ static void narrow(lua_State *L, const Type *t) {
  *   alpha  1  factor of the product
  *   beta   0  factor of C0
  *   C0     -  the added matrix: an Array of C's shape
+ * Example:
+ * local A = cl.array("double", {2, 2}, {{1, 2}, {3, 4}})
+ * local C = host.gemm_loop(A, A)
+ * print(C:at(2, 2)) --> 22.0
  */
 static int host_gemm_loop(lua_State *L) {
   static const char *const names[] = {"alpha", "beta", "C0", NULL};

@@ -201,6 +201,11 @@ static void checkmatrix(lua_State *L, const char *what,
  *   cols   needed              columns of the matrix
  *   pitch  #values / #offsets  elements from diagonal to diagonal
  *   most   256                 patterns, at most 256
+ * Example:
+ * local M = dia.poisson2d(4, 4).host
+ * local codes, patterns, joined = host.dia_patterns(M.values, M.offsets,
+ *   {rows = 16, cols = 16, pitch = 32})
+ * print(#codes, patterns.shape[1], joined[1]) --> 16 3 1
  */
 static int host_dia_patterns(lua_State *L) {
   static const char *const all[] = {"rows", "cols", "pitch", "most", NULL};
@@ -255,6 +260,11 @@ static bool ismirror(const Sparse *m, const char *values, size_t d, size_t e) {
  *   rows   pitch               rows of the matrix
  *   cols   needed              columns of the matrix
  *   pitch  #values / #offsets  elements from diagonal to diagonal
+ * Example:
+ * local M = dia.poisson2d(4, 4).host
+ * local mirrors = host.dia_mirrors(M.values, M.offsets,
+ *   {rows = 16, cols = 16, pitch = 32})
+ * print(table.concat(mirrors:table(), " ")) --> 5 4 0 2 1
  */
 static int host_dia_mirrors(lua_State *L) {
   static const char *const all[] = {"rows", "cols", "pitch", NULL};

@@ -73,6 +73,9 @@ static void bydigit(lua_State *L, const Item *from, Item *to, size_t n,
  * The elements of an Array in order, in a vector, and the places where they
  * were, from 1, as uint. Equal elements stay in their order. -0.0 comes before
  * 0.0 (if descending, behind it), and NaN at the end, either way.
+ * Example:
+ * local y, index = host.sort(cl.array("int", 3, {30, 10, 20}))
+ * print(y[1], index[1]) --> 10 2
  */
 static int host_sort(lua_State *L) {
   const Array *x = clsh_array_check(L, 1);

@@ -119,6 +119,12 @@ static int pushworst(lua_State *L, const Worst *w) {
  *   rows   #y                  rows of M
  *   cols   #x                  columns of M
  *   pitch  #values / #offsets  elements from diagonal to diagonal
+ * Example:
+ * local M = dia.poisson2d(8, 8)
+ * local x = cl.array("float", M.cols, 1)
+ * local y = spmv(M, x):read()
+ * local err = host.dia_error(y, M.host.values, M.host.offsets, x)
+ * print(err < 1e-6) --> true
  */
 static int host_dia_error(lua_State *L) {
   Sparse m = {0};
@@ -220,6 +226,13 @@ static double comparerow(lua_State *L, const Sparse *m, const Array *y,
  * Options:
  *   rows  #y  rows of M
  *   cols  #x  columns of M
+ * Example:
+ * local M = dia.poisson2d(8, 8):to_csr()
+ * local x = cl.array("float", M.cols, 1)
+ * local h = M.host
+ * local err = host.csr_error(spmv(M, x):read(), h.row_ptr, h.col_ind,
+ *   h.values, x)
+ * print(err < 1e-6) --> true
  */
 static int host_csr_error(lua_State *L) {
   Sparse m = {0};
@@ -274,6 +287,11 @@ static Array *newresult(lua_State *L, const Sparse *m) {
  *   rows   pitch               rows of M
  *   cols   #x                  columns of M
  *   pitch  #values / #offsets  elements from diagonal to diagonal
+ * Example:
+ * local M = dia.poisson2d(8, 8)
+ * local x = cl.array("float", M.cols, 1)
+ * local y = host.dia_loop(M.host.values, M.host.offsets, x, {rows = 64})
+ * print(y[1]) --> 2.0
  */
 static int host_dia_loop(lua_State *L) {
   Sparse m = {0};
@@ -342,6 +360,11 @@ static void copyall(lua_State *L, const Sparse *m, int *row_ptr,
  * Options:
  *   rows  #row_ptr - 1  rows of M
  *   cols  #x            columns of M
+ * Example:
+ * local h = dia.poisson2d(8, 8):to_csr().host
+ * local y = host.csr_loop(h.row_ptr, h.col_ind, h.values,
+ *   cl.array("float", 64, 1))
+ * print(y[1]) --> 2.0
  */
 static int host_csr_loop(lua_State *L) {
   Sparse m = {0};
@@ -448,6 +471,11 @@ Array *clsh_hostsparse_newvector(lua_State *L, const Type *t, size_t n) {
  *   rows   pitch               rows of the matrix
  *   cols   needed              columns of the matrix
  *   pitch  #values / #offsets  elements from diagonal to diagonal
+ * Example:
+ * local M = dia.poisson2d(4, 4).host
+ * local row_ptr, col_ind, values = host.dia_to_csr(M.values, M.offsets,
+ *   {rows = 16, cols = 16, pitch = 32})
+ * print(#row_ptr, #values) --> 17 64
  */
 static int host_dia_to_csr(lua_State *L) {
   const Type *integer = clsh_type_find("int", 3);

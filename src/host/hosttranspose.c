@@ -40,6 +40,9 @@ static size_t differing(const Array *a, const Array *b, size_t i0, size_t j0,
 /** cl.host.transpose_error(B, A) -> number, row, col
  * How many elements of matrix B are not, bit by bit, those of A transposed,
  * and the place in B of the first one; just 0 if all are right.
+ * Example:
+ * local A = matrix.random(20, 30)
+ * print(host.transpose_error(transpose(A):read(), A:read())) --> 0
  */
 static int host_transpose_error(lua_State *L) {
   const Array *b = clsh_hostcheck_matrix(L, 1);
@@ -91,6 +94,9 @@ static void scatter(const Array *a, size_t i, char *to) {
 
 /** cl.host.transpose_loop(A) -> B, seconds
  * The transpose of a matrix of any type by two plain loops in C.
+ * Example:
+ * local B = host.transpose_loop(cl.array("int", {2, 3}, 1))
+ * print(B.rows, B.cols) --> 3 2
  */
 static int host_transpose_loop(lua_State *L) {
   const Array *a = clsh_hostcheck_matrix(L, 1);

@@ -318,6 +318,11 @@ static int pushworst(lua_State *L, const Worst *w, int n) {
  *   beta   0    factor of C0
  *   C0     -    what C held before: an Array of its shape
  *   rows   all  a list of the rows to look at
+ * Example:
+ * local A, B = matrix.random(32), matrix.random(32)
+ * local C = gemm(A, B)
+ * local err = host.gemm_error(C:read(), A:read(), (B:read()))
+ * print(err < 1e-5) --> true
  */
 static int host_gemm_error(lua_State *L) {
   static const char *const names[] = {"alpha", "beta", "C0", "rows", NULL};
@@ -343,6 +348,11 @@ static int host_gemm_error(lua_State *L) {
  *   C0      -  what C held before: an Array of its shape
  *   seed    1  of the random vectors
  *   rounds  3  how many of them
+ * Example:
+ * local A, B = matrix.random(64), matrix.random(64)
+ * local C = gemm(A, B)
+ * local err = host.gemm_freivalds(C:read(), A:read(), (B:read()))
+ * print(err < 1e-5) --> true
  */
 static int host_gemm_freivalds(lua_State *L) {
   static const char *const names[] = {"alpha", "beta",   "C0",
@@ -408,6 +418,12 @@ static void allocate(lua_State *L, Truth *t) {
  *   seed    1     of the random vectors of freivalds
  *   rounds  0     how many of them, up to 1000
  *   type    A's   of C: "half", "float" or "double"
+ * Example:
+ * local A, B = matrix.random(64), matrix.random(64)
+ * local truth = host.gemm_truth(A:read(), (B:read()))
+ * for _, name in ipairs{"naive", "tiled"} do
+ *   print(truth:error((gemm(A, B, {kernel = name}):read())) < 1e-5) --> true
+ * end
  */
 static int host_gemm_truth(lua_State *L) {
   static const char *const names[] = {"alpha", "beta",   "C0",   "rows",

@@ -86,6 +86,11 @@ static void comparerow(const Window *w, size_t i, Worst *worst) {
  * Options:
  *   step  1      only each such row is compared, and the last one
  *   keep  false  true: where weights lie outside A, B must be A
+ * Example:
+ * local A = cl.array("float", {3, 3}, 1)
+ * local F = cl.array("float", {1, 3}, {{1, 2, 4}})
+ * local B = cl.array("float", {3, 3}, {{6, 7, 3}, {6, 7, 3}, {6, 7, 3}})
+ * print(host.window_error(B, A, F)) --> 0.0 1 1
  */
 static int host_window_error(lua_State *L) {
   static const char *const names[] = {"step", "keep", NULL};

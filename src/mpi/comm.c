@@ -49,6 +49,7 @@ int clsh_comm_torank(lua_State *L, const Comm *c, int arg, const char *what,
 
 /** mpi.rank() -> number
  * The number of this process among those that mpirun started, from 0.
+ * Example: print(mpi.rank() < mpi.size()) --> true
  */
 static int comm_rank(lua_State *L) {
   int first;
@@ -58,6 +59,7 @@ static int comm_rank(lua_State *L) {
 
 /** mpi.size() -> number
  * How many processes there are.
+ * Example: print(mpi.allreduce(1) == mpi.size()) --> true
  */
 static int comm_size(lua_State *L) {
   int first;

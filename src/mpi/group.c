@@ -6,6 +6,7 @@
 
 /** mpi.barrier()
  * Waits until all ranks have come here.
+ * Example: mpi.barrier()
  */
 static int comm_barrier(lua_State *L) {
   Call c = clsh_agree_begin(L, BARRIER, 0);
@@ -19,6 +20,9 @@ static int comm_barrier(lua_State *L) {
  * color gives nil. What mpi.bcast and the other functions do among all ranks,
  * `mpi.world`, comm:bcast does among those of the Comm, counted from 0. A Comm
  * stays to the end of the program.
+ * Example:
+ * local half = mpi.split(mpi.rank() % 2) -- the even ranks, and the odd ones
+ * print(half:allreduce(1) == half:size()) --> true
  */
 static int comm_split(lua_State *L) {
   MPI_Comm handle;

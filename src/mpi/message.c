@@ -252,6 +252,13 @@ Outcome clsh_message_finish(lua_State *L, Transit *t, Payload x, int arg) {
  * mpi.recv, and waits until `x` may be changed. The elements of a Buffer go
  * through host memory. `tag`: a whole number that tells messages apart, 0 by
  * default.
+ * Example:
+ * if mpi.rank() == 0 and mpi.size() > 1 then
+ *   mpi.send(cl.array("float", 100):fill(1), 1)
+ * elseif mpi.rank() == 1 then
+ *   local x, from = mpi.recv(cl.array("float", 100), 0)
+ *   print(x[100], from)
+ * end
  */
 static int comm_send(lua_State *L) {
   int first;
@@ -282,6 +289,11 @@ static int receive(lua_State *L, const Comm *c, int arg, Peer from) {
  * for a string the word "string": the first result is what came. Without
  * `from` the message is of any rank, without `tag` of any tag; the results
  * tell which. Another type or count raises with both.
+ * Example:
+ * local to = (mpi.rank() + 1) % mpi.size()
+ * local sent = mpi.isend("hello", to) -- recv takes it: send might wait
+ * print((mpi.recv "string")) --> hello
+ * sent:wait()
  */
 static int comm_recv(lua_State *L) {
   int first;
@@ -294,6 +306,12 @@ static int comm_recv(lua_State *L) {
 /** mpi.sendrecv(x, to, y, from [, tag]) -> y, from, tag
  * Sends `x` and receives `y` at the same time, so that ranks which exchange
  * values never wait for each other in a circle. See mpi.send and mpi.recv.
+ * Example:
+ * local rank, size = mpi.rank(), mpi.size()
+ * local x = cl.array("int", 4):fill(rank)
+ * local y = mpi.sendrecv(x, (rank + 1) % size, cl.array("int", 4),
+ *   (rank - 1) % size)
+ * print(y[4] == (rank - 1) % size) --> true
  */
 static int comm_sendrecv(lua_State *L) {
   int first;
@@ -335,6 +353,12 @@ static bool hascome(void *arg) {
 /** mpi.probe([from [, tag]]) -> from, tag, bytes
  * Waits for a message without receiving it: of whom it is, its tag, and how
  * many bytes its elements take.
+ * Example:
+ * local sent = mpi.isend(cl.array("int", 25), mpi.rank(), 7)
+ * local from, tag, bytes = mpi.probe()
+ * print(tag, bytes) --> 7 100
+ * mpi.recv(cl.array("int", bytes // 4), from, tag)
+ * sent:wait()
  */
 static int comm_probe(lua_State *L) {
   int first;

@@ -20,6 +20,9 @@ static void offerplace(Call *c, const Payload *x) {
  * of the same type and count on each rank is filled in place. Where the other
  * ranks pass nil they get a new Array, and so numbers and strings: `name =
  * mpi.bcast(name)`.
+ * Example:
+ * local x = cl.array("float", 3):fill(mpi.rank())
+ * print(mpi.bcast(x)[1]) --> 0.0
  */
 static int comm_bcast(lua_State *L) {
   Call c = clsh_agree_begin(L, BCAST, 2);
@@ -120,6 +123,9 @@ static int gathering(lua_State *L, Call *c, int opts) {
  * count.
  * Options:
  *   into  nil  an Array or a Buffer for the result, other memory than x
+ * Example:
+ * local y = mpi.gather(mpi.rank())
+ * print(mpi.rank() > 0 or y[mpi.size()] == mpi.size() - 1) --> true
  */
 static int comm_gather(lua_State *L) {
   Call c = clsh_agree_begin(L, GATHER, 3);
@@ -131,6 +137,9 @@ static int comm_gather(lua_State *L) {
  * As mpi.gather, and all ranks get the result.
  * Options:
  *   into  nil  an Array or a Buffer for the result, other memory than x
+ * Example:
+ * local y = mpi.allgather(cl.array("float", {2, 3}))
+ * print(y.rows == 2 * mpi.size(), y.cols) --> true 3
  */
 static int comm_allgather(lua_State *L) {
   Call c = clsh_agree_begin(L, ALLGATHER, 2);
@@ -161,6 +170,10 @@ static void checkarray(lua_State *L, int arg, const Payload *x) {
  * root passes. They get a Buffer if they pass one.
  * Options:
  *   into  nil  an Array or a Buffer for the result, other memory than x
+ * Example:
+ * local all = mpi.rank() == 0 and cl.array("int", {mpi.size(), 4}, 5) or nil
+ * local mine = mpi.scatter(all)
+ * print(mine.rows, mine[4]) --> 1 5
  */
 static int comm_scatter(lua_State *L) {
   Call c = clsh_agree_begin(L, SCATTER, 3);
@@ -189,6 +202,9 @@ static int comm_scatter(lua_State *L) {
  * number i are of rank i.
  * Options:
  *   into  nil  an Array or a Buffer for the result, other memory than x
+ * Example:
+ * local x = cl.array("int", mpi.size()):fill(mpi.rank())
+ * print(mpi.alltoall(x)[mpi.size()] == mpi.size() - 1) --> true
  */
 static int comm_alltoall(lua_State *L) {
   Call c = clsh_agree_begin(L, ALLTOALL, 2);

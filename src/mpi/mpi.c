@@ -70,6 +70,7 @@ static void start(lua_State *L) {
 
 /** mpi.local_rank() -> number
  * The number of this process among those of its host, from 0.
+ * Example: print(mpi.local_rank() < mpi.local_size()) --> true
  */
 static int mpi_local_rank(lua_State *L) {
   int n = 0;
@@ -80,6 +81,9 @@ static int mpi_local_rank(lua_State *L) {
 
 /** mpi.local_size() -> number
  * How many of the processes run on this host.
+ * Example:
+ * local hosts = mpi.allreduce(mpi.local_rank() == 0 and 1 or 0)
+ * print(hosts >= 1 and mpi.local_size() <= mpi.size()) --> true
  */
 static int mpi_local_size(lua_State *L) {
   int n = 1;
@@ -90,6 +94,7 @@ static int mpi_local_size(lua_State *L) {
 
 /** mpi.version() -> string
  * The name and version of the library, as it gives them.
+ * Example: print(#mpi.version() > 0) --> true
  */
 static int mpi_version(lua_State *L) {
   char text[MPI_MAX_LIBRARY_VERSION_STRING];
@@ -103,6 +108,7 @@ static int mpi_version(lua_State *L) {
  * Whether MPI takes the memory of Buffers itself: false, as those that take
  * memory of a device take pointers of CUDA and HIP, and OpenCL has none. The
  * elements of Buffers go through host memory.
+ * Example: print(mpi.device_aware()) --> false
  */
 static int mpi_device_aware(lua_State *L) {
   lua_pushboolean(L, 0);
@@ -111,6 +117,11 @@ static int mpi_device_aware(lua_State *L) {
 
 /** mpi.abort([code])
  * Ends all processes at once, with an exit code, 1 by default.
+ * Example:
+ * local left = 1e-6 -- an error that all ranks know
+ * if left ~= left then
+ *   mpi.abort(3)
+ * end
  */
 static int mpi_abort(lua_State *L) {
   int code = (int)luaL_optinteger(L, 1, EXIT_SCRIPT);
@@ -123,6 +134,11 @@ static int mpi_abort(lua_State *L) {
  * Says that a rank has ended before its time, where mpirun lets the others go
  * on: this one then ends without MPI_Finalize, which could wait for it for
  * ever. What takes all ranks, such as mpi.barrier, is over as well.
+ * Example:
+ * local silent = false -- a rank has sent nothing for an hour, say
+ * if silent then
+ *   mpi.incomplete()
+ * end
  */
 static int mpi_incomplete(lua_State *L) {
   (void)L;

@@ -68,6 +68,9 @@ static int reduction(lua_State *L, Call *c, int opts) {
  * give a Buffer, by way of host memory.
  * Options:
  *   into  nil  an Array or a Buffer for the result, other memory than x
+ * Example:
+ * local y = mpi.reduce(cl.array("int", 3):fill(2))
+ * print(mpi.rank() > 0 or y[1] == 2 * mpi.size()) --> true
  */
 static int comm_reduce(lua_State *L) {
   Call c = clsh_agree_begin(L, REDUCE, 4);
@@ -79,6 +82,7 @@ static int comm_reduce(lua_State *L) {
  * As mpi.reduce, and all ranks get the result.
  * Options:
  *   into  nil  an Array or a Buffer for the result, other memory than x
+ * Example: print(mpi.allreduce(mpi.rank(), "max") == mpi.size() - 1) --> true
  */
 static int comm_allreduce(lua_State *L) {
   Call c = clsh_agree_begin(L, ALLREDUCE, 3);

@@ -47,6 +47,7 @@ static void checkmapped(lua_State *L, int arg) {
 /** mpi.isend(x, to [, tag]) -> Request
  * Begins to send, and returns at once: `r:wait()` waits until `x` may be
  * changed. What a Buffer holds is read before. See mpi.send.
+ * Example: as for mpi.recv
  */
 static int comm_isend(lua_State *L) {
   int first;
@@ -64,6 +65,10 @@ static int comm_isend(lua_State *L) {
  * Begins to receive, and returns at once: `r:wait()` gives what has come, and
  * raises where it is of another type or count than `x`. A Buffer gets it by
  * that wait. See mpi.recv.
+ * Example:
+ * local coming = mpi.irecv(cl.array("double", 8), mpi.rank())
+ * mpi.send(cl.array("double", 8):fill(2), mpi.rank())
+ * print(coming:wait()[8]) --> 2.0
  */
 static int comm_irecv(lua_State *L) {
   int first;
@@ -109,6 +114,7 @@ static void wait(lua_State *L) {
 /** Request:wait() -> x
  * Waits until the message is through: what was sent may be changed, what was
  * received is there. A second wait gives the same.
+ * Example: as for mpi.irecv
  */
 static int request_wait(lua_State *L) {
   lua_settop(L, 1);
@@ -119,6 +125,11 @@ static int request_wait(lua_State *L) {
 /** Request:test() -> boolean
  * Whether the message is through, without a wait. Messages also move on
  * during such calls.
+ * Example:
+ * local coming = mpi.irecv(0, mpi.rank())
+ * print(coming:test()) --> false
+ * mpi.send(1, mpi.rank())
+ * print(coming:wait(), coming:test()) --> 1 true
  */
 static int request_test(lua_State *L) {
   Request *r = clsh_class_check(L, 1, &class);
@@ -134,6 +145,12 @@ static int request_test(lua_State *L) {
 
 /** mpi.wait_all(requests) -> list
  * Waits for all Requests of a list; the values that their waits give.
+ * Example:
+ * local coming = {mpi.irecv(0, mpi.rank(), 1), mpi.irecv(0, mpi.rank(), 2)}
+ * mpi.send(20, mpi.rank(), 2)
+ * mpi.send(10, mpi.rank(), 1)
+ * local values = mpi.wait_all(coming)
+ * print(values[1], values[2]) --> 10 20
  */
 static int mpi_wait_all(lua_State *L) {
   luaL_checktype(L, 1, LUA_TTABLE);

@@ -124,6 +124,13 @@ static void pushparts(lua_State *L, const Window *w, const Type *t,
  * until the program ends: take it once. All ranks call it, with the same type
  * and number; nil on the ranks of a host that has no memory to share: at most
  * a quarter of what is free in /dev/shm.
+ * Example:
+ * local list = mpi.shared("float", 100)
+ * if list then
+ *   list[mpi.rank()]:fill(mpi.rank())
+ *   mpi.barrier()
+ *   print(list[0][100]) --> 0.0
+ * end
  */
 static int comm_shared(lua_State *L) {
   size_t n = 0;

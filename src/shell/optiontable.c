@@ -103,7 +103,8 @@ const Option clsh_optiontable[] = {
      "Prints the versions of clshell and Lua."},
     {OPT_COMPLETE, "complete", "KIND", "kind", "complete", NULL, NULL,
      "For the completions of shells: prints the words of a KIND, one a line: "
-     "device, script, command, format or option."},
+     "device, script, command, format or option; or line: what may stand in "
+     "place of the last word behind --."},
     {OPT_MANUAL, "manual", "KIND", "kind", "manual", NULL, NULL,
      "Prints what make install installs: man, the manual page, or the "
      "completion of a shell: bash, zsh or fish."},

@@ -70,6 +70,9 @@ static bool fits(const char *name, const char *prefix, size_t n) {
  * one. At most 2000 names out of the first `most` entries (40000) are given;
  * `partial` tells whether there may be more. nil and a message if it cannot
  * be read.
+ * Example:
+ * local names, partial = system.folder(cl.home .. "/kernels", "ge")
+ * print(names[1], partial) --> gemm/ false
  */
 static int system_folder(lua_State *L) {
   const char *path = luaL_checkstring(L, 1);
@@ -104,6 +107,7 @@ static int system_folder(lua_State *L) {
 
 /** system.chdir(folder) -> true, or nil and a message
  * Changes the working folder, which relative paths begin at.
+ * Example: print(system.chdir ".") --> true
  */
 static int system_chdir(lua_State *L) {
   const char *folder = luaL_checkstring(L, 1);
@@ -112,6 +116,7 @@ static int system_chdir(lua_State *L) {
 
 /** system.cwd() -> string, or nil and a message
  * The path of the working folder.
+ * Example: print(system.cwd() ~= nil) --> true
  */
 static int system_cwd(lua_State *L) {
   char path[PATH_MAX];
@@ -123,6 +128,7 @@ static int system_cwd(lua_State *L) {
 
 /** system.cores() -> integer
  * The processor cores that are there.
+ * Example: print(system.cores() >= 1) --> true
  */
 static int system_cores(lua_State *L) {
   long n = sysconf(_SC_NPROCESSORS_ONLN);
@@ -166,6 +172,7 @@ static int countdrivers(void) {
  * How many OpenCL drivers are installed: the files in /etc/OpenCL/vendors,
  * or where OCL_ICD_VENDORS says. No driver is loaded. nil where this does
  * not tell, as on macOS.
+ * Example: print(system.drivers() == 0 and "no driver" or "there may be one")
  */
 static int system_drivers(lua_State *L) {
   int n = countdrivers();
@@ -198,6 +205,8 @@ static bool makefile(const char *path) {
 
 /** system.kind(path) -> string, or nil and a message
  * What a path leads to: "file", "folder", "pipe", "socket" or "device".
+ * Example:
+ * print(system.kind(cl.home), system.kind "/dev/null") --> folder device
  */
 static int system_kind(lua_State *L) {
   const char *path = luaL_checkstring(L, 1);
@@ -217,6 +226,10 @@ static int system_kind(lua_State *L) {
  * path ends in "/", a folder and those above it. A file or folder of this
  * user that is there already keeps its content and becomes private; those of
  * others stay as they are.
+ * Example:
+ * local path = os.tmpname()
+ * print(system.private(path)) --> true
+ * os.remove(path)
  */
 static int system_private(lua_State *L) {
   size_t n;
@@ -238,6 +251,9 @@ static int system_private(lua_State *L) {
 
 /** system.same(a, b) -> boolean
  * Whether two paths lead to one file.
+ * Example:
+ * print(system.same(cl.home, cl.home .. "/lua/.."), system.same(cl.home, "/"))
+ *   --> true false
  */
 static int system_same(lua_State *L) {
   struct stat a, b;
@@ -250,6 +266,10 @@ static int system_same(lua_State *L) {
 /** system.temporary([suffix]) -> path, or nil and a message
  * Makes a file that this user alone may read and write, in the folder TMPDIR
  * or /tmp. Its name, which no other program can know, ends in `suffix`.
+ * Example:
+ * local path = system.temporary ".lua"
+ * print(path:match "%.%w+$") --> .lua
+ * os.remove(path)
  */
 static int system_temporary(lua_State *L) {
   size_t n;
@@ -271,6 +291,9 @@ static int system_temporary(lua_State *L) {
 /** system.winsize(fd) -> columns, rows
  * The size of the terminal window behind a file descriptor; nil if it is
  * no terminal or does not tell.
+ * Example:
+ * local columns, rows = system.winsize(1)
+ * print(columns or "no terminal", rows)
  */
 static int system_winsize(lua_State *L) {
   lua_Integer fd = luaL_checkinteger(L, 1);
@@ -302,6 +325,9 @@ static void pushpath(lua_State *L, int fd) {
 /** system.file(file) -> path, direction
  * The path of an open file of Lua's io library ("?" where the system does
  * not tell) and "reading", "writing" or "reading and writing".
+ * Example:
+ * local file <close> = io.tmpfile()
+ * print(select(2, system.file(file))) --> reading and writing
  */
 static int system_file(lua_State *L) {
   luaL_Stream *s = luaL_checkudata(L, 1, LUA_FILEHANDLE);

@@ -60,7 +60,7 @@ t.test("choosing a device", function()
 end)
 
 t.test("a device by the words that the prompt prints", function()
-  local words = require "clshell.shell.prompt.devices".words(device)
+  local words = require "clshell.shell.prompt.device_list".words(device)
   local name = words:match "^device %d+: (.*), [^,]*, [^,]*$"
   local alike = 0
   for _, other in ipairs(cl.devices()) do

@@ -294,7 +294,7 @@ t.test("Alt-. inserts the last argument of the entry before", function()
   s:keys "M-." -- there is none
   s:send " + 1\r"
   s:run("print(c)", "\n6\n")
-  local last = require "clshell.shell.prompt.cursor".last_argument
+  local last = require "clshell.shell.prompt.place".last_argument
   for text, argument in pairs{
     ["gemm(A, B)"] = "B", ["f(x)(y, z.w[1]) -- note"] = "z.w[1]",
     ["f(1, g(2, 3));"] = "g(2, 3)", ["x = 5"] = "5", ["x = a.b:c()"] =

@@ -1,5 +1,6 @@
--- examples.lua - runs the example of every function that help documents, in a
--- folder and an environment of its own; --> heads the expected output
+-- examples.lua - runs the example in the comment of every function that help
+-- documents, in a folder and an environment of its own; --> heads the expected
+-- output
 -- SPDX-License-Identifier: MIT
 
 local t = require "t"
@@ -56,9 +57,8 @@ local function run(name, code)
   io.write("\n@", name, " ", ok and "ok" or "failed: " .. tostring(err), "\n")
 end
 for _, entry in ipairs(index.entries()) do
-  local code = index.examples()[entry.name]
-  if code and wanted[entry.name] then
-    run(entry.name, code)
+  if wanted[entry.name] then
+    run(entry.name, entry.example)
     collectgarbage()
   end
 end
@@ -110,7 +110,7 @@ local function run(names)
     local verdict = rest:sub(last + 1):match("^[^\n]*")
     t.ok(verdict == "ok", ("the example of %s %s\n%s"):format(name, verdict,
       rest:sub(last + 1, last + 2000)))
-    check(name, index.examples()[name], rest:sub(1, first))
+    check(name, index.entries()[name].example, rest:sub(1, first))
     rest = rest:sub(last + 1 + #verdict)
   end
   t.ok(ended, ("%s %s after the examples:%s"):format(how, code, rest))
@@ -124,10 +124,13 @@ local function runs(name)
     and not (image and not cl.device().image_support)
 end
 
--- The examples of functions by the name before the dot.
-local groups, order = {}, {}
+-- The examples of functions by the name before the dot, each once: methods
+-- such as Buffer:eq and Buffer:lt share one.
+local groups, order, seen = {}, {}, {}
 for _, entry in ipairs(index.entries()) do
-  if index.examples()[entry.name] and runs(entry.name) then
+  local code = entry.example
+  if code and not seen[code] and runs(entry.name) then
+    seen[code] = true
     local group = entry.minor and "cl types"
       or entry.name:match("^(.*)[.:]") or entry.name
     if not groups[group] then

@@ -3,6 +3,7 @@
 -- SPDX-License-Identifier: MIT
 
 local t = require "t"
+local api = require "clshell.base.api"
 local cl = require "cl"
 local gemm = require "clshell.gemm"
 local help = require "clshell.help"
@@ -302,7 +303,7 @@ t.test("every public function and method has help and an example", function()
     local entry = index.entries()[name]
     if not known[name] then
       local lacks = not entry and "help" or entry.text == "" and "a text"
-        or not index.examples()[entry.name] and "an example"
+        or not entry.example and "an example"
       missing[#missing + 1] = lacks and ("%s lacks %s"):format(name, lacks)
         or nil
     end
@@ -311,15 +312,11 @@ t.test("every public function and method has help and an example", function()
   t.eq(missing, {})
 end)
 
-t.test("every entry has an example, and every example an entry",
-  function()
-    for _, entry in ipairs(index.entries()) do
-      t.ok(index.examples()[entry.name], entry.name .. " has no example")
-    end
-    for name in pairs(index.examples()) do
-      t.ok(index.entries()[name], "example of an unknown " .. name)
-    end
-  end)
+t.test("every entry has an example", function()
+  for _, entry in ipairs(index.entries()) do
+    t.ok(entry.example, entry.name .. " has no example")
+  end
+end)
 
 t.test("pages name no file of clshell's Lua", function()
   for _, entry in ipairs(index.entries()) do
@@ -331,36 +328,71 @@ t.test("pages name no file of clshell's Lua", function()
   end
 end)
 
--- Lists that are checked inside other functions, which have their own help.
-local SHARED = {["check.launch"] = true, ["check.rung"] = true,
-  ["compare.runs"] = true, ["tune.rung"] = true, runs = true}
+local function is_set(list)
+  local set = {}
+  for _, name in ipairs(list or {}) do
+    t.ok(not set[name], name .. " is there twice")
+    t.ok(name:find "^[%a_][%w_]*$", name)
+    set[name] = true
+  end
+  return set
+end
 
-t.test("options are documented as they are checked", function()
-  local names = options.functions()
-  for _, entry in ipairs(index.entries()) do
-    if cl.option_names(entry.name) then
-      names[#names + 1] = entry.name
-    end
-    if entry.signature:gsub("->.*", ""):find("opts") then
-      t.ok(#help.options(entry.name) > 0, entry.name
-        .. " takes options, but its help lists none")
+-- The options of a function by its comment.
+local function commented(name)
+  local list = {}
+  for _, option in ipairs(api.options(name)) do
+    t.ok(option.text ~= "", name .. ": " .. option.name)
+    for word in option.name:gmatch "[%w_]+" do
+      list[#list + 1] = word
     end
   end
-  for _, name in ipairs(names) do
-    local listed = {}
-    for _, option in ipairs(help.options(name)) do
-      t.ok(option.text ~= "", name .. ": " .. option.name)
-      for word in option.name:gmatch("[%w_]+") do
-        listed[word] = true
-      end
-    end
-    for _, option in ipairs(SHARED[name] and {} or options.names(name)) do
-      t.ok(listed[option], ("the help of %s lacks option %s"):format(name,
-        option))
-      listed[option] = nil
-    end
-    t.eq(next(listed), nil, name .. " takes no such option")
+  return is_set(list)
+end
+
+t.test("the table of the API and the lists of C agree", function()
+  local declared = debug.getregistry()["cl.declared"]
+  for name in pairs(declared) do
+    t.eq(commented(name), is_set(cl.option_names(name)), name)
   end
+  for _, entry in ipairs(api.all()) do
+    local listed = api.options(entry.name)
+    if entry.file:find "^src/cl/" and listed[1] then
+      t.ok(declared[entry.name], entry.name .. " declares no options")
+    end
+    local inner = entry.signature:gsub("%->.*", "")
+    t.ok(listed[1] or not inner:find "opts", entry.name
+      .. " takes options, but its comment lists none")
+  end
+end)
+
+t.test("what Lua checks has options in its comment", function()
+  local quote = require "clshell.base.text".quote
+  local pipe <close> = assert(io.popen(("grep -rhoE %s %s"):format(
+    quote [=[options\.check\([^"]*"[^"]+"[,)]]=], quote(cl.home .. "/lua"))))
+  local count = 0
+  for line in pipe:lines() do
+    local name = line:match '"([^"]+)".$'
+    t.ok(next(commented(name)), name .. " has no options")
+    t.raises(function()
+      options.check({no_such_option = 1}, name)
+    end, "unknown option 'no_such_option'", name)
+    count = count + 1
+  end
+  t.ok(count > 40, count)
+end)
+
+t.test("one entry is read as all of them are", function()
+  local code = [[local api = require "clshell.base.api"
+    local function text(x)
+      return require "clshell.json".encode(x)
+    end
+    local one, none = text(api.entry "Launch:on"), api.entry "no such name"
+    api.all()
+    print(one == text(api.entry "Launch:on"), none, api.entry "no such name",
+      api.entry "Array:sort" == api.entry "Buffer:sort")]]
+  t.eq(t.capture(("%s -e '%s'"):format(t.exe, code)),
+    "true\tnil\tnil\ttrue\n")
 end)
 
 t.test("options have defaults; a function shows the options it shares",
@@ -373,6 +405,14 @@ t.test("options have defaults; a function shows the options it shares",
     end
     t.eq(fill, {"first, count", "queue, after", "async"})
     has("gemm.bench", "effort", "(quick)", "cache")
+    has("check", "Options (default)", "Options of a launch (default)")
+    local rung = is_set(options.names "check.rung")
+    t.ok(rung.limit and rung.shapes and not rung.shrink)
+    t.eq(options.values("sort", "order"), {"ascending", "descending"})
+    t.eq(options.names "cl.now", nil)
+    t.raises(function()
+      options.check({title = 5}, "plot.bar")
+    end, "plot.bar: title must be a string; got 5")
   end)
 
 t.test("concepts, by any of their names", function()

@@ -308,8 +308,8 @@ t.test("slow to start: nothing is loaded before the prompt", function()
     ["clshell.base.folder"] = true, ["clshell.base.search"] = true,
     ["clshell.errors.excerpt"] = true, ["clshell.shell.prompt"] = true,
     ["clshell.shell.prompt.edit"] = true,
-    ["clshell.shell.prompt.guard"] = true,
-    ["clshell.shell.prompt.session"] = true,
+    ["clshell.shell.prompt.safe_call"] = true,
+    ["clshell.shell.prompt.session"] = true, ["clshell.public"] = true,
     ["clshell.failure"] = true, ["clshell.system"] = true} -- two in C
   for name in out:gmatch("%S+") do
     t.ok(allowed[name], name .. " is loaded before the first input")

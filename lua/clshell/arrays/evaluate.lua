@@ -261,6 +261,10 @@ end
 --- Expression:eval() -> Buffer, Event
 --- A new Buffer with the elements, which one launch calculates, and the event
 --- of the launch. It does not wait.
+--- Example:
+--- local x = cl.arange(1, 4)
+--- local y = (2 * x + 1):eval()
+--- print(y, y:read()[4]) --> Buffer int[4] 9
 function methods.eval(x)
   x = subject("eval", x)
   local b = layout.new(x.kind.type, x.dims, x.context)
@@ -269,6 +273,9 @@ end
 
 --- Expression:read([dst] [, opts]) -> Array
 --- The elements on the host. Options as for Buffer:read.
+--- Example:
+--- local x = cl.arange(1, 4)
+--- print((x * x):read()[3]) --> 9
 function methods.read(x, ...)
   local b <close> = methods.eval(x)
   return b:read(...)
@@ -319,6 +326,8 @@ end
 --- assignment, but a real into integers and 64 bits into fewer are errors: say
 --- astype. For an Array, or a slice of an Array, a copy on the device is set
 --- and read back, and the call waits for that; Array:set returns the Array.
+--- Example:
+--- local x, y = cl.arange(1, 4), cl.buffer("int", 4, 10)
 function methods.set(x, value, more)
   local out = target("set", x)
   if more ~= nil then -- Array:set(i, x) sets one element
@@ -355,6 +364,8 @@ end
 --- Buffer:axpy(a, x) -> Event
 --- y = a * x + y in one launch, for a number or an operand a. An Array has it
 --- too, and is the result.
+--- Example:
+--- local x, y = cl.arange(1, 4), cl.buffer("int", 4, 10)
 function methods.axpy(y, a, x)
   target("axpy", y)
   if type(a) == "number" then
@@ -366,6 +377,9 @@ end
 --- Expression:reshape(shape) -> Buffer
 --- A new Buffer with the elements under another shape; Buffer:reshape copies
 --- nothing.
+--- Example:
+--- local x = cl.arange(1, 6)
+--- print((2 * x):reshape{2, 3}:read():at(2, 1)) --> 8
 function methods.reshape(x, ...)
   local b = methods.eval(x)
   return b:reshape(...)
@@ -374,6 +388,9 @@ end
 --- Buffer:clone() -> Buffer
 --- A new Buffer of the same type and shape with the same elements. An
 --- Expression has it too; an Array's is Array:copy.
+--- Example:
+--- local x = cl.arange(1, 4)
+--- local y = x:clone()
 function methods.clone(x)
   local b = methods.eval(x)
   return b

@@ -285,6 +285,7 @@ end
 --- cannot serve. A NaN is unequal to all, itself too, and neither less nor
 --- greater.
 --- Also: Buffer:eq, Buffer:ne, Buffer:le, Buffer:gt, Buffer:ge
+--- Example: print(cl.arange(1, 4):lt(3):read()[2]) --> 1
 for name in pairs(names.compare) do
   define(methods, name, 2, truth)
 end
@@ -310,21 +311,30 @@ for _, name in ipairs(names.tests) do
 end
 --- Buffer:abs() -> Expression
 --- The elements without their sign.
+--- Example: print((cl.arange(-2, 2)):abs():read()[1]) --> 2
 define(methods, "abs", 1, common)
 --- Buffer:fmin(y) -> Expression
 --- The lesser of each two elements, integers too; of a NaN and a number the
 --- number. x:min() is the least element of all.
+--- Example: print(cl.arange(1, 4):fmin(2):read()[4]) --> 2
 define(methods, "fmin", 2, common)
 --- Buffer:fmax(y) -> Expression
 --- The greater of each two elements, integers too; of a NaN and a number the
 --- number. x:max() is the greatest element of all.
+--- Example: print(cl.arange(1, 4):fmax(2):read()[1]) --> 2
 define(methods, "fmax", 2, common)
 --- Buffer:clamp(lo, hi) -> Expression
 --- The elements, but not below lo nor above hi (NumPy's clip); lo for a NaN.
+--- Example:
+--- local x = cl.arange(1, 9):clamp(3, 5)
+--- print(x:read()[1], x:read()[9]) --> 3 5
 define(methods, "clamp", 3, common)
 --- Buffer:where(a, b) -> Expression
 --- a where the element is not 0, b elsewhere: `x:lt(0):where(-x, x)`. Both are
 --- calculated. A NaN is not 0.
+--- Example:
+--- local x = cl.arange(-2, 2)
+--- print(x:lt(0):where(-x, x):read()[1]) --> 2
 define(methods, "where", 3, function(what, _, b, c)
   return common(what, b, c)
 end)
@@ -349,6 +359,9 @@ end
 --- The elements in another scalar type. Reals become integers by cutting
 --- towards zero; beyond the type's range they become its nearest end, and NaN
 --- becomes 0. Integers wrap, as in C.
+--- Example:
+--- local x = cl.linspace(0, 1, 3)
+--- print((x * 7):astype "int":read()[2]) --> 3
 function methods.astype(x, type)
   local e = subject("astype", x)
   types.check("astype", type)

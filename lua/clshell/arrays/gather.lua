@@ -103,6 +103,9 @@ end
 --- index that x does not have is an error, for which the host waits.
 --- Options:
 ---   check  true  false: waits for nothing; 0 for an index x does not have
+--- Example:
+--- local x = cl.arange(10, 40, 10)
+--- print(x:gather{4, 1}:read()[1], x:gather(x // 10):read()[2]) --> 40 20
 function methods.gather(x, index, opts)
   local e
   e, index = indexed("gather", x, index, opts)
@@ -188,6 +191,8 @@ end
 --- and is the result: a copy on the device is set and read back.
 --- Options:
 ---   check  true  false: waits for nothing, and leaves such indices out
+--- Example:
+--- local x = cl.arange(10, 40, 10)
 local function in_buffer(b, ...)
   argument.check("Buffer:scatter", "self", b, "Buffer")
   return scatter_into(b, ...)
@@ -209,6 +214,10 @@ end
 --- The elements where the mask is not 0, one behind the other in the order of
 --- reading, and their number: `x:compact(x:gt(0))`. nil and 0 where there are
 --- none. The host waits for the number.
+--- Example:
+--- local x = cl.arange(-2, 5)
+--- local y, n = x:compact(x:gt(2))
+--- print(n, y:read()[1]) --> 3 3
 function methods.compact(x, mask)
   x, mask = subjects("compact", x, mask)
   if x.dims ~= mask.dims then

@@ -363,6 +363,14 @@ end
 --- Options:
 ---   shape    that of the Buffers  of new Buffers
 ---   context  that of the Buffers  the Context of a device
+--- Example:
+--- local x, y = cl.arange(1, 4), cl.buffer("float", 4, 10)
+--- cl.map("float y = a * x + y", {a = 2, x = x, y = y}) -- in place
+--- local z, square = cl.map([[
+---   private float half_x = 0.5f * x;
+---   float z = half_x + i;
+---   int square = x * x]], {x = x}) -- two new Buffers
+--- print(y:read()[4], z:read()[2], square:read()[4]) --> 18.0 2.0 16
 local function map(source, values, opts)
   argument.check("cl.map", "text", source, "string",
     'cl.map("float z = a * x", {a = 2, x = x})')

@@ -163,6 +163,11 @@ end
 ---   offset     0       the number of the first element in its sequence
 ---   generator  philox  "philox" (Philox 4x32-10) or "threefry" (Threefry
 ---              4x32-20), of Salmon and others (2011)
+--- Example:
+--- local x = cl.buffer("float", 1000)
+--- x:random(7, -1, 1)
+--- local h = x:read()
+--- print(h[1] >= -1 and h[1] < 1) --> true
 function methods.random(b, ...)
   local what = "Buffer:random"
   argument.check(what, "self", b, "Buffer")
@@ -183,6 +188,10 @@ end
 ---   deviation  1       the standard deviation
 ---   offset     0       the number of the first element in its sequence
 ---   generator  philox  "philox" or "threefry", see Buffer:random
+--- Example:
+--- local x = cl.buffer("float", 100000)
+--- x:normal(7, 10, 2)
+--- print(math.abs(x:read():summary().mean - 10) < 0.1) --> true
 function methods.normal(b, ...)
   local what = "Buffer:normal"
   argument.check(what, "self", b, "Buffer")
@@ -208,6 +217,9 @@ end
 ---   offset     0          the number of the first element in its sequence
 ---   generator  philox     "philox" or "threefry"
 ---   context    session's  the Context of a device
+--- Example:
+--- local dice = cl.random(1000, {type = "int", lo = 1, hi = 6, seed = 7})
+--- print(#dice:unique()) --> 6
 function cl.random(shape, opts)
   local what = "cl.random"
   if math.type(shape) == nil then

@@ -194,6 +194,7 @@ end
 --- whole vector of float or double is added by scan(x), with the rung of its
 --- choice: see ?scan for its error, and for one that scan.keep has put there.
 --- scan(x, {y = y}) has a given Buffer for the sums.
+--- Example: print(cl.arange(1, 4):cumsum():read()[4]) --> 10
 function methods.cumsum(x, dim, more)
   if more ~= nil then
     cl.error("cumsum takes one dim at a time",
@@ -216,6 +217,10 @@ end
 ---   identity   -      what changes nothing: a number, or OpenCL C: "INFINITY"
 ---   exclusive  false  true: without the element itself; the first is identity
 ---   dim        all    the dimension along which to scan; 1 is the first
+--- Example:
+--- local x = cl.buffer("int", 4, {2, 5, 3, 7})
+--- local y = x:scan{op = "max(a, b)", identity = "INT_MIN"}
+--- print(y:read()[3]) --> 5
 function methods.scan(x, opts)
   local what = "Buffer:scan"
   x = subject("scan", x)

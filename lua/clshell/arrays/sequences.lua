@@ -35,8 +35,9 @@ end
 --- The numbers from first to last as Lua's `for` counts them: by steps of 1,
 --- or of `step`, with the last one where it is hit.
 --- Options:
----   type     int    float where one of the three numbers is no integer
+---   type     int      element type; float where a number is no integer
 ---   context  session's  the Context of a device
+--- Example: print(cl.arange(10, 1, -3):read()[4]) --> 1
 function cl.arange(first, last, step, opts)
   if type(step) == "table" then
     step, opts = nil, step
@@ -87,8 +88,9 @@ end
 --- cl.linspace(first, last, n [, opts]) -> Buffer
 --- n numbers at equal distances, first and last among them.
 --- Options:
----   type     float      a type of reals
+---   type     float      element type, of reals
 ---   context  session's  the Context of a device
+--- Example: print(cl.linspace(0, 1, 5):read()[2]) --> 0.25
 function cl.linspace(first, last, n, opts)
   local what = "cl.linspace"
   opts = options.check(opts, what)
@@ -147,6 +149,9 @@ end
 --- cl.concatenate(list [, dim]) -> Buffer
 --- The Buffers and Expressions of a list, of one type, one behind the other in
 --- dimension 1, or `dim`; the other dimensions are equal.
+--- Example:
+--- local x = cl.concatenate{cl.arange(1, 3), cl.arange(7, 9)}
+--- print(x, x:read()[4]) --> Buffer int[6] 7
 function cl.concatenate(list, dim)
   local what = "cl.concatenate"
   local first, context = joined(what, list)
@@ -176,6 +181,9 @@ end
 --- cl.stack(list) -> Buffer
 --- The Buffers and Expressions of a list, of one type and shape, as the rows
 --- of a matrix: a new dimension 1 counts them.
+--- Example:
+--- local A = cl.stack{cl.arange(1, 3), cl.arange(4, 6)}
+--- print(A, A:read():at(2, 1)) --> Buffer int[2][3] 4
 function cl.stack(list, dim)
   local what = "cl.stack"
   if dim ~= nil then

@@ -67,6 +67,11 @@ end
 --- Options:
 ---   order   ascending  "ascending" or "descending"
 ---   values  none       a Buffer of as many elements, of any type
+--- Example:
+--- local x, y = cl.buffer("int", 3, {30, 10, 20}), cl.arange(1, 3)
+--- print(x:sort():read()[1]) --> 10
+--- local keys, values = x:sort{order = "descending", values = y}
+--- print(keys:read()[1], values:read()[3]) --> 30 2
 function methods.sort(x, opts)
   opts = options.check(opts, "Buffer:sort")
   x = elements("sort", x)
@@ -89,6 +94,7 @@ end
 --- the least element. Equal elements stay in their order.
 --- Options:
 ---   order  ascending  "ascending" or "descending"
+--- Example: print(cl.buffer("int", 3, {30, 10, 20}):argsort():read()[1]) --> 2
 function methods.argsort(x, opts)
   opts = options.check(opts, "Buffer:argsort")
   x = elements("argsort", x)
@@ -99,6 +105,9 @@ end
 --- Buffer:unique() -> Buffer, Buffer
 --- The different elements in order, and how often there is each, as uint. All
 --- NaN are one element, and so are -0.0 and 0.0. It waits for the device.
+--- Example:
+--- local values, counts = cl.buffer("int", 4, {7, 5, 7, 7}):unique()
+--- print(#values, values:read()[2], counts:read()[2]) --> 2 7 3
 function methods.unique(x)
   x = elements("unique", x)
   if x.type == "half" then
@@ -179,6 +188,9 @@ end
 --- Options:
 ---   from, to  the range of 8 bits  the ends, both of which belong to it
 ---   bins      one for each integer  how many; of reals to be given
+--- Example:
+--- local x = cl.linspace(0, 1, 5)
+--- print(x:histogram{bins = 4, from = 0, to = 1}:read()[4]) --> 2
 function methods.histogram(x, opts)
   local what = "histogram"
   opts = options.check(opts, "Buffer:histogram")

@@ -55,6 +55,9 @@ end
 --- Integers are added in 64 bits and give long or ulong. A sum of n reals is
 --- off by at most 12 log2(n) roundings of the sum of absolute values, each
 --- 2^-24 for float and half, 2^-53 for double.
+--- Example:
+--- local A = cl.arange(1, 6):reshape{2, 3}
+--- print(A:sum(), A:sum(1):read()[3], (A * A):sum()) --> 21 9 91
 function methods.sum(x, dim)
   return apply("sum", x, dim)
 end
@@ -63,6 +66,9 @@ end
 --- The least element of all, or the least ones along dimension `dim`. A NaN
 --- among the elements is the result, as in NumPy. x:fmin(y) is the lesser of
 --- each two elements.
+--- Example:
+--- local A = cl.arange(1, 6):reshape{2, 3}
+--- print(A:min(), (A - 4):abs():min(), A:min(2):read()[2]) --> 1 0 4
 function methods.min(x, dim)
   return apply("min", x, dim)
 end
@@ -71,6 +77,9 @@ end
 --- The greatest element of all, or the greatest ones along dimension `dim`. A
 --- NaN among the elements is the result, as in NumPy. x:fmax(y) is the greater
 --- of each two elements.
+--- Example:
+--- local A = cl.arange(1, 6):reshape{2, 3}
+--- print(A:max(), A:max(1):read()[2]) --> 6 5
 function methods.max(x, dim)
   return apply("max", x, dim)
 end
@@ -80,6 +89,7 @@ end
 --- order of reading; with `dim` the indices along that dimension, a Buffer of
 --- long. The first of equal elements counts, and a NaN before all numbers.
 --- Also: Buffer:argmax
+--- Example: print((cl.arange(1, 9) - 4):abs():argmin()) --> 4
 function methods.argmin(x, dim)
   return apply("argmin", x, dim)
 end
@@ -99,6 +109,7 @@ end
 --- Buffer:any([dim]) -> boolean or Buffer
 --- Whether any element is not 0: `x:lt(0):any()`. With `dim` 1 or 0 for each
 --- place left, a Buffer of int. A NaN is not 0.
+--- Example: print(cl.arange(1, 4):gt(3):any()) --> true
 function methods.any(x, dim)
   return boolean(apply("any", x, dim))
 end
@@ -106,6 +117,7 @@ end
 --- Buffer:all([dim]) -> boolean or Buffer
 --- Whether no element is 0: `x:isfinite():all()`. With `dim` 1 or 0 for each
 --- place left, a Buffer of int. A NaN is not 0.
+--- Example: print(cl.arange(1, 4):gt(3):all()) --> false
 function methods.all(x, dim)
   return boolean(apply("all", x, dim))
 end
@@ -113,6 +125,9 @@ end
 --- Buffer:mean([dim]) -> number or Buffer
 --- The sum divided by the number of elements; along `dim` a Buffer of reals.
 --- Integers are added exactly, those of 64 bits by halves.
+--- Example:
+--- local A = cl.arange(1, 6):reshape{2, 3}
+--- print(A:mean(), A:mean(2):read()[2]) --> 3.5 5.0
 function methods.mean(x, dim)
   x = subject("mean", x)
   local n = x.dims.count
@@ -134,6 +149,9 @@ end
 --- `dim` the sums along that dimension, so x:dot(y, 1) of vectors stays on the
 --- device as a Buffer of one element. Integers are multiplied and added in 64
 --- bits. Bound of the error: as for Buffer:sum, of the products.
+--- Example:
+--- local x = cl.arange(1, 4)
+--- print(x:dot(x), x:dot(x, 1):read()[1]) --> 30 30
 function methods.dot(x, y, dim)
   x, y = expression.subjects("dot", x, y)
   if x.dims ~= y.dims then
@@ -151,6 +169,7 @@ end
 --- The square root of the sum of squares. Where the squares of all elements
 --- leave the range of the type, they are scaled and added once more; along
 --- `dim` they are not.
+--- Example: print(cl.buffer("float", 2, {3, 4}):nrm2()) --> 5.0
 function methods.nrm2(x, dim)
   x = subject("nrm2", x)
   local type = types.calculated(types.real("nrm2", x.kind.type))
@@ -179,6 +198,7 @@ end
 ---   op        -    OpenCL C of a and b
 ---   identity  -    what changes nothing: a number, or OpenCL C ("INFINITY")
 ---   dim       all  the dimension to reduce
+--- Example: print(cl.arange(1, 5):reduce{op = "a * b", identity = 1}) --> 120
 function methods.reduce(x, opts)
   local what = "Buffer:reduce"
   x = subject("reduce", x)

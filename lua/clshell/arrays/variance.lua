@@ -105,6 +105,9 @@ end
 --- "double".
 --- Options:
 ---   ddof  0  what the divisor is less than the number of elements
+--- Example:
+--- local A = cl.arange(1, 6):reshape{2, 3}
+--- print(A:reshape(6):var(), A:var(1):read()[1]) --> 2.9166666666667 2.25
 function methods.var(x, dim, opts)
   return variance("var", x, dim, opts, false)
 end
@@ -113,6 +116,9 @@ end
 --- The standard deviation, the square root of Buffer:var.
 --- Options:
 ---   ddof  0  what the divisor is less than the number of elements
+--- Example:
+--- local x = cl.buffer("float", 4, {1, 1, 3, 3})
+--- print(x:std(), (2 * x):std(), x:var{ddof = 1} > 1) --> 1.0 2.0 true
 function methods.std(x, dim, opts)
   return variance("std", x, dim, opts, true)
 end

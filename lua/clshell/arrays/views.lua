@@ -82,6 +82,12 @@ end
 --- A slice is no copy: it reads the Buffer when it is needed, and `x:slice(2,
 --- 5):set(0)` sets those elements. A launch gets a copy, for a pointer to
 --- const alone.
+--- Example:
+--- local x = cl.arange(1, 10)
+--- print((x:slice(2, -1) - x:slice(1, -2)):read()[9]) --> 1
+--- x:slice(1, -1, 2):set(0) -- every other element
+--- local A = x:reshape{2, 5}
+--- print(A:slice({}, 2), A:slice({}, 2):read()[2]) --> Expression int[2] 0
 function methods.slice(x, ...)
   x = subject("slice", x)
   local given, listed = table.pack(...), false
@@ -128,6 +134,10 @@ end
 --- Buffer:shift(k, ...) -> Expression
 --- The elements moved on by k places, those at the end to the beginning:
 --- element i is that of i - k before. One distance for each dimension.
+--- Example:
+--- local x = cl.arange(1, 4)
+--- x:set(x:shift(1))
+--- print(x:read()[1], x:read()[2]) --> 4 1
 function methods.shift(x, ...)
   x = subject("shift", x)
   local given = table.pack(...)
@@ -171,6 +181,9 @@ end
 --- (2, 1, 3) element (j, i, k) is (i, j, k) before. Without an order they are
 --- reversed. `B:set(A:transpose())` and `A:transpose():eval()` of a large
 --- matrix run the family transpose; inside a calculation loads have strides.
+--- Example:
+--- local A = cl.arange(1, 6):reshape{2, 3}
+--- print(A:transpose():read():at(3, 1)) --> 3
 function methods.transpose(x, ...)
   x = subject("transpose", x)
   if #x.dims == 1 then
@@ -194,6 +207,10 @@ end
 --- Buffer:diagonal([k]) -> Expression
 --- The elements (i, i + k) of a matrix, as a vector; k is 0.
 --- `A:diagonal():set(A:diagonal() + 1)` adds the identity.
+--- Example:
+--- local A = cl.buffer("float", {3, 3}, 0)
+--- A:diagonal():set(1)
+--- print(A:read():at(2, 2)) --> 1.0
 function methods.diagonal(x, k)
   x = subject("diagonal", x)
   local m, n = x.dims[1], x.dims[2]
@@ -228,6 +245,7 @@ end
 --- A new Buffer that holds the elements n times, one behind the other: a count
 --- for each dimension. Operands need none, as their rows and columns of size 1
 --- serve all.
+--- Example: print(cl.arange(1, 3):tile(2):read()[4]) --> 1
 function methods.tile(x, ...)
   x = expression.subject("tile", x)
   local given, shape = table.pack(...), {}

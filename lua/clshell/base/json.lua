@@ -44,12 +44,14 @@ local Raw, List, Object = {}, {}, {}
 
 --- json.raw(text) -> value
 --- A value that encode writes as this text.
+--- Example: print(json.encode{json.raw "0.10"}) --> [0.10]
 function M.raw(s)
   return setmetatable({s}, Raw)
 end
 
 --- json.list(t) -> t
 --- Makes encode write t as a list, even when t is empty.
+--- Example: print(json.encode{flags = json.list{}}) --> {"flags":[]}
 function M.list(t)
   return setmetatable(t, List)
 end
@@ -57,12 +59,15 @@ end
 --- json.object(members) -> members
 --- Makes encode write a list of {name, value} as an object in that order.
 --- Members without a value are left out.
+--- Example:
+--- print(json.encode(json.object{{"n", 64}, {"k", 8}})) --> {"n":64,"k":8}
 function M.object(members)
   return setmetatable(members, Object)
 end
 
 --- json.null
 --- Stands for null where a value is encoded; decode gives nil for null.
+--- Example: print(json.encode{1, json.null, 3}) --> [1,null,3]
 M.null = M.raw "null"
 
 -- The members of a table in the order of their names.
@@ -142,6 +147,9 @@ end
 --- 1 to n, else an object (the empty table is an object). Values that JSON
 --- cannot hold, such as functions, objects of C and a table inside itself, are
 --- left out. nil is null.
+--- Example:
+--- print(json.encode{name = "tiled", sizes = {8, 16}})
+--- --> {"name":"tiled","sizes":[8,16]}
 function M.encode(v, indented)
   open = {}
   return encode(v, 0, indented) or "null"
@@ -278,6 +286,7 @@ end
 --- json.decode(text) -> value, or nil and a message
 --- The value of a JSON text. Objects and lists are tables, null is nil;
 --- numbers without point and exponent are integers where they fit.
+--- Example: print(json.decode('{"sizes": [8, 16]}').sizes[2]) --> 16
 function M.decode(s)
   argument.check("json.decode", "the text", s, "string")
   local ok, v, at = pcall(function()

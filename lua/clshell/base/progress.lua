@@ -42,6 +42,11 @@ end
 --- with -q; on a terminal at most ten times a second, elsewhere a line for
 --- each tenth, at most every ten seconds. Closes itself: local p <close> =
 --- progress.new{...}. For tests: now, write, tty, glyphs, width, quiet.
+--- Example:
+--- local p <close> = progress.new{total = 3}
+--- for i = 1, 3 do
+---   p:step("part " .. i)
+--- end
 function M.new(opts)
   cl.options(opts, {"total", "now", "write", "tty", "glyphs", "width",
     "quiet"}, "progress.new")
@@ -111,6 +116,9 @@ end
 
 --- progress:step(label)
 --- Announces the next step.
+--- Example:
+--- local p <close> = progress.new{total = 1}
+--- p:step "tiled tile=16"
 function Progress:step(label)
   local now = self.now()
   if self.count > 0 then
@@ -130,18 +138,28 @@ end
 
 --- progress:expect(total)
 --- Sets the number of steps, where it is known only now.
+--- Example:
+--- local p <close> = progress.new{}
+--- p:expect(3) -- steps, known only now
 function Progress:expect(total)
   self.total = math.max(1, total, self.count)
 end
 
 --- progress:note(text)
 --- Sets the text beside the progress, such as "best 61.2 GFLOP/s".
+--- Example:
+--- local p <close> = progress.new{total = 1}
+--- p:note "best 61.2 GFLOP/s"
 function Progress:note(note)
   self.best = note
 end
 
 --- progress:done()
 --- Erases the line.
+--- Example:
+--- local p = progress.new{total = 1}
+--- p:step "the only one"
+--- p:done()
 function Progress:done()
   if self.shown then
     self.write("\r\27[K")
@@ -160,6 +178,10 @@ local notices = {} -- by their titles
 --- under way. Nothing is shown in the first half second and with -q. Parts of
 --- the work that follow each other within two seconds share a notice. Closes
 --- itself, as progress does. A third argument is for tests, see progress.new.
+--- Example:
+--- local notice <close> = progress.notice("building, once",
+---   "building: ")
+--- notice:step "the first program"
 function M.notice(title, short, opts)
   local n = notices[title]
   if not n then

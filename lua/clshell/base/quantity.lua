@@ -19,6 +19,8 @@ end
 
 --- quantity.number(x [, digits]) -> string
 --- A number in plain decimals, with so many significant digits (4).
+--- Example:
+--- print(quantity.number(1234.5678), quantity.number(0.5, 3)) --> 1235 0.500
 function M.number(x, digits)
   digits = digits or 4
   if not text.finite(x) then
@@ -34,6 +36,7 @@ end
 --- quantity.digits(noise) -> integer
 --- The significant digits that a value deserves: 4, 3 where the noise (a
 --- fraction) is above 1 %, 2 where it is above 10 %.
+--- Example: print(quantity.digits(0.05)) --> 3
 function M.digits(noise)
   noise = noise or 0
   return noise > 0.1 and 2 or noise > 0.01 and 3 or 4
@@ -43,6 +46,7 @@ end
 --- The prefix that suits a value, with its unit: 1e-6, "µs" for 2.5e-6 s.
 --- Units: "s", "B" (sizes: KiB, MiB), all others with decimal prefixes from 1
 --- up ("FLOP/s", "B/s"). The value is rounded first: 999.96 ns are 1 µs.
+--- Example: print(quantity.prefix(5.53e10, "FLOP/s")) --> 1000000000.0 GFLOP/s
 function M.prefix(x, unit, digits)
   local list = unit == "s" and SMALL or unit == "B" and BINARY or LARGE
   local size = text.finite(x) and math.abs(x) or 0
@@ -59,6 +63,9 @@ end
 --- quantity.format(x, unit [, digits]) -> string
 --- A value in base units with its unit: "1.234 ms", "55.30 GFLOP/s",
 --- "64 KiB". Sizes lose trailing zeros.
+--- Example:
+--- print(quantity.format(65536, "B"), quantity.format(1.234e-3, "s"))
+--- --> 64 KiB 1.234 ms
 function M.format(x, unit, digits)
   local factor, name = M.prefix(x, unit, digits)
   local number = M.number(x / factor, digits)

@@ -26,6 +26,10 @@ end
 --- script.parser(name, description [, epilog]) -> parser
 --- An argparse parser for a script: parser:argument(...), parser:option(...),
 --- parser:flag(...), then script.parse(parser). Its --help fits 79 columns.
+--- Example:
+--- local parser = script.parser("mine", "measures something of mine")
+--- parser:argument("n", "side of the matrices"):convert(script.size)
+---   :default "512"
 function M.parser(name, description, epilog)
   local argparse = search.library "argparse"
   if not argparse then
@@ -43,15 +47,44 @@ function M.parser(name, description, epilog)
   return parser
 end
 
+-- script.declare(parser, options [, arguments])
+-- Declares lists of options and arguments to a parser. A row is {names,
+-- description, name of the value, converter}, with flag = true where it takes
+-- no value, choices, a default, args = "*" for any number of arguments; or a
+-- function that returns a row.
+function M.declare(parser, options, arguments)
+  for i, list in ipairs{arguments or {}, options} do
+    for _, row in ipairs(list) do
+      row = type(row) == "function" and row() or row
+      local method = row.flag and "flag" or i == 1 and "argument" or "option"
+      local entry = parser[method](parser, row[1], row[2], row.default, row[4],
+        row.args)
+      if row[3] then
+        entry:argname(row[3])
+      end
+      if row.choices then
+        entry:choices(row.choices)
+      end
+    end
+  end
+end
+
 --- script.parse(parser) -> table
 --- The script's arguments. A mistake in them prints a line and the usage on
 --- stderr and exits with 2.
+--- Example:
+--- local parser = script.parser("mine", "measures something of mine")
+--- parser:argument("n", "side"):convert(script.size):default "512"
+--- print(script.parse(parser).n) -- 512, or what followed the script's name
 function M.parse(parser)
   return parser:parse(arg)
 end
 
 --- script.find(path) -> path, or nil and a message
 --- The path as given, or the path of an installed script.
+--- Example:
+--- print(script.find "bench_tiles.lua") -- its path
+--- print(script.find "none.lua") -- nil and a message
 function M.find(path)
   local found, message = io.open(path)
   local installed = ("%s/scripts/%s"):format(cl.home, path)
@@ -68,6 +101,8 @@ end
 --- script.call(path, f, ...) -> results of f
 --- Calls f(...) with `arg` as the script of that path has it, and the modules
 --- beside it found.
+--- Example:
+--- print(script.call("my.lua", function(n) return arg[0], n end, 512))
 function M.call(path, f, ...)
   local args = rawget(_G, "arg")
   local _ <close> = setmetatable({}, {__close = function()
@@ -82,6 +117,7 @@ end
 --- script.size(text) -> integer, or nil and a message
 --- A size from the command line, for `convert` of argparse: "512", "4k". At
 --- most 2147483647, as kernels count in 32 bits.
+--- Example: print(script.size "4k") --> 4096
 function M.size(text)
   local digits, unit = text:match("^(%d+)([kKmM]?)$")
   local n = math.tointeger(tonumber(digits))
@@ -95,6 +131,7 @@ end
 
 --- script.integer(text) -> integer, or nil and a message
 --- A whole number of 64 bits, for `convert` of argparse: "7", "-1".
+--- Example: print(script.integer "-7") --> -7
 function M.integer(text)
   local n = text:find("^[+-]?%d+$") and math.tointeger(tonumber(text))
   if not n then
@@ -105,6 +142,7 @@ end
 
 --- script.shape(text) -> list of integers, or nil and a message
 --- Sizes joined by x, for `convert` of argparse: "512", "127x65x33".
+--- Example: print(script.shape("127x65x33")[2]) --> 65
 function M.shape(text)
   local sizes = {}
   for part in (text .. "x"):gmatch("(.-)x") do
@@ -135,12 +173,14 @@ end
 
 --- script.gemm_shape(text) -> {m, n, k}, or nil and a message
 --- "512" for square matrices, or "MxNxK".
+--- Example: print(table.concat(script.gemm_shape "512", " ")) --> 512 512 512
 function M.gemm_shape(text)
   return shape_of(text, 3, "MxNxK")
 end
 
 --- script.matrix_shape(text) -> {m, n}, or nil and a message
 --- "512" for a square matrix, or "MxN".
+--- Example: print(table.concat(script.matrix_shape "64x32", " ")) --> 64 32
 function M.matrix_shape(text)
   return shape_of(text, 2, "MxN")
 end
@@ -149,6 +189,10 @@ end
 --- For `convert` of argparse: a function that returns the name of a rung of
 --- the family or of a routine of the host; for other names nil and a message
 --- with the nearest name.
+--- Example:
+--- local convert = script.kernel(gemm)
+--- print(convert "tiled") --> tiled
+--- print(select(2, convert "tild"))
 function M.kernel(family)
   return function(name)
     local names = {}
@@ -181,16 +225,20 @@ end
 
 --- script.readable(path) -> path, or nil and a message
 --- A file that can be read, for `convert` of argparse.
+--- Example: print(script.readable "missing.npy" == nil) --> true
 M.readable = opens "rb"
 
 --- script.writable(path) -> path, or nil and a message
 --- A file that can be written, for `convert` of argparse; made if it is not
 --- there.
+--- Example: print(script.writable "results.csv") --> results.csv
 M.writable = opens "ab"
 
 --- script.fits(parser, what, bytes)
 --- Ends the script with 2, before any measurement, if the arguments
 --- ("matrices of 512x512") need more than the device's global memory.
+--- Example:
+--- script.fits(script.parser("mine", ""), "matrices", 3 * 64 * 64 * 4)
 function M.fits(parser, what, bytes)
   local memory = cl.device().global_mem_size
   if bytes > memory then
@@ -203,6 +251,11 @@ end
 --- Progress of `total` steps on standard error, see progress.new:
 --- `progress:step "tiled tile=16"` before each step, `progress:done()` at the
 --- end. Also closes itself: local p <close> = ...
+--- Example:
+--- local progress <close> = require "clshell.script".progress(3)
+--- for i = 1, 3 do
+---   progress:step("part " .. i)
+--- end
 function M.progress(total)
   return require("clshell.base.progress").new{total = total}
 end

@@ -26,6 +26,9 @@ end
 --- style.use(when)
 --- Sets the value of --color: "always", "never", or "auto", which asks the
 --- environment (NO_COLOR, FORCE_COLOR, CLICOLOR_FORCE) and the terminal.
+--- Example:
+--- style.use "never" -- like --color never
+--- style.use "auto"
 function M.use(when)
   if when ~= "always" and when ~= "never" and when ~= "auto" then
     cl.error(("--color must be always, never or auto; got '%s'"):format(
@@ -36,6 +39,7 @@ end
 
 --- style.color([fd]) -> boolean
 --- Whether the output to a file descriptor (1, standard output) is coloured.
+--- Example: print(style.color(1) and "coloured" or "plain")
 function M.color(fd)
   if mode ~= "auto" then
     return mode == "always"
@@ -49,6 +53,7 @@ end
 
 --- style.utf8() -> boolean
 --- Whether the locale's characters are UTF-8.
+--- Example: print(style.utf8())
 function M.utf8()
   local locale = variable "LC_ALL" or variable "LC_CTYPE"
     or variable "LANG" or "C"
@@ -58,6 +63,7 @@ end
 --- style.glyphs() -> boolean
 --- Whether the terminal shows braille and block characters: the locale is
 --- UTF-8, and the terminal is not known to lack them.
+--- Example: print(style.glyphs())
 function M.glyphs()
   local term = os.getenv("TERM")
   return M.utf8() and term ~= "dumb" and term ~= "linux"
@@ -65,6 +71,7 @@ end
 
 --- style.paint(text, name, on) -> string
 --- Text in a colour or weight ("bold", "dim", "red" ...) where `on` is true.
+--- Example: print(style.paint("fastest", "bold", style.color(1)))
 function M.paint(text, name, on)
   if not on or text == "" then
     return text

@@ -21,6 +21,12 @@ local M = {}
 ---   options  none   those of the build: "-cl-std=CL3.0" lets a pointer point
 ---                   into any memory
 ---   has      none   has(name): whether the device has an extension
+--- Example:
+--- local info = cuda.translate [[
+--- __global__ void fill(float *x) { x[threadIdx.x] = 1; }
+--- int main() { fill<<<2, 64>>>(x); }]]
+--- print(info.launches[1].text) --> fill:range({2 * 64}, {64})(x)
+--- print(info.opencl:match "%b()") --> (global float *x)
 function M.translate(source, opts)
   argument.check("cuda.translate", "source", source, "string")
   opts = options.check(opts, "cuda.translate")

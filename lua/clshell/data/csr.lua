@@ -111,7 +111,7 @@ local function head(h, n)
   return short
 end
 
---- csr.from_coo(rows, cols, i, j, v [, opts]) -> matrix
+--- csr.from_coo(rows, cols, i, j, v [, opts]) -> Csr
 --- The CSR matrix of the triplets (i[k], j[k], v[k]), Lua tables or host
 --- arrays of one length: 1-based indices in any order, entries given twice
 --- add up (in double). The matrix has
@@ -122,6 +122,9 @@ end
 --- Options:
 ---   type     float      element type: float, double or half
 ---   context  session's  the Context of another device
+--- Example:
+--- local M = csr.from_coo(2, 3, {1, 2, 2}, {1, 1, 3}, {5, 6, 7})
+--- print(M.rows, M.cols, M.nnz) --> 2 3 3
 function M.from_coo(rows, cols, is, js, vs, opts)
   opts = options.check(opts, "csr.from_coo")
   check(rows, cols, is, js, vs, opts.context)
@@ -155,9 +158,12 @@ function M.from_coo(rows, cols, is, js, vs, opts)
     {row_ptr = ptr, col_ind = col, values = val}, opts.context)
 end
 
---- csr.load(path [, opts]) -> matrix; nil, message if it cannot be opened
+--- csr.load(path [, opts]) -> Csr; nil, message if it cannot be opened
 --- Reads a Matrix Market file (see mtx.read) into a CSR matrix. Entries given
 --- twice add up. Options as for csr.from_coo.
+--- Example:
+--- dia.poisson2d(4, 4):save "p.mtx"
+--- print(csr.load("p.mtx").nnz) --> 64
 function M.load(path, opts)
   argument.check("csr.load", "path", path, "string")
   local m, message = mtx.read(path)

@@ -31,7 +31,7 @@ local function ascending(what, list, rows, cols)
   return offsets
 end
 
---- dia.banded(n, offsets [, opts]) -> matrix
+--- dia.banded(n, offsets [, opts]) -> Dia
 --- A matrix of n rows whose diagonals `offsets` (0 the main one, positive
 --- above it; any order) hold random values from [0.5, 1.5), the same for the
 --- same seed.
@@ -47,6 +47,9 @@ end
 ---   cols, m  n         columns
 ---   seed     1         of the values
 ---   lo, hi   0.5, 1.5  their range
+--- Example:
+--- local M = dia.banded(1000, {-1, 0, 1}, {seed = 3})
+--- print(M.rows, M.ndiags, M.pitch, M.nnz) --> 1000 3 1024 2998
 function M.banded(n, offsets, opts)
   local what = "dia.banded"
   opts = options.check(opts, what)
@@ -82,26 +85,32 @@ local function laplacian_of(what, dims, sizes, opts)
   return sparse.upload_dia(m, opts.context)
 end
 
---- dia.poisson2d(nx, ny [, opts]) -> matrix
+--- dia.poisson2d(nx, ny [, opts]) -> Dia
 --- The 5-point Laplacian of a grid of nx x ny points: nx*ny rows, 4 on the
 --- diagonal, -1 for each neighbour in the grid (none across the end of a
 --- grid line); point (x, y), from 0, is row y*nx + x. Options as for
 --- dia.from_csr.
 --- Options:
 ---   type  float  element type: float, double or half
+--- Example:
+--- local M = dia.poisson2d(16, 16)
+--- print(M.rows, M.ndiags) --> 256 5
 function M.poisson2d(nx, ny, opts)
   return laplacian_of("dia.poisson2d", 2, {nx, ny}, opts)
 end
 
---- dia.poisson3d(nx, ny, nz [, opts]) -> matrix
+--- dia.poisson3d(nx, ny, nz [, opts]) -> Dia
 --- The 7-point Laplacian of a grid of nx x ny x nz points: 6 on the
 --- diagonal, -1 for each neighbour; point (x, y, z), from 0, is row
 --- (z*ny + y)*nx + x. Options as for dia.poisson2d.
+--- Example:
+--- local M = dia.poisson3d(4, 4, 4)
+--- print(M.rows, M.ndiags) --> 64 7
 function M.poisson3d(nx, ny, nz, opts)
   return laplacian_of("dia.poisson3d", 3, {nx, ny, nz}, opts)
 end
 
---- dia.from_csr(M [, opts]) -> matrix
+--- dia.from_csr(M [, opts]) -> Dia
 --- A CSR matrix by diagonals; a matrix without entries gets one diagonal of
 --- zeros. Refused when more than 20 elements would be stored for each entry
 --- (small matrices excepted), and when the device cannot hold that in one
@@ -111,13 +120,19 @@ end
 ---   pitch    rows up to a multiple of 32  elements from diagonal to diagonal
 ---   context  session's  the Context of another device
 ---   force    false      true: any number of elements for an entry
+--- Example:
+--- local C = csr.from_coo(3, 3, {1, 2, 3}, {1, 2, 3}, {1, 2, 3})
+--- print(dia.from_csr(C).ndiags) --> 1
 M.from_csr = sparse.dia_from_csr
 
---- dia.load(path [, opts]) -> matrix; nil, message if it cannot be opened
+--- dia.load(path [, opts]) -> Dia; nil, message if it cannot be opened
 --- Reads a Matrix Market file (see mtx.read) by diagonals; refused like
 --- dia.from_csr. Options as for dia.from_csr.
 --- Options:
 ---   type  float  element type: float, double or half
+--- Example:
+--- dia.poisson2d(4, 4):save "p.mtx"
+--- print(dia.load("p.mtx").rows) --> 16
 function M.load(path, opts)
   argument.check("dia.load", "path", path, "string")
   opts = options.check(opts, "dia.load")

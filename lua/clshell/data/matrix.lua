@@ -37,24 +37,31 @@ local function constant(what, value, n, m, opts)
     {ld = opts.ld, context = opts.context})
 end
 
---- matrix.zeros(n [, m] [, opts]) -> A
+--- matrix.zeros(n [, m] [, opts]) -> Buffer
 --- An n x m matrix of zeros (n x n without m).
 --- Options:
 ---   type     float      element type, by its OpenCL C name
 ---   ld       m          elements from row to row, at least m
 ---   context  session's  the Context of another device
+--- Example:
+--- local A = matrix.zeros(2, 3, {type = "double", ld = 16})
+--- print(A.rows, A.cols, A.ld, A.type) --> 2 3 16 double
 function M.zeros(n, m, opts)
   return constant("matrix.zeros", 0, n, m, opts)
 end
 
---- matrix.ones(n [, m] [, opts]) -> A
+--- matrix.ones(n [, m] [, opts]) -> Buffer
 --- An n x m matrix of ones. Options as for matrix.zeros.
+--- Example: print(matrix.ones(2):read():at(2, 2)) --> 1.0
 function M.ones(n, m, opts)
   return constant("matrix.ones", 1, n, m, opts)
 end
 
---- matrix.identity(n [, m] [, opts]) -> A
+--- matrix.identity(n [, m] [, opts]) -> Buffer
 --- Ones on the main diagonal, zeros elsewhere. Options as for matrix.zeros.
+--- Example:
+--- local I = matrix.identity(3)
+--- print(I:read():at(2, 2), I:read():at(2, 3)) --> 1.0 0.0
 function M.identity(n, m, opts)
   n, m, opts = arguments("matrix.identity", n, m, opts)
   local h <close> = cl.array(opts.type or "float", {n, m})
@@ -63,13 +70,16 @@ function M.identity(n, m, opts)
   return upload(h, n, m, opts)
 end
 
---- matrix.random(n [, m] [, opts]) -> A
+--- matrix.random(n [, m] [, opts]) -> Buffer
 --- An n x m matrix of random numbers, the same ones for the same seed on
 --- every machine. Options as for matrix.zeros.
 --- Options:
 ---   seed    1                 of the numbers
 ---   lo, hi  0, 1 (ints: 99)   reals are uniform in [lo, hi), integers are
 ---                             whole numbers from lo to hi, both possible
+--- Example:
+--- local A = matrix.random(64, 32, {seed = 7, lo = -1, hi = 1})
+--- print(A.rows, A.cols) --> 64 32
 function M.random(n, m, opts)
   n, m, opts = arguments("matrix.random", n, m, opts)
   local h <close> = cl.array(opts.type or "float", {n, m})
@@ -77,11 +87,14 @@ function M.random(n, m, opts)
   return upload(h, n, m, opts)
 end
 
---- matrix.from(t [, opts]) -> A
+--- matrix.from(t [, opts]) -> Buffer
 --- The matrix of a table of rows, {{1, 2}, {3, 4}}, all of one length, or of
 --- a two-dimensional host array. Options as for matrix.zeros.
 --- Options:
 ---   type  float  element type; of an array: its own
+--- Example:
+--- local A = matrix.from{{1, 2}, {3, 4}}
+--- print(A:read():at(2, 1)) --> 3.0
 function M.from(t, opts)
   opts = options.check(opts, "matrix.from")
   local where = {ld = opts.ld, context = opts.context}
@@ -152,12 +165,15 @@ local function load_mtx(path, opts)
   return mtx.dense(m, kind), m.rows, m.cols
 end
 
---- matrix.load(path [, opts]) -> A; nil, message if it cannot be opened
+--- matrix.load(path [, opts]) -> Buffer; nil, message if it cannot be opened
 --- Reads a matrix from a .npy or .mtx file (sparse ones become dense). A
 --- .npy vector of n elements becomes n x 1. Other endings, more dimensions
 --- and any fault of the file are errors. Options as for matrix.zeros.
 --- Options:
 ---   type  the file's  element type; "float" for .mtx
+--- Example:
+--- matrix.from({{1, 2}, {3, 4}}):save "a.npy"
+--- print(matrix.load("a.npy"):read():at(1, 2)) --> 2.0
 function M.load(path, opts)
   opts = options.check(opts, "matrix.load")
   local read = extension("matrix.load", path) == "npy" and load_npy
@@ -182,6 +198,11 @@ end
 --- A:save(path)
 --- Writes the elements as a .npy file, or a matrix as a dense Matrix Market
 --- file (.mtx); the ending of the name decides.
+--- Example:
+--- local A = matrix.random(8, 4)
+--- A:save "a.npy"
+--- A:save "a.mtx"
+--- print(A:max_diff(matrix.load "a.mtx")) --> 0.0 1 1
 function methods:save(path)
   if extension("save", path) == "npy" then
     local h <close> = self:read()
@@ -193,9 +214,12 @@ function methods:save(path)
   end
 end
 
---- A:pad(multiple) -> B
+--- A:pad(multiple) -> Buffer
 --- A new matrix with the rows and columns rounded up to a multiple of
 --- `multiple`, a number or {rows, columns}: A at the top left, zeros beyond.
+--- Example:
+--- local A = matrix.ones(3, 5):pad(4)
+--- print(A.rows, A.cols, A:read():at(3, 6)) --> 4 8 0.0
 function methods:pad(multiple)
   check_matrix("pad", self)
   local mr, mc = multiple, multiple
@@ -211,11 +235,15 @@ function methods:pad(multiple)
   return B
 end
 
---- A:sub(row, col [, rows, cols]) -> B
+--- A:sub(row, col [, rows, cols]) -> Buffer
 --- The sub-matrix of `rows` rows and `cols` columns whose first element is
 --- A(row, col), from 1; to the end of A without them. It shares memory with A
 --- and has its leading dimension. gemm takes and writes it as any matrix; see
 --- Buffer:matrix for what else does.
+--- Example:
+--- local A = matrix.random(8)
+--- local B = A:sub(3, 3, 4, 4)
+--- print(B.rows, B.ld) --> 4 8
 function methods:sub(row, col, rows, cols)
   check_matrix("sub", self)
   local what = ("sub of a %dx%d matrix"):format(self.rows, self.cols)
@@ -227,9 +255,12 @@ function methods:sub(row, col, rows, cols)
   return self:matrix((row - 1) * self.ld + col, rows, cols, self.ld)
 end
 
---- A:transposed() -> B
+--- A:transposed() -> Buffer
 --- A new matrix, cols x rows, with B(j, i) = A(i, j); any element type. It
 --- goes through host memory; `transpose` does it on the device.
+--- Example:
+--- local B = matrix.from({{1, 2}, {3, 4}}):transposed()
+--- print(B:read():at(1, 2)) --> 3.0
 function methods:transposed()
   check_matrix("transposed", self)
   local h <close> = self:read()
@@ -241,6 +272,9 @@ end
 --- A:summary() -> {count, min, max, mean, nan, inf, whole}
 --- The number, the extremes and the mean of a Buffer's elements, found by a
 --- reduction on its device, of which 56 bytes are read back: see summary.of.
+--- Example:
+--- local s = matrix.from({{1, 2}, {3, 0 / 0}}):summary()
+--- print(s.min, s.mean, s.max, s.nan) --> 1.0 2.0 3.0 1
 function methods:summary()
   return require("clshell.data.summary").of(self)
 end
@@ -248,6 +282,9 @@ end
 --- A:max_diff(B) -> difference, row, col
 --- The largest |A(i, j) - B(i, j)| and its place, from 1; infinity where one
 --- of the two is not a number. Shapes must agree.
+--- Example:
+--- local A, B = matrix.ones(2), matrix.from{{1, 1}, {1, 1.5}}
+--- print(A:max_diff(B)) --> 0.5 2 2
 function methods:max_diff(B)
   check_matrix("max_diff", self)
   check_matrix("max_diff", B)

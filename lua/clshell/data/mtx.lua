@@ -238,6 +238,10 @@ end
 --- come back whole, a pattern has ones, an array file loses its zeros.
 --- Entries given twice stay twice (from_coo and mtx.dense add them up). Any
 --- fault of the file is an error that names file and line.
+--- Example:
+--- mtx.write_dense("d.mtx", cl.array("float", {2, 2}, {{1, 0}, {0, 5}}))
+--- local m = mtx.read "d.mtx"
+--- print(m.rows, m.cols, #m.v) --> 2 2 2
 function M.read(path)
   expect("mtx.read", "the path", path, "string")
   local f <close>, message = io.open(path, "rb")
@@ -266,6 +270,9 @@ end
 --- mtx.dense(m [, type]) -> host array, m.rows x m.cols
 --- The triplets of mtx.read as a dense matrix of element type `type`
 --- ("float"); entries given twice add up.
+--- Example:
+--- local m = {rows = 2, cols = 2, i = {1, 2}, j = {1, 2}, v = {3, 4}}
+--- print(mtx.dense(m, "float"):at(2, 2)) --> 4.0
 function M.dense(m, type)
   local what = "mtx.dense"
   expect(what, "the triplets", m, "table", 'as mtx.read "m.mtx" gives them')
@@ -334,6 +341,10 @@ end
 --- each(emit) calls emit(i, j, value) for every entry, 1-based; a symmetric
 --- matrix gives its lower triangle. Values that are not finite and files that
 --- cannot be written are errors; they leave an unfinished file behind.
+--- Example:
+--- mtx.write("e.mtx", {rows = 2, cols = 2, nnz = 1, type = "float",
+---   symmetry = "general"}, function(emit) emit(1, 2, 0.5) end)
+--- print(mtx.read("e.mtx").v[1]) --> 0.5
 function M.write(path, m, each)
   local what = "mtx.write"
   expect(what, "the path", path, "string")
@@ -358,6 +369,7 @@ end
 --- mtx.write_dense(path, h)
 --- Writes the two-dimensional host array h as an array file (column by
 --- column, general). Errors as mtx.write.
+--- Example: mtx.write_dense("f.mtx", cl.array("float", {2, 2}, 1))
 function M.write_dense(path, h)
   local what = "mtx.write_dense"
   expect(what, "the path", path, "string")

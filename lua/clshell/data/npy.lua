@@ -196,6 +196,11 @@ end
 --- uchar), either byte order, C or Fortran order, up to four dimensions. A
 --- scalar becomes an array of one element. Anything else, and a file whose
 --- size is not what its header says, is an error. npy.open reads parts.
+--- Example:
+--- npy.save("v.npy", cl.array("double", 3, 2))
+--- local h = npy.load "v.npy"
+--- print(h.type, #h) --> double 3
+--- print(npy.load "missing.npy" == nil) --> true
 function M.load(path)
   argument.check("npy.load", "path", path, "string")
   local f <close>, message = io.open(path, "rb")
@@ -239,6 +244,7 @@ end
 --- Writes host array h as .npy version 1.0 in C order, byte for byte as NumPy
 --- does. Errors: an element type that .npy has not (vectors), a file that
 --- cannot be written.
+--- Example: npy.save("m.npy", cl.array("float", {2, 3}, 1))
 function M.save(path, h)
   if class_of(h) ~= "Array" then
     cl.error(("npy.save: the second argument must be an Array; got %s"):format(
@@ -283,6 +289,7 @@ end
 --- Options:
 ---   from  {1, 1}  row and column of its first element
 ---   size  to the end  rows and columns
+--- Example: as for npy.open
 function File:read(dst, opts)
   if type(dst) == "table" then
     dst, opts = nil, dst
@@ -305,9 +312,13 @@ function File:read(dst, opts)
   return h
 end
 
---- NpyFile:write(h [, opts]) -> file
+--- NpyFile:write(h [, opts]) -> NpyFile
 --- Writes the Array h to a part of a .npy file made by npy.create. Options as
 --- for NpyFile:read, which have to name as many elements as h has.
+--- Example:
+--- local f <close> = npy.create("y.npy", "double", {4, 4})
+--- f:write(cl.array("double", {1, 2}, 7), {from = {4, 3}})
+--- print(f:read{from = {4, 1}}[4]) --> 7.0
 function File:write(h, opts)
   local first, rows, cols = box(self, "NpyFile:write", opts)
   if not self.writable then
@@ -324,6 +335,10 @@ end
 
 --- NpyFile:close()
 --- Closes the file; closing twice is fine.
+--- Example:
+--- local f = npy.create("z.npy", "float", {2, 2})
+--- f:close()
+--- print(f.closed) --> true
 function File:close()
   if not self.closed then
     self.closed = true
@@ -351,11 +366,15 @@ local function matrix_file(f, path, d, writable)
     file_meta)
 end
 
---- npy.open(path) -> file; nil, message if the file cannot be opened
+--- npy.open(path) -> NpyFile; nil, message if the file cannot be opened
 --- Opens a .npy file of a matrix or a vector, which is a column, to read parts
 --- of it: file:read{from = {row, col}, size = {rows, cols}}. It may be larger
 --- than the memory. Fields: path, type, rows, cols, fortran (whether its
 --- columns lie in one piece), swap (whether its bytes have the other order).
+--- Example:
+--- npy.save("w.npy", cl.array("float", {9, 9}, 12))
+--- local f <close> = npy.open "w.npy"
+--- print(f.rows, f:read{from = {3, 4}, size = {2, 2}}[1]) --> 9 12.0
 function M.open(path)
   argument.check("npy.open", "path", path, "string")
   local f, message = io.open(path, "rb")
@@ -377,10 +396,11 @@ function M.open(path)
   return matrix_file(f, path, d, false)
 end
 
---- npy.create(path, type, {rows, cols}) -> file
+--- npy.create(path, type, {rows, cols}) -> NpyFile
 --- Makes a .npy file of a matrix, to be written by parts: file:write(h,
 --- {from = {row, col}, size = {rows, cols}}). What is not written is 0. A file
 --- of this name is replaced. Errors: one that cannot be written.
+--- Example: as for NpyFile:write
 function M.create(path, kind, shape)
   argument.check("npy.create", "path", path, "string")
   argument.check("npy.create", "the type", kind, "string")

@@ -252,6 +252,7 @@ end
 --- Options:
 ---   symmetric  false  true: just the lower triangle; the matrix has to be
 ---              symmetric
+--- Example: csr.from_coo(2, 2, {1, 2}, {1, 2}, {5, 6}):save("c.mtx")
 function csr:save(path, opts)
   opts = options.check(opts, "Csr:save")
   local half = opts.symmetric
@@ -269,9 +270,12 @@ function csr:save(path, opts)
   end)
 end
 
---- Csr:to_dia([opts]) -> DIA matrix
+--- Csr:to_dia([opts]) -> Dia
 --- The matrix by diagonals, refused like dia.from_csr. Options as for
 --- dia.from_csr.
+--- Example:
+--- local M = csr.from_coo(2, 2, {1, 2}, {1, 2}, {5, 6}):to_dia()
+--- print(M.ndiags) --> 1
 function csr:to_dia(opts)
   return M.dia_from_csr(self, opts)
 end
@@ -279,6 +283,8 @@ end
 --- Csr:info() -> table
 --- format, type, rows, cols, nnz, bytes (on the device) and the entries of a
 --- row: row_min, row_max, row_mean.
+--- Example:
+--- print(csr.from_coo(2, 2, {1, 2}, {1, 2}, {5, 6}):info().row_max) --> 1
 function csr:info()
   local ptr = self.host.row_ptr
   local least, most = INT_MAX, 0
@@ -296,6 +302,9 @@ end
 
 --- Csr:close()
 --- Releases the device and host memory now; closing twice is fine.
+--- Example:
+--- local M <close> = csr.from_coo(2, 2, {1}, {1}, {5})
+--- M:close()
 function csr:close()
   release(self, "row_ptr", "col_ind", "values")
 end
@@ -305,11 +314,14 @@ function csr_meta:__tostring()
     self.cols, self.type, self.nnz)
 end
 
---- Dia:to_csr([opts]) -> CSR matrix
+--- Dia:to_csr([opts]) -> Csr
 --- The matrix in compressed sparse row format (see csr.from_coo); stored zeros
 --- are dropped.
 --- Options:
 ---   context  that of M  the Context of another device
+--- Example:
+--- local C = dia.poisson2d(4, 4):to_csr()
+--- print(C.format, C.nnz) --> csr 64
 function dia:to_csr(opts)
   opts = options.check(opts, "Dia:to_csr")
   local ptr, col, val = host_of.dia_to_csr(self.host.values,
@@ -323,6 +335,7 @@ end
 --- Dia:save(path [, opts])
 --- Writes the entries that are not zero as a Matrix Market file. Options as
 --- for Csr:save.
+--- Example: dia.poisson2d(4, 4):save("p.mtx", {symmetric = true})
 function dia:save(path, opts)
   local c <close> = self:to_csr()
   c:save(path, opts)
@@ -406,7 +419,7 @@ local function count_constant(patterns, places)
   return count
 end
 
---- Dia:pack() -> packed matrix
+--- Dia:pack() -> Packed
 --- The matrix in fewer bytes, for spmv, whose kernel `packed` then computes
 --- the same sums, bit for bit, but reads less. Rows that are equal, diagonal
 --- by diagonal, are one pattern; a row then takes one byte, or none where all
@@ -428,6 +441,12 @@ end
 --- pattern of each row), patterns (a row of values for each) and stored, and
 --- in `host` offsets, values (by diagonals, at `pitch`) and patterns. Its
 --- fields are for reading.
+--- Example:
+--- local M = dia.poisson2d(512, 512)
+--- local P = M:pack()
+--- print(P:info().bytes, P:info().dia_bytes) --> 262204 5242880
+--- local y = spmv(P, cl.buffer("float", P.cols, 1))
+--- print(y:read()[1]) --> 2.0
 function dia:pack(...)
   if select("#", ...) > 0 then
     cl.error("Dia:pack: takes nothing; got " .. text.got((...)),
@@ -462,8 +481,9 @@ function dia:pack(...)
   }, packed_meta)
 end
 
---- Packed:to_dia() -> DIA matrix
+--- Packed:to_dia() -> Dia
 --- The matrix by diagonals again, with the bits that it was packed from.
+--- Example: print(dia.poisson2d(8, 8):pack():to_dia().format) --> dia
 function packed:to_dia()
   return M.upload_dia({
     format = "dia", rows = self.rows, cols = self.cols, nnz = self.nnz,
@@ -479,6 +499,7 @@ end
 --- among them), the stored ones and those that are read from one of these;
 --- patterns, how many there are; stored_type; bytes, of the values that a
 --- product reads, and dia_bytes, those by diagonals.
+--- Example: print(dia.poisson3d(16, 16, 16):pack():info().patterns) --> 9
 function packed:info()
   local stored, joined = -1, 0
   for _, place in ipairs(self.places) do
@@ -497,6 +518,9 @@ end
 
 --- Packed:close()
 --- Releases the device and host memory now; closing twice is fine.
+--- Example:
+--- local P <close> = dia.poisson2d(8, 8):pack()
+--- P:close()
 function packed:close()
   for _, name in ipairs{"codes", "patterns", "stored"} do
     self[name]:close()
@@ -530,6 +554,9 @@ end
 --- format, type, rows, cols, nnz, ndiags, pitch, bytes (on the device), lower
 --- and upper (the outermost offsets) and fill, the part of the stored
 --- elements that are entries.
+--- Example:
+--- local info = dia.poisson2d(8, 8):info()
+--- print(info.lower, info.upper) --> -8 8
 function dia:info()
   return {
     format = self.format, type = self.type, rows = self.rows,
@@ -542,6 +569,9 @@ end
 
 --- Dia:close()
 --- Releases the device and host memory now; closing twice is fine.
+--- Example:
+--- local M <close> = dia.poisson2d(8, 8)
+--- M:close()
 function dia:close()
   release(self, "offsets", "values")
 end

@@ -280,6 +280,16 @@ end
 --- size}), `s.source`: the text, to put before a kernel's. `s{m = 2}` is a
 --- value for a kernel's parameter; fields without a value are 0. On the host
 --- structs are tables by field: see Struct:buffer and Struct:read.
+--- Example:
+--- local particle = cl.struct "struct particle {float4 pos; float m;};"
+--- print(particle.size) --> 32
+--- local k = cl.kernel(particle.source .. [[
+---   kernel void heavier(global struct particle *p, struct particle by) {
+---     p[get_global_id(0)].m += by.m;
+---   }]])
+--- local b = particle:buffer{{pos = {1, 2, 3, 4}, m = 5}, {m = 6}}
+--- k:range(2)(b, particle{m = 10})
+--- print(particle:read(b)[2].m) --> 16.0
 function cl.struct(declaration)
   argument.check("cl.struct", "text", declaration, "string",
     'cl.struct "struct p {float4 pos; float m;};"')
@@ -311,6 +321,7 @@ end
 --- once for each Context.
 --- Options:
 ---   context  session's  the Context of another device
+--- Example: print(cl.struct "struct s {char c; double x;};":check())
 function struct:check(opts)
   opts = options.check(opts, "Struct:check")
   local context = opts.context or cl.context()
@@ -357,6 +368,7 @@ end
 --- `global struct p *` takes it.
 --- Options:
 ---   context  session's  the Context of another device
+--- Example: as for cl.struct
 function struct:buffer(values, opts)
   opts = options.check(opts, "Struct:buffer")
   self:check(opts)
@@ -391,6 +403,7 @@ end
 --- Struct:read(buffer [, first [, count]]) -> list
 --- The structs of a Buffer, from the first one or `first` on, as tables by
 --- field; a vector or an array is a list.
+--- Example: as for cl.struct
 function struct:read(b, first, count)
   first = first or 1
   count = count or text.class(b) == "Buffer"
@@ -408,6 +421,11 @@ end
 --- Struct:write(buffer, values [, first]) -> Event
 --- Writes a list of tables by field to structs of a Buffer, from the first
 --- one or `first` on.
+--- Example:
+--- local point = cl.struct "typedef struct {int x, y;} point;"
+--- local b = point:buffer(100)
+--- point:write(b, {{x = 1}, {x = 2}}, 50)
+--- print(point:read(b, 51, 1)[1].x) --> 2
 function struct:write(b, values, first)
   first = first or 1
   argument.check("Struct:write", "values", values, "table")

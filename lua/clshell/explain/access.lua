@@ -327,6 +327,9 @@ end
 --- several lines. A second table has the branches: how often warps met it, the
 --- share of these where the lanes part, and the share of a warp's lanes that
 --- are active after it.
+--- Example:
+--- local k = cl.kernel "kernel void one(global int *x) { *x = 1; }"
+--- print(access(k:range(1), cl.buffer("int", 1)):table(60))
 function Access:table(width)
   local lines = {}
   width = width or report.width()
@@ -384,6 +387,13 @@ end
 --- local memory, if there is one.
 --- Options:
 ---   color  -  true or false; else as the terminal has it
+--- Example:
+--- local k = cl.kernel [[
+--- kernel void third(global int *x) {
+---   x[3 * get_global_id(0)] = 1;
+--- }]]
+--- local result = access(k:range(32, 32), cl.buffer("int", 96))
+--- print(result:draw(2))
 function Access:draw(line, n, opts)
   local color = opts and opts.color
   if color == nil then
@@ -449,6 +459,12 @@ end
 --- Access:svg([file [, line [, n]]]) -> string
 --- The drawings of Access:draw as an SVG, also written to a file. Of a pair
 --- (see access) they stand side by side.
+--- Example:
+--- local k = cl.kernel [[
+--- kernel void third(global int *x) {
+---   x[3 * get_global_id(0)] = 1;
+--- }]]
+--- access(k:range(32, 32), cl.buffer("int", 96)):svg("access.svg")
 function Access:svg(file, line, n)
   local panels, first = {}, nil
   for i, a in ipairs(self.pair or {self}) do
@@ -539,7 +555,7 @@ local function main_of(plan)
   return plan.commands[plan.main]
 end
 
---- access(launch, args... [, opts]) -> access
+--- access(launch, args... [, opts]) -> Access
 --- What each load and store of a kernel asks of memory, by source line, as a
 --- GPU would see it: `access(k:range({64, 64}, {16, 16}), a, b)`. The launch
 --- runs in a child process on the simulator Oclgrind, with copies of its
@@ -565,6 +581,17 @@ end
 ---   bank_bytes  4    bytes of a bank's word
 ---   groups      -    work-groups to look at, or "all"; else as many as some
 ---               four million instructions allow, from first to last
+--- Example:
+--- local k = cl.kernel [[
+--- kernel void column(global const float *a, global float *b, int n) {
+---   int i = get_global_id(0);
+---   b[i] = a[i * n];
+--- }]]
+--- local a, b = cl.buffer("float", 4096, 0), cl.buffer("float", 64)
+--- local result = access(k:range(64, 64), a, b, 64, {as = "H100"})
+--- print(result)
+--- local load = result.rows[2]
+--- print(load.code, load.sectors / load.requests) --> a[i * n] 32.0
 function M.run(launch, ...)
   if type(launch) == "table" and getmetatable(launch) == nil
       and select("#", ...) == 0 then

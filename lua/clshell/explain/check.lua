@@ -171,15 +171,27 @@ end
 --- sizes at which it was found. `r.ok`: there is none, and each result that
 --- was computed is right.
 --- Options:
----   size      the launch's  global size, in place of the launch's
----   shrink    false     true: only the first and the last work-group
----   params    defaults  of a rung, such as {tile = 8}
----   shapes    -         of a rung: a list of shapes as bench takes them, such
----             as {16, {33, 1, 7}}
----   operands  -         of a rung: {A = A, B = B}, or a list of such tables
----   type      float     of a rung's elements
 ---   limit     30        seconds for a launch; for all sizes of a rung 60
 ---   guard     false     true: guard bands on the session's device
+--- Options of a launch:
+---   size      the launch's  global size, in place of the launch's
+---   shrink    false     true: only the first and the last work-group
+--- Options of a rung:
+---   params    defaults  such as {tile = 8}
+---   shapes    -         a list of shapes as bench takes them, such as {16,
+---             {33, 1, 7}}
+---   operands  -         {A = A, B = B}, or a list of such tables
+---   type      float     element type
+--- Example:
+--- local k = cl.kernel [[
+--- kernel void shift(global const float *x, global float *y) {
+---   int i = get_global_id(0);
+---   y[i] = x[i + 1];
+--- }]]
+--- local x, y = cl.buffer("float", 65, 1), cl.buffer("float", 64)
+--- print(check(k:range(64), x, y).ok) --> true
+--- print(check(k:range(64), x:view(1, 64), y)) -- "read outside 'x': x[64]"
+--- print(check("gemm.tiled", {shapes = {{5, 17, 3}}}).ok) --> true
 function M.run(what, ...)
   local family, name = of_ladder(what)
   if family then

@@ -28,6 +28,7 @@ local Cannot = {}
 
 --- claims.cannot(reason)
 --- Ends the trial of a claim: it cannot be tried here.
+--- Example: print(pcall(claims.cannot, "no local memory")) -- a trial gives it
 function M.cannot(reason)
   error(setmetatable({reason = reason}, Cannot), 0)
 end
@@ -39,6 +40,9 @@ end
 ---   n      by device  side of the matrices: 256 on a CPU, 2048 on a GPU,
 ---                  twice that if final
 ---   final  false  true: measures for longer
+--- Example:
+--- local list = claims.new{n = 64}
+--- print(list:select({"A"})[1].id)
 function M.new(opts)
   options.check(opts, "claims.new")
   local n = opts.n or (cl.device().type == "cpu" and 256 or 2048)
@@ -128,6 +132,12 @@ end
 --- Options:
 ---   operands  random   to run on, such as {A = A, B = B}
 ---   cache     as bench  "hot" or "cold"
+--- Example:
+--- local list = claims.new{n = 64}
+--- local shape = {m = 64, n = 64, k = 64}
+--- local outcome = list:pair({"gemm.naive", shape = shape},
+---   {"gemm.tiled", params = {tile = 8}, shape = shape})
+--- print(outcome.factor, outcome.said)
 function List:pair(a, b, opts)
   opts = opts or {}
   local function given(s)
@@ -143,6 +153,13 @@ end
 --- list:launches(what, a, b) -> outcome
 --- Compares two launches as list:pair does, each {launch, argument, ...},
 --- unverified: for kernels that do the same work in other places.
+--- Example:
+--- local list = claims.new{n = 64}
+--- local k = cl.kernel "kernel void f(global int *x) { *x = 1; }"
+--- local x = cl.buffer("int", 1)
+--- local outcome = list:launches("two sizes", {k:range(1), x},
+---   {k:range(64), x})
+--- print(outcome.factor)
 function List:launches(what, a, b)
   local function call(s)
     return function() return s[1](table.unpack(s, 2)) end
@@ -169,6 +186,9 @@ end
 --- list:gemm(a, pa, b, pb [, opts]) -> outcome
 --- list:pair of two rungs of gemm on the square matrices. Options as for
 --- list:pair.
+--- Example:
+--- local list = claims.new{n = 64}
+--- print(list:gemm("naive", nil, "tiled", {tile = 8}).factor)
 function List:gemm(a, pa, b, pb, opts)
   local shape = {m = self.n, n = self.n, k = self.n}
   opts = opts or {}
@@ -250,6 +270,10 @@ end
 --- claim, says, verdict ("holds here", "does not hold here", "cannot be tried
 --- here", or "unclear here" where noise hides the answer), factor, detail and
 --- reason. Ctrl-C is raised.
+--- Example:
+--- local list = claims.new{n = 64}
+--- local result = list:try(list:select({})[1])
+--- print(result.claim, result.verdict)
 function List:try(claim)
   local ok, o = pcall(function()
     return result(claim, claim.try(self, claim))
@@ -270,6 +294,10 @@ end
 --- claims.text(result) -> string
 --- A tried claim in a few lines: the claim, the verdict with its factor and
 --- reason, and the measurement.
+--- Example:
+--- local list = claims.new{n = 64}
+--- local claim = list:select({})[1]
+--- print(claims.text(list:try(claim)))
 function M.text(r)
   local width = report.width()
   local lines = {}
@@ -290,6 +318,9 @@ end
 
 --- claims.limit(reading) -> string
 --- A reading of lesson.read as the reason of a verdict.
+--- Example:
+--- local r = bench("gemm.tiled", {64, 64, 64}, nil, {effort = "quick"})
+--- print(claims.limit(lesson.read(r)))
 function M.limit(reading)
   return (reading.text:gsub("%.$", ""):gsub("^%u", string.lower))
 end

@@ -21,6 +21,8 @@ local WIDTH = 61 -- columns of a lesson's words
 --- course.lessons() -> string
 --- The lessons of each text by number, with what to type to try each. [GPU]: a
 --- CPU cannot show it; [simulator]: counted on Oclgrind, on any machine.
+--- Example:
+--- print(course.lessons():match "[^\n]+") --> A, a lecture on tiled products:
 function M.lessons()
   local lines = {}
   for _, of in ipairs(TEXTS) do
@@ -51,6 +53,7 @@ end
 --- An exercise by its number, or whether the answer to it is right, and why;
 --- without a number, all questions. Answers are numbers, with or without a
 --- unit, or words.
+--- Example: print(course.exercise(2, 7):match "[^.]+") --> not 7
 function M.exercise(n, answer)
   if n == nil then
     local lines = {}
@@ -82,6 +85,7 @@ end
 --- Tries a lesson of a course text on the session's device, `course "B13"`:
 --- what the text claims, whether it holds here, by which factor, and why.
 --- ?course lists the lessons.
+--- Example: print(course "C4") -- tiles of 32x32 are beyond the device
 local function try(id)
   argument.check("course", "id", id, "string", 'course "B13"')
   local claims = require "clshell.explain.claims"

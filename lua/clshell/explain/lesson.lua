@@ -18,6 +18,10 @@ local M = require "clshell.base.lazy".table(...)
 --- of its vectors would be as fast: their length), vectors (the same where one
 --- lane cannot be), over (a roof of the traffic model below the result, which
 --- the model overcounts). Options as for lesson.
+--- Example:
+--- local r = bench("gemm.tiled", {64, 64, 64}, nil, {effort = "quick"})
+--- local reading = lesson.read(r)
+--- print(reading.limit, reading.share)
 function M.read(r, opts)
   return reading.read(r, opts)
 end
@@ -36,8 +40,11 @@ end
 --- Options:
 ---   device   session's   the Device that the result is of
 ---   peaks    peaks()     a table of measured peaks
----   use      the driver's  {registers, local_bytes, source} of the kernel
+---   use      the driver's  a table {registers, local_bytes, source}
 ---   context  session's   the Context of another device
+--- Example:
+--- local r = bench("gemm.naive", {64, 64, 64}, nil, {effort = "quick"})
+--- print(lesson(r))
 function M.lesson(r, opts)
   return reading.read(r, opts).text
 end
@@ -58,6 +65,13 @@ end
 --- Options:
 ---   width   window  columns
 ---   access  true    false: the simulator is not asked
+--- Example:
+--- local rows = {}
+--- for _, name in ipairs{"naive", "tiled"} do
+---   rows[#rows + 1] = bench("gemm." .. name, {64, 64, 64}, nil,
+---     {effort = "quick"})
+--- end
+--- print(lesson.ladder(rows))
 function M.ladder(rows, opts)
   return ladder.text(rows, opts)
 end

@@ -29,6 +29,8 @@ local MOST = 4096 -- rows of a sweep
 --- come in such pieces), most_registers (of a work-item), most_local (bytes of
 --- a work-group), source}. Known for NVIDIA's GPUs, by their compute
 --- capability.
+--- Example:
+--- print(occupancy.limits(cl.device())) -- nil and the reason where not known
 M.limits = multiprocessor.limits
 
 --- occupancy.of(use, limits) -> table
@@ -39,12 +41,19 @@ M.limits = multiprocessor.limits
 --- "work-items" or "work-groups"). The arithmetic is that of NVIDIA's
 --- occupancy calculator: registers go to a warp in pieces from a partition of
 --- the file, local memory to a group in pieces of `unit`.
+--- Example:
+--- local limits = {items = 2048, groups = 32, registers = 65536, warp = 32,
+---   local_bytes = 233472, unit = 128, reserve = 1024, source = "by hand"}
+--- local o = occupancy.of({items = 256, registers = 128, local_bytes = 0},
+---   limits)
+--- print(o.groups, o.share, o.by) --> 2 0.25 registers
 M.of = multiprocessor.of
 
 --- occupancy.registers(log, kernel) -> registers, spilled, local; nil
 --- The figures of NVIDIA's assembler for a kernel in a build log made with
 --- -cl-nv-verbose: registers of a work-item, bytes that it spills, bytes of
 --- local memory of a work-group; nil where the log lacks the kernel.
+--- Example: print(occupancy.registers("nothing about it", "tiled")) --> nil
 function M.registers(log, kernel)
   local from = select(2, log:find("entry function '" .. kernel .. "'", 1,
     true))
@@ -105,6 +114,10 @@ end
 --- The use of a rung's built kernel, a Kernel: {registers, spilled (bytes),
 --- local_bytes, source}. NVIDIA's driver writes registers into the build log
 --- of one more build. Other drivers tell none.
+--- Example:
+--- local rung, defines = gemm.rung "tiled", {TILE = 16, REAL = "float"}
+--- local prog = cl.build("gemm/tiled.cl", {defines = defines})
+--- print(occupancy.kernel(rung, prog.gemm, defines, nil, cl.context()))
 function M.kernel(rung, kernel, defines, opts, context)
   local words = text.fields(defines)
   table.move({rung.path or rung.source, kernel.name, opts}, 1, 3, #words + 1,
@@ -129,6 +142,12 @@ end
 
 --- occupancy.words(use, o, limits) -> string
 --- An occupancy in words, with its grounds.
+--- Example:
+--- local limits = {items = 2048, groups = 32, registers = 65536, warp = 32,
+---   local_bytes = 233472, unit = 128, reserve = 1024, source = "by hand"}
+--- local use = {items = 256, registers = 128, local_bytes = 0,
+---   source = "a log"}
+--- print(occupancy.words(use, occupancy.of(use, limits), limits))
 function M.words(use, o, limits)
   return ("%d registers a work-item and %s of local memory a work-group let "
     .. "%d groups, %d of %d work-items (%.0f %%), share a unit, by %s"):format(
@@ -294,6 +313,8 @@ end
 --- occupancy: warps over the most that the unit holds; limit: the limit
 --- reached first; next step: the most registers and local memory that give one
 --- group more, else the work-group that gives the most.
+--- Example:
+--- print(occupancy{gpu = "A100", wg = "64..256:64", registers = 48}:table(60))
 function Occupancy:table(width)
   width = width or report.width()
   local limits = self.limits
@@ -351,6 +372,9 @@ end
 --- The occupancy over all values of "wg", "registers" or "local_bytes" (the
 --- first of them that the sweep varies, else "registers"), with a line for
 --- each combination of the other two in the sweep. Options as for plot.line.
+--- Example:
+--- local o = occupancy{gpu = "T4", wg = {128, 256}, registers = 64}
+--- print(o:plot "registers")
 function Occupancy:plot(axis, opts)
   if axis == nil then
     axis = "registers"
@@ -424,7 +448,7 @@ local function arguments(subject, opts)
       'occupancy(k:range(n, 256)), or occupancy{gpu = "H100", wg = 256}'})
 end
 
---- occupancy(launch [, opts]) -> occupancy
+--- occupancy(launch [, opts]) -> Occupancy
 --- How many work-items of a kernel share a compute unit, and what limits
 --- them: of a launch, of a Kernel, or with no kernel at all:
 --- `occupancy{gpu = "H100", wg = 256, registers = 64}`. A list
@@ -442,6 +466,13 @@ end
 ---   registers    the kernel's, or 32 to 255  of a work-item; of MI200 and
 ---                    MI300 the vector registers
 ---   local_bytes  the kernel's, or 0  local memory of a work-group
+--- Example:
+--- print(occupancy{gpu = "H100", wg = 256, registers = {32, 64, 128}})
+--- local r = occupancy{gpu = "RTX 4090", wg = 256, registers = 80}
+--- print(r.best.groups, r.best.by) --> 3 registers
+--- print(r.best.step) --> 4 groups at 64 registers
+--- local k = cl.kernel "kernel void one(global int *x) { *x = 1; }"
+--- print(occupancy(k:range(4096, 256), {gpu = "A100"}))
 local function occupancy(launch, opts)
   local kernel, wg
   kernel, wg, opts = arguments(launch, opts)

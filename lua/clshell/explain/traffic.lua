@@ -57,6 +57,10 @@ end
 --- of {n =, bytes =, at = function(x, y)}, moved (bytes instead of `global`)
 --- and fetch. nil: there is no model, as for batches and for products of
 --- transposed operands.
+--- Example:
+--- local r = bench("gemm.tiled", {64, 64, 64}, nil, {effort = "quick"})
+--- local traffic = lesson.read(r).traffic -- what traffic.of gave
+--- print(traffic and traffic.fetch, traffic and traffic.ways)
 function M.of(r, rung, dev, s, p)
   if s.trans_a or s.trans_b or (s.batch or 1) > 1 then
     return nil

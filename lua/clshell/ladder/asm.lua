@@ -44,6 +44,10 @@ end
 --- PoCL the machine code of each kernel, disassembled by objdump (package
 --- binutils), in the form for any local size. Elsewhere an error names the
 --- form that the driver keeps: `prog:binary{raw = true}` has it.
+--- Example:
+--- local prog = cl.build "kernel void f(global int *x) { *x = 1; }"
+--- local ok, text = pcall(prog.asm, prog) -- an error where there is none
+--- print(text)
 function M.asm(prog)
   local binary = prog:binary{raw = true}
   local text = binary:gsub("%z+$", "")

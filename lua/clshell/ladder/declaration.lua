@@ -548,17 +548,12 @@ local function names_in(parameters)
   return names
 end
 
--- The block of comment from which help has the page of a family's call.
+-- The entry of help for a family's call, as base/api.lua has them.
 local function page(spec, given, parts)
-  local lines = {("%s(%s [, opts]) -> %s, event"):format(spec.name,
-    table.concat(spec.inputs, ", "), spec.output)}
-  for line in ((given.help or "") .. "\n"):gmatch "(.-)\n" do
-    lines[#lines + 1] = line ~= "" and line or nil
-  end
+  local rows = {}
   local function row(name, default, words)
-    lines[#lines + 1] = ("  %s  %s  %s"):format(name, default, words)
+    rows[#rows + 1] = {name = name, default = default, text = words}
   end
-  lines[#lines + 1] = "Options:"
   row("kernel", "the best known", ("a rung's name, see %s.kernels; with it "
     .. "the rung's own parameters"):format(spec.name))
   row(spec.output, "a new one", "the Buffer to write")
@@ -570,7 +565,9 @@ local function page(spec, given, parts)
   end
   row("queue", "default queue", "the Queue to run on")
   row("after", "none", "a list of events to wait for")
-  return table.concat(lines, "\n")
+  return {name = spec.name, text = given.help or "", options = rows,
+    signature = ("%s(%s [, opts]) -> %s, event"):format(spec.name,
+    table.concat(spec.inputs, ", "), spec.output)}
 end
 
 -- The routines without OpenCL, checked.

@@ -25,6 +25,9 @@ local methods = {} -- of a family; each takes the family first
 --- family.rung(name) -> rung
 --- The rung of that name: the table it was defined with, parameters checked
 --- and defaults filled in. An unknown name raises, with the nearest one.
+--- Example:
+--- local rung = gemm.rung "tiled"
+--- print(rung.name, rung.params[1].name) --> tiled tile
 function methods.rung(family, name, who)
   return rungs.find(family, name, who or family.name)
 end
@@ -43,6 +46,7 @@ local listing = {
 --- The ladder, as a list of {name, parameters, lesson, rung} that prints as a
 --- table. Parameters are shown with their defaults; help "gemm.tiled" shows
 --- their legal values as well.
+--- Example: print(gemm.kernels()[1].name) --> naive_global
 function methods.kernels(family)
   local list = {}
   for i, rung in ipairs(family.list) do
@@ -121,6 +125,29 @@ end
 ---   wide     false   true: of gemm: takes a C of float for halves as well,
 ---            s.out is its type
 ---   traffic  -       traffic(s, p, defines), what lesson reads: traffic.of
+--- Example:
+--- gemm.define{
+---   name = "plain", lesson = "one work-item for each element of C",
+---   source = [[
+--- kernel void plain(int M, int N, int K, REAL alpha,
+---                   global const REAL *A, int lda,
+---                   global const REAL *B, int ldb, REAL beta,
+---                   global REAL *C, int ldc) {
+---   int j = get_global_id(0), i = get_global_id(1);
+---   if (i >= M || j >= N) return;
+---   REAL sum = 0;
+---   for (int k = 0; k < K; k++) sum += A[i * lda + k] * B[k * ldb + j];
+---   C[i * ldc + j] = alpha * sum + (beta == 0 ? 0 : beta * C[i * ldc + j]);
+--- }]],
+---   params = {{name = "size", values = {8, 4}, help = "of a group"}},
+---   range = function(s, p)
+---     local function up(n) return (n + p.size - 1) // p.size * p.size end
+---     return {up(s.n), up(s.m)}, {p.size, p.size}
+---   end,
+--- }
+--- local result = gemm.verify("plain", {size = 4},
+---   {A = matrix.random(33, 20), B = matrix.random(20, 17)})
+--- print(result.ok) --> true
 function methods.define(family, def)
   local rung = rungs.new(family.name, def, family.reserved)
   if rung.file then
@@ -175,6 +202,11 @@ end
 --- Options:
 ---   kernel  the best known  a rung's name; with it the rung's own parameters
 ---   queue, after  -  and whatever else the call itself takes
+--- Example:
+--- local A, B = matrix.random(64), matrix.random(64)
+--- local plan = gemm.plan(A, B, {kernel = "tiled"})
+--- plan():wait() -- runs it; as often as wanted
+--- print(plan.output.rows, plan.rung.name) --> 64 tiled
 function methods.plan(family, ...)
   return plan.new(family, gather(family, ...))
 end
@@ -222,6 +254,9 @@ end
 --- `row` is the row of family.choices that decides, or of family.kept where
 --- `kept` is true; `passed` lists the rungs before it with the reasons against
 --- them.
+--- Example:
+--- local choice = gemm.choice{m = 512, n = 512, k = 512, type = "float"}
+--- print(choice.rung.name, choice)
 function methods.choice(family, target)
   local s = shape_of(family, target, family.name .. ".choice")
   local name = type(target) == "table"
@@ -241,6 +276,7 @@ end
 --- Fields of a row: rung, params, and as conditions class (of the device),
 --- device (its name), type (of the elements) and where (the shape, such as
 --- {m = {min = 64, max = 512}}).
+--- Example: print(#gemm.choices() > 1) --> true
 function methods.choices(family, rows)
   if rows ~= nil then
     forget_plans(family)
@@ -251,6 +287,7 @@ end
 --- family.kept() -> rows
 --- The rows that family.keep and tune have kept, on all devices, as a list
 --- that prints as a table.
+--- Example: print(#spmv.kept()) --> 0
 function methods.kept(family)
   return user_choices.list(family)
 end
@@ -259,6 +296,7 @@ end
 --- Forgets the kept rows that a call with these operands, such as
 --- {A = A, B = B}, or of this shape finds; without a target all rows of the
 --- family. Returns how many.
+--- Example: print(spmv.forget()) --> 0
 function methods.forget(family, target)
   forget_plans(family)
   if target == nil then
@@ -273,6 +311,10 @@ end
 --- for operands such as {A = A, B = B} or a shape such as {m =, n =, k =,
 --- type =} or {512, 512, 512}. The reason has the numbers. Names and values
 --- that are wrong raise.
+--- Example:
+--- local ok, why = gemm.check("tiled_constant", nil,
+---   {m = 4096, n = 4096, k = 4096, type = "float"})
+--- print(ok, why)
 function methods.check(family, name, params, target)
   local who = family.name .. ".check"
   local rung = rungs.find(family, name, who)
@@ -309,6 +351,10 @@ end
 --- reference. `params` may be left out. The output is filled with NaN first.
 --- The result: {ok, err, bound, mode, row, col, event}; err and bound are
 --- fractions of the sum of absolute values, such as |A||B|.
+--- Example:
+--- local r = gemm.verify("tiled", {tile = 8},
+---   {A = matrix.random(33), B = matrix.random(33)})
+--- print(r.ok, r.err <= r.bound) --> true true
 function methods.verify(family, name, params, target)
   local who = family.name .. ".verify"
   rungs.find(family, name, who)
@@ -428,6 +474,32 @@ end
 ---   pieces     -  pieces(plan) -> the Buffers of the result, for `truth`
 ---   placing    -  {adapt =, pass =, stage =}: sub-matrices and batches, as in
 ---              gemm
+--- Example:
+--- local axpy = family.new{
+---   name = "axpy", help = "z = alpha x + y.",
+---   arguments = {{"x", "n"}, {"y", "n"}}, output = {"z", "n"},
+---   options = {{name = "alpha", default = 1, help = "factor of x"}},
+---   terms = function() return 2 end,
+---   flop = function(s) return 2 * s.n end,
+---   reference = function(h, s)
+---     local z = {}
+---     for i = 1, s.n do z[i] = s.alpha * h.x[i] + h.y[i] end
+---     return z
+---   end,
+---   rungs = {{
+---     name = "plain", lesson = "one work-item for each element",
+---     range = function(s) return s.n end,
+---     source = [[
+--- kernel void axpy(int n, global const REAL *x, global const REAL *y,
+---                  global REAL *z, REAL alpha) {
+---   int i = get_global_id(0);
+---   z[i] = alpha * x[i] + y[i];
+--- }]],
+---   }},
+--- }
+--- local z = axpy({1, 2}, {10, 20}, {alpha = 3})
+--- print(z:read()[2], axpy.verify("plain", {1000}).ok) --> 26.0 true
+--- print(bench("axpy", {100000}).ok) --> true
 function M.new(given, family)
   local own = family ~= nil -- a table to fill: of clshell's own
   local spec = declaration.spec(given, not own)

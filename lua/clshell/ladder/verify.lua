@@ -32,6 +32,8 @@ local SAMPLED = 2^30
 --- and Mary (SIAM J. Sci. Comput. 41, 2019) show lambda sqrt(n) u to hold but
 --- for a chance of 2 exp(-lambda^2 / 2) per sum; lambda = 8 makes that
 --- 3e-14. The reference sums in double and has its own error.
+--- Example:
+--- print(verify.bound("float", 1024) > verify.bound("double", 1024)) --> true
 function M.bound(type, terms)
   local function gamma(u)
     local n = terms + 3
@@ -48,6 +50,9 @@ local CUT = 1.5 / 16 * ROUNDOFF.float
 --- verify.bound_in_float(type, terms) -> number
 --- The same where halves are multiplied exactly, added up in float, by tensor
 --- cores even, and the sum rounded once, to `type`, "half" or "float".
+--- Example:
+--- local sums = verify.bound_in_float("half", 4096)
+--- print(sums < verify.bound("half", 4096)) --> true
 function M.bound_in_float(type, terms)
   return M.bound("float", terms) + terms * CUT
     + (type == "float" and 0 or ROUNDOFF[type])
@@ -82,6 +87,10 @@ end
 --- verify.restore(plan, output, before)
 --- Writes to the output what it has to hold before a run: an Array, or one
 --- for each of its pieces.
+--- Example:
+--- local out = cl.buffer("float", 4, 1)
+--- verify.restore({}, out, cl.array("float", 4, 5))
+--- print(out:read()[4]) --> 5.0
 function M.restore(plan, output, before)
   local list = type(before) == "table" and before or {before}
   for i, piece in ipairs(pieces(plan, output)) do
@@ -96,6 +105,13 @@ end
 --- compared and the place of the error. Where plan.pieces(plan) is a list of
 --- Buffers, `before` and what truth gets are lists as well. The result: {ok,
 --- err, bound, mode, row, col, event}.
+--- Example:
+--- local out = cl.buffer("float", 4)
+--- local operation = {run = function() return out:fill(2) end}
+--- local result = verify.run(operation, out, function(array)
+---   return math.abs(array[1] - 2), 0, "the first element"
+--- end)
+--- print(result.ok) --> true
 function M.run(plan, output, truth, before)
   local list, results = pieces(plan, output), {}
   phase.begin "checked"
@@ -132,6 +148,12 @@ end
 
 --- verify.all(truths) -> function(list)
 --- The truth of several results: that of the one which is furthest off.
+--- Example:
+--- local function near(array)
+---   return math.abs(array[1] - 1), 0.5, "the first element"
+--- end
+--- local truth = verify.all{near, near}
+--- print(truth{cl.array("float", 1, 1), cl.array("float", 1, 1.25)})
 function M.all(truths)
   return function(results)
     local worst
@@ -163,6 +185,11 @@ end
 --- multiplies, as in TF32; in_float: halves are added up in float. The first
 --- call computes the product, later ones
 --- compare with it.
+--- Example:
+--- local A, B = cl.array("float", {8, 8}, 1), cl.array("float", {8, 8}, 1)
+--- local truth = verify.gemm(A, B, {m = 8, n = 8, k = 8, type = "float",
+---   alpha = 1, beta = 0})
+--- print(truth(host.gemm_loop(A, B)))
 function M.gemm(A, B, s, C0, cut, in_float)
   local out = s.out or s.type
   local bound = s.type == "half" and (in_float or out == "float")
@@ -197,6 +224,10 @@ end
 --- convolutions and stencils; `keep` is that of cl.host.window_error. All
 --- elements up to 2^30 multiply-adds, beyond that rows at equal distances and
 --- the last one.
+--- Example:
+--- local A, F = cl.array("float", {8, 8}, 1), cl.array("float", {1, 1}, 2)
+--- local truth = verify.window(A, F)
+--- print(truth(cl.array("float", {8, 8}, 2)) == 0.0) --> true
 function M.window(A, F, keep)
   local work = 1.0 * #A * #F
   local step = math.max(1, math.ceil(work / WINDOWS))

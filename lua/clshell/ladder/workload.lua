@@ -17,6 +17,9 @@ M.SEED = 1 -- of operands made here
 --- The family and the name of a rung ("gemm.tiled", or the table that
 --- gemm.rung "tiled" gives), or a family alone ("gemm", or its table); nothing
 --- for another table.
+--- Example:
+--- local family, name = target.find("gemm.tiled", "mine")
+--- print(family == gemm, name) --> true tiled
 function M.find(what, who)
   if type(what) == "string" then
     local first, name = what:match("^([%a_][%w_]*)%.([%a_][%w_]*)$")
@@ -42,6 +45,9 @@ end
 --- target.shape(shape, names, who) -> table
 --- The sizes of a shape such as {512} or {m = 1, n = 2, k = 3} by name, with
 --- its other fields; a single number stands for all sizes.
+--- Example:
+--- local s = target.shape({512}, {"m", "n", "k"}, "mine")
+--- print(s.m, s.n, s.k) --> 512 512 512
 function M.shape(shape, names, what)
   local named = {}
   for key, value in pairs(shape) do
@@ -71,6 +77,8 @@ local LARGER = {33, 65, 129}          -- than a tile, in place of UNEQUAL
 --- target.awkward(family [, few]) -> list
 --- Shapes that fit no tile: those that the family declares; else small ones
 --- for the simulator, or, with `few`, fewer for a device, one of them larger.
+--- Example:
+--- print(#target.awkward(transpose), target.awkward(transpose)[2][1]) --> 9 7
 function M.awkward(family, few)
   if family.spec.awkward then
     return family.spec.awkward
@@ -95,6 +103,9 @@ local FILTER = 5 -- a size behind the second, of shapes with more than three
 --- target.sizes(family, n) -> list
 --- The sizes of a shape of a family with n at each, such as {n, n, n}; with
 --- four sizes, as of conv2d, those of a filter are small: {n, n, 5, 5}.
+--- Example:
+--- print(table.concat(target.sizes(gemm, 64), " ")) --> 64 64 64
+--- print(table.concat(target.sizes(conv2d, 64), " ")) --> 64 64 5 5
 function M.sizes(family, n)
   local sizes, count = {}, #(family.spec.dims or {"nx", "ny"})
   for i = 1, count do
@@ -105,6 +116,8 @@ end
 
 --- target.example(family) -> string
 --- The operands of a family as a message shows them.
+--- Example:
+--- print(target.example(transpose)) --> such as 512, {512, 512} or {A = A}
 function M.example(family)
   local words, sizes = {}, M.sizes(family, 512)
   for i, name in ipairs(family.spec.inputs) do
@@ -128,6 +141,9 @@ end
 --- random ones of that type (nil: float), in the format that the rung of that
 --- name takes; `made` is true. Operands, and a sparse matrix, stay as they
 --- are.
+--- Example:
+--- local o, made = target.operands(gemm, {4, 5, 6}, "float", "mine")
+--- print(o.A.rows, o.A.cols, o.B.cols, made) --> 4 6 5 true
 function M.operands(family, shape, type, who, rung)
   if math.type(shape) ~= nil then
     shape = {shape}
@@ -228,6 +244,9 @@ end
 --- operands} of a rung, given as gemm.rung "tiled" or "gemm.tiled", followed
 --- by a shape (or operands), parameters and options; "gemm" alone is the rung
 --- that a call takes.
+--- Example:
+--- local t, opts = target.of("bench", "gemm.tiled", {64, 64, 64}, {tile = 8})
+--- print(t.rung, t.params.tile) --> tiled 8
 function M.of(who, what, ...)
   if is_launch(what) then
     local opts = options(who, (...), what)
@@ -291,6 +310,7 @@ M.MARGIN = 3 -- elements of a row beyond its columns, in longer rows
 --- target.longer(given) -> operands, or nil
 --- The given operands with matrices whose rows are longer in memory than their
 --- columns by target.MARGIN elements; nil where none is a matrix.
+--- Example: print(target.longer({A = matrix.random(4)}).A.ld) --> 7
 function M.longer(given)
   local copy, found = {}, nil
   for name, b in pairs(given) do

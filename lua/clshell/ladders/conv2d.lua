@@ -259,6 +259,10 @@ local rungs = {
 ---   B       a new one      the Buffer to write
 ---   queue   default queue  the Queue to run on
 ---   after   none           a list of events to wait for
+--- Example:
+--- local A = matrix.ones(5, 6)
+--- local B = conv2d(A, {{1, 1, 1}, {1, 1, 1}, {1, 1, 1}})
+--- print(B:read():at(3, 3), B:read():at(1, 1)) --> 9.0 4.0
 local conv2d = family.new({
   name = "conv2d",
   arguments = {{"A", "rows", "cols"}, {"F", "frows", "fcols"}},

@@ -253,6 +253,10 @@ end
 ---   y       a new one      the Buffer to write
 ---   queue   default queue  the Queue to run on
 ---   after   none           a list of events to wait for
+--- Example:
+--- local A = cl.buffer("float", {2, 3}, {{1, 2, 3}, {4, 5, 6}})
+--- print(gemv(A, {1, 1, 1}):read()[2]) --> 15.0
+--- print(#gemv(A, {1, 1}, {trans = true, alpha = 2})) --> 3
 local gemv = family.new({
   name = "gemv",
   arguments = {{"A", "rows", "cols"}, {"x", size("cols", "rows")}},

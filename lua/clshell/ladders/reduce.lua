@@ -270,6 +270,9 @@ end
 ---   y       a new one      the Buffer to write
 ---   queue   default queue  the Queue to run on
 ---   after   none           a list of events to wait for
+--- Example:
+--- local y = reduce({3, 1, 2})
+--- print(y:read()[1], reduce({3, 1, 2}, {op = "max"}):read()[1]) --> 6.0 3.0
 local reduce = family.new({
   name = "reduce",
   arguments = {{"x", "n"}},

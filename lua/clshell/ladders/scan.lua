@@ -300,6 +300,9 @@ local rungs = {
 ---   y       a new one      the Buffer to write
 ---   queue   default queue  the Queue to run on
 ---   after   none           a list of events to wait for
+--- Example:
+--- local y = scan({1, 2, 3, 4}, {kind = "exclusive"})
+--- print(y:read()[4], scan{1, 2, 3, 4}:read()[4]) --> 6.0 10.0
 local scan = family.new({
   name = "scan",
   arguments = {{"x", "n"}},

@@ -239,6 +239,13 @@ end
 ---   y       a new one      the Buffer to write
 ---   queue   default queue  the Queue to run on
 ---   after   none           a list of events to wait for
+--- Example:
+--- local y = sort{3, 1, 2}
+--- print(y:read()[1], sort({3, 1, 2}, {order = "descending"}):read()[1])
+--- --> 1.0 3.0
+--- local index = cl.buffer("uint", 3)
+--- sort({30, 10, 20}, {index = index})
+--- print(index:read()[1]) --> 2
 local sort = family.new({
   name = "sort",
   arguments = {{"x", "n"}},

@@ -144,6 +144,11 @@ local rungs = {
 ---   B       a new one      the Buffer to write
 ---   queue   default queue  the Queue to run on
 ---   after   none           a list of events to wait for
+--- Example:
+--- local A = cl.buffer("float", {3, 3}, {{0, 1, 0}, {2, 9, 3}, {0, 4, 0}})
+--- print(stencil(A):read():at(2, 2)) --> 2.5
+--- local laplace = {centre = -4, left = 1, right = 1, up = 1, down = 1}
+--- print(stencil(A, laplace):read():at(2, 2)) --> -26.0
 local stencil = family.new({
   name = "stencil",
   arguments = {{"A", "rows", "cols"}},

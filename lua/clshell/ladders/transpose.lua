@@ -157,6 +157,9 @@ local rungs = {
 ---   B       a new one      the Buffer to write
 ---   queue   default queue  the Queue to run on
 ---   after   none           a list of events to wait for
+--- Example:
+--- local B, event = transpose(matrix.random(20, 30), {kernel = "tiled"})
+--- print(B.rows, B.cols) --> 30 20
 local transpose = family.new({
   name = "transpose",
   rungs = rungs,

@@ -67,6 +67,12 @@ end
 --- Whether an error is Ctrl-C. A script that measures in a loop prints its
 --- results so far and raises the error again; `e.record` is the result that
 --- was under way.
+--- Example:
+--- local ok, err = pcall(bench, "gemm.tiled", {64, 64, 64},
+---   {effort = "quick"})
+--- if not ok and bench.interrupted(err) then
+---   print("stopped", err.record) -- the result so far
+--- end
 M.interrupted = interrupt.is
 
 -- bench.keep(r)
@@ -369,10 +375,11 @@ end
 ---   warmup   0.3 (quick: 0.1)  seconds of ramp at most
 ---   cache    hot (families that memory limits: cold)  "cold": the caches hold
 ---            other data before each launch
----   flop, bytes, type  -  of one run, for the rates and the roofline
+---   flop, bytes  -  of one run, for the rates and the roofline
+---   type     float  element type, for the roofline
 ---   args     -      the arguments of a Launch, as a list
 ---   check    -      check() -> ok, message, after the first run of a function
----   name, tag  -    of the result, in the run store
+---   name, tag  -    strings: of the result, in the run store
 ---   roof     true   false: does not place the result on the roofline
 ---
 --- The result, which prints as text, has all samples, in seconds per launch:
@@ -385,6 +392,12 @@ end
 --- (above 105 % of the roofline), "no event timer"; status: "ok", "refused",
 --- "wrong", "failed" or "interrupted", with error and note. Ctrl-C is raised
 --- with the result so far as `record`.
+--- Example:
+--- local r = bench("gemm.tiled", {64, 64, 64}, {tile = 8}, {effort = "quick"})
+--- print(r.status, r.gflops, r.n) -- GFLOPS, samples
+--- local x = cl.buffer("float", 10000, 1)
+--- print(bench(function() return x:fill(2) end, {effort = "quick",
+---   bytes = x.bytes}))
 function M.run(what, ...)
   local job, opts = workload.of("bench", what, ...)
   return run_job(job, opts, check(opts, "final", "bench"))
@@ -420,6 +433,9 @@ M.of_families = {}
 --- `error` and in `note`, and no rate. Options as for bench.
 --- Options:
 ---   effort  quick  "final" measures for longer
+--- Example:
+--- local r = gemm.bench("tiled", {tile = 8},
+---   {A = matrix.random(64), B = matrix.random(64)}, {seconds = 0.05})
 function M.of_families.bench(family, name, params, target, opts)
   local who = family.name .. ".bench"
   if not family.host(name) then
@@ -443,6 +459,10 @@ end
 --- family.forget. The driver and the kernel file have to be those of the
 --- measurement; see family.choice. `note` is for people. The rows are files in
 --- ~/.config/clshell/choices.
+--- Example:
+--- local r = bench("transpose.tiled", {64}, {tile = 8}, {effort = "quick"})
+--- local row = transpose.keep(r, "an example")
+--- print(transpose.choice{rows = 64, cols = 64}.rung) --> tiled
 function M.of_families.keep(family, r, note)
   local who = family.name .. ".keep"
   if type(r) ~= "table" or r.family ~= family.name or not r.kernel then
@@ -471,8 +491,12 @@ end
 --- The result of samples from elsewhere, in seconds by the host's clock:
 --- summed up and kept like any other.
 --- Options:
----   flop, bytes, type  -  of one run, for the rates
----   tag                -  of the result, in the run store
+---   flop, bytes  -  of one run, for the rates
+---   type  float  element type, for the roofline
+---   tag   -      a string: of the result, in the run store
+--- Example:
+--- local r = bench.of("mine", {0.011, 0.010, 0.012}, {flop = 1e9})
+--- print(r.median, r.gflops) --> 0.011 90.909090909091
 function M.of(name, samples, opts)
   opts = options.check(opts, "bench.of")
   check_amounts(opts, "bench.of", "flop", "bytes")
@@ -498,6 +522,7 @@ end
 
 --- bench.calibration([context]) -> table
 --- The calibration of a device's timers; see calibrate.
+--- Example: print(bench.calibration().tick) -- seconds
 function M.calibration(context)
   if context ~= nil then
     argument.check("bench.calibration", "context", context, "Context")

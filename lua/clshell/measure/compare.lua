@@ -41,6 +41,9 @@ local defaults = {
 --- "SLOWER" if the order-statistic interval of their median (coverage 0.95)
 --- excludes 1 and the median is 1 % or more away; "SAME" if the 95 % interval
 --- lies within 1 % of 1; else "UNCLEAR". lo and hi are the 95 % interval.
+--- Example:
+--- local ratios = {0.5, 0.51, 0.5, 0.49, 0.5, 0.5, 0.51, 0.5}
+--- print(compare.verdict(ratios)) --> FASTER 0.5 0.49 0.51
 function M.verdict(ratios, coverage)
   local median = stats.median(ratios)
   local lo, hi = stats.interval(ratios)
@@ -148,6 +151,15 @@ end
 ---   seconds  needed  in all
 ---   least    needed  seconds of a sample: short launches are batched
 ---   quantile 0.5     the score of the samples of a round: their median
+--- Example:
+--- local timer = require "clshell.timer"
+--- local x = cl.buffer("float", 10000)
+--- local function fill(value)
+---   return timer.new(cl.context(), {function() return x:fill(value) end})
+--- end
+--- local c = compare.measure(fill(1), fill(2), {looks = {8}, samples = 3,
+---   seconds = 0.2, least = 0.001, timer = "wall"})
+--- print(#c.ratios) --> 8
 function M.measure(a, b, opts)
   local subjects, state = {a, b}, {timer = opts.timer, batches = {},
     samples = opts.samples, quantile = opts.quantile or 0.5}
@@ -366,16 +378,24 @@ end
 ---
 --- A side may also be a result of bench, the number of a kept run, "last", or
 --- a tag: then nothing can run in turns. The other side is measured if need
---- be, and runs.compare judges, by options.threshold (0.03).
+--- be, and runs.compare judges.
 --- Options:
+---   cache    hot   or "cold", see bench
+---   args     -     the arguments of a Launch, as a list
+--- Options of kept runs:
+---   threshold  0.03  a smaller change is no change
+--- Options of workloads:
 ---   rounds   11, 22, 44, 88  at least 8; more where fewer are unclear
 ---   samples  3 (CPU: 12)  of each in a round
 ---   seconds  20    in all: long kernels get fewer samples a round, and the
 ---            result says so
 ---   least    0.01 (CPU: 0.001)  seconds of a sample: short launches are
 ---            batched
----   cache    hot   or "cold", see bench
----   args     -     the arguments of a Launch, as a list
+--- Example:
+--- local shape = {64, 64, 64}
+--- local c = compare({"gemm.naive", shape}, {"gemm.tiled", shape, {tile = 8}},
+---   {rounds = 8, seconds = 0.2, least = 0.001})
+--- print(c.verdict, c.ratio) -- of the second; time over time
 function M.compare(a, b, opts)
   if a == nil or b == nil then
     cl.error(("compare: %s must be a workload or a kept run; got nothing")
@@ -385,7 +405,7 @@ function M.compare(a, b, opts)
   if is_kept(a) or is_kept(b) then
     return compare_kept(a, b, opts)
   end
-  opts = options.check(opts, "compare")
+  opts = options.check(opts, "compare.workloads", "compare")
   local ta, tb = side(a, opts.args), side(b, opts.args)
   local context = ta.plan and ta.plan.shape and ta.plan.shape.context
     or cl.context()

@@ -182,6 +182,7 @@ end
 --- rate of the best way, which is the roof, and the rate of the fastest
 --- launch, the limit of possible rates. nil where the device lacks the type.
 --- Names: see peaks.
+--- Example: print(peaks.get "copy" / 1e9) -- GB/s
 function M.get(name, context, again)
   context = context or cl.context()
   if not peak_kernels.ways[name] then
@@ -293,6 +294,9 @@ printing = {
 --- Options:
 ---   again    false      true: forgets the kept peaks and measures anew
 ---   context  session's  the Context of another device
+--- Example:
+--- local p = peaks()
+--- print(p.fma_float / 1e9, p.copy / 1e9) -- GFLOPS and GB/s
 function M.peaks(opts)
   options.check(opts, "peaks")
   local context = opts and opts.context or cl.context()

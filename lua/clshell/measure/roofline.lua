@@ -154,6 +154,10 @@ end
 --- the flag "IMPOSSIBLE?": dead code, a wrong count of FLOP, or a timer that
 --- stopped too early. nil without flop and bytes. (Williams, Waterman and
 --- Patterson, Communications of the ACM 52, 2009.)
+--- Example:
+--- local fraction, bound = roofline.place{median = 1e-3, flop = 1e4,
+---   bytes = 1e6, type = "float", mode = "cold", flags = {}}
+--- print(bound) --> memory
 function M.place(r, context, verified)
   argument.check("roofline.place", "r", r, "table")
   if context ~= nil then
@@ -247,6 +251,9 @@ local listing = {
 --- The place of a result on the measured roofline (see roofline.place);
 --- without an argument, a list of all placed results of the session, which
 --- prints as a table. plot.roofline draws them.
+--- Example:
+--- local r = bench("gemm.tiled", {64, 64, 64}, nil, {effort = "quick"})
+--- print(roofline(r)) -- part of what the device can do, and what bounds it
 function M.roofline(r)
   if r ~= nil then
     argument.check("roofline", "r", r, "table")

@@ -47,6 +47,7 @@ end
 --- The value below which the fraction q of the samples lies, interpolated
 --- between neighbours (type 7 of Hyndman and Fan, The American Statistician
 --- 50, 1996: what R and NumPy do). The list keeps its order.
+--- Example: print(stats.quantile({1, 2, 3, 4, 5}, 0.25)) --> 2.0
 function M.quantile(list, q)
   if math.type(q) == nil or not (q >= 0 and q <= 1) then
     cl.error(("stats.quantile: q must be a number from 0 to 1; got %s")
@@ -57,6 +58,7 @@ end
 
 --- stats.median(list) -> number
 --- The median of a list of numbers, which keeps its order.
+--- Example: print(stats.median{5, 1, 3}) --> 3.0
 function M.median(list)
   return at(sorted(list, "stats.median"), 0.5)
 end
@@ -83,6 +85,7 @@ end
 --- is below 6 samples. A sample is below the median with probability 1/2, so
 --- the ranks follow from the binomial distribution alone (David and Nagaraja,
 --- Order Statistics, 3rd edition, 7.1).
+--- Example: print(stats.ranks(10)) --> 2 9
 function M.ranks(n, coverage)
   if coverage ~= nil and (math.type(coverage) == nil
       or not (coverage > 0 and coverage < 1)) then
@@ -99,6 +102,7 @@ end
 --- The interval of the median: the two samples at stats.ranks; nil for fewer
 --- than 6. It tells the uncertainty of the median of these samples, and
 --- nothing about a device that is slower in a minute.
+--- Example: print(stats.interval{1, 2, 3, 4, 5, 6, 7, 8, 9, 10}) --> 2 9
 function M.interval(list, coverage)
   local copy = sorted(list, "stats.interval")
   local low, high = M.ranks(#copy, coverage)
@@ -108,6 +112,9 @@ end
 --- stats.summary(list) -> table
 --- n, median, min, max, q1, q3, and lo, hi, the interval of the median (nil
 --- for fewer than 6 samples).
+--- Example:
+--- local s = stats.summary{1, 2, 3, 4, 5, 6}
+--- print(s.n, s.median, s.lo, s.hi) --> 6 3.5 1 6
 function M.summary(list)
   local copy = sorted(list, "stats.summary")
   local n = #copy
@@ -123,6 +130,7 @@ end
 --- Half the interval of the median as a fraction of the median, the
 --- uncertainty of the median within its own run; nil for fewer than 6 samples
 --- or a median of 0.
+--- Example: print(stats.half_width{9, 10, 10, 10, 10, 11} < 0.2) --> true
 function M.half_width(list)
   local s = M.summary(list)
   if s.lo == nil or s.median == 0 then
@@ -134,6 +142,7 @@ end
 --- stats.mad(list) -> number
 --- The median absolute deviation from the median, times 1.4826: for normally
 --- distributed samples their standard deviation, and blind to outliers.
+--- Example: print(stats.mad{1, 2, 3, 4, 5}) --> 1.4826
 function M.mad(list)
   local median, away = M.median(list), {}
   for i, x in ipairs(list) do
@@ -147,6 +156,7 @@ end
 --- and Hoaglin, How to Detect and Handle Outliers, 1993, take 3.5; times have
 --- a longer tail). Count them, do not drop them. None where more
 --- than half of the samples are equal, as a coarse timer makes them.
+--- Example: print((stats.mad_outliers{1, 2, 3, 4, 5, 100})) --> 1
 function M.mad_outliers(list, limit)
   local median, mad = M.median(list), M.mad(list)
   local found = {}
@@ -234,6 +244,9 @@ end
 --- corrections for ties and continuity. `shift` is the fraction of pairs in
 --- which b is the larger: 0.5 means no shift. Successive samples on a drifting
 --- device are not independent, and p is then too small.
+--- Example:
+--- local p, shift = stats.mann_whitney({1, 2, 3, 4, 5}, {6, 7, 8, 9, 10})
+--- print(p < 0.01, shift) --> true 1.0
 function M.mann_whitney(a, b)
   local doubled, sum, ties = double_ranks(a, b)
   local na, nb = #a, #b

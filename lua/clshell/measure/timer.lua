@@ -118,6 +118,11 @@ end
 --- The subject of protocol.measure for functions that do the same work, each
 --- on operands of its own; they run in turn. `main` is the index of the
 --- command among several whose own time is wanted.
+--- Example:
+--- local protocol = require "clshell.measure.protocol"
+--- local x = cl.buffer("float", 10000)
+--- local subject = timer.new(cl.context(), {function() return x:fill(1) end})
+--- print(protocol.take(subject, 1).wall > 0) --> true
 function M.new(context, calls, main)
   local c = calibrate.device{context = context}
   local turn = 0
@@ -166,6 +171,7 @@ end
 --- "flush" of so many bytes: twice the cache, at least 64 MiB, at most an
 --- eighth of the memory and 1 GiB (a CPU device: 128 MiB). The words go into
 --- the result; they name the cache where the flush is smaller than the cache.
+--- Example: print(timer.plan_cold(cl.device(), 2 ^ 20))
 function M.plan_cold(dev, footprint)
   local cache = dev.global_mem_cache_size
   if footprint and footprint > 4 * cache then
@@ -190,6 +196,11 @@ end
 --- timer.flush(subject, bytes) -> Buffer
 --- Makes the subject overwrite a buffer of that size before each sample (a
 --- Buffer instead of bytes: that Buffer); a sample is then a single launch.
+--- Example:
+--- local x = cl.buffer("float", 1000)
+--- local subject = timer.new(cl.context(), {function() return x:fill(1) end})
+--- local other <close> = timer.flush(subject, 2 ^ 20)
+--- print(other.bytes >= 2 ^ 20) --> true
 function M.flush(subject, bytes)
   local scratch = type(bytes) == "number" and cl.buffer("uint", bytes // 4,
     nil, {context = subject.context}) or bytes

@@ -465,6 +465,7 @@ end
 ---   memory   most of the device's  bytes of it for tiles and panels
 ---   kernel   the best known  a rung's name, see gemm.kernels
 ---   context  session's  the Context of another device
+--- Example:
 function M.out_of_core(gemm, A, B, given)
   local opts = {}
   for key, value in pairs(options.check(given, WHO)) do

@@ -63,6 +63,7 @@ local FORMATS = {json = json.json, ndjson = json.ndjson, t4 = json.t4,
 
 --- export.formats
 --- The names of the formats.
+--- Example: print(table.concat(export.formats, " "))
 M.formats = {"csv", "json", "ndjson", "md", "t4"}
 
 --- export.text(results, format) -> string
@@ -74,6 +75,7 @@ M.formats = {"csv", "json", "ndjson", "md", "t4"}
 --- table in Markdown. JSON has all samples. Numbers that are not finite are
 --- null, or empty, and named in the flags. A text of CSV that begins with
 --- = + - @ has an apostrophe in front, as a spreadsheet would compute it.
+--- Example: print(export.text(bench.of("a", {0.01}, {flop = 1e9}), "csv"))
 function M.text(results, format)
   local write = FORMATS[format]
   if not write then
@@ -89,6 +91,7 @@ end
 --- export.write(results, format [, file])
 --- Writes export.text(results, format) to a file by its name, or to an open
 --- file, or to standard output.
+--- Example: export.write({bench.of("a", {0.01})}, "json", "a.json")
 function M.write(results, format, out)
   file.write(out or io.stdout, M.text(results, format), "the results")
 end

@@ -453,6 +453,9 @@ end
 --- the best kernel, a chart and a table; the roofline, every sample, the
 --- device, and the results as JSON in a script element.
 --- Options as for html.
+--- Example:
+--- local page = html.text({bench.of("a", {0.01})}, {title = "A run"})
+--- print(page:find("A run", 1, true) ~= nil) --> true
 function M.text(results, opts)
   options.check(opts, "html")
   opts = opts or {}
@@ -497,6 +500,8 @@ end
 
 --- html.write(results, file [, opts]) -> file
 --- Writes html.text(results, opts) to a file. Options as for html.
+--- Example:
+--- html.write({bench.of("a", {0.01})}, "a.html", {reading = "It took 10 ms."})
 function M.write(results, path, opts)
   file.write(path, M.text(results, opts), "the report")
   return path
@@ -506,11 +511,12 @@ return setmetatable(M, {
   --- html(results, file [, opts]) -> file
   --- The same as html.write.
   --- Options:
-  ---   title    the words that all results share  of the page
-  ---   command  -     the command line of the run
+  ---   title    the words that all results share  a title of the page
+  ---   command  -     a string: the command line of the run
   ---   reading  -     a text, or paragraphs, that explains the numbers
-  ---   peaks    -     of peaks(), for the roofline
+  ---   peaks    -     a table as of peaks(), for the roofline
   ---   charts   ladder and roofline  a list of charts of plot, instead
+  --- Example: print(html({bench.of("a", {0.01})}, "a.html")) --> a.html
   __call = function(_, ...)
     return M.write(...)
   end,

@@ -21,20 +21,25 @@ local M = {}
 local Output, Part = {}, {}
 Output.__index, Part.__index = Output, Part
 
+-- output.rows
+-- The rows of output.options, for script.declare and for the manual page.
+M.rows = {
+  {"--format", "print the results as csv, json, ndjson, md or t4 in place of "
+    .. "tables", "FORMAT", choices = export.formats},
+  {"-o --output", "write the results to a file as well: .csv, .json, .ndjson, "
+    .. ".md, .html, or as --format says", "FILE"},
+  {"--store", "the run store to keep them in, or none", "FILE"},
+  {"--tag", "of the runs in the store", "NAME"},
+  {"--color", "always, never or auto (the default)",
+    choices = {"always", "never", "auto"}},
+}
+
 --- output.options(parser)
 --- Adds the options of all scripts that measure: --format, --output, --store,
 --- --tag, --color.
+--- Example: as for output.open
 function M.options(parser)
-  parser:option("--format", "print the results as csv, json, ndjson, md or "
-    .. "t4 in place of tables"):argname("FORMAT")
-    :choices(export.formats)
-  parser:option("-o --output", "write the results to a file as well: .csv, "
-    .. ".json, .ndjson, .md, .html, or as --format says"):argname("FILE")
-  parser:option("--store", "the run store to keep them in, or none")
-    :argname("FILE")
-  parser:option("--tag", "of the runs in the store"):argname("NAME")
-  parser:option("--color", "always, never or auto (the default)")
-    :choices{"always", "never", "auto"}
+  script.declare(parser, M.rows)
 end
 
 local SUFFIXES = {html = "html"}
@@ -68,6 +73,12 @@ end
 --- output.said(args)
 --- Completes arguments without a format or an output by the options of
 --- clshell itself.
+--- Example:
+--- local parser = script.parser("mine", "a script with a format of its own")
+--- parser:option("--format", "how to print"):choices{"csv", "json"}
+--- local args = parser:parse{"--format", "csv"}
+--- output.said(args) -- what `clshell --format` and -o said, where it is nil
+--- print(args.format) --> csv
 function M.said(args)
   local options_of_clshell = cl.commandline or {}
   args.output = args.output or options_of_clshell.output
@@ -85,6 +96,20 @@ end
 --- Ctrl-C and errors. A run without results moves an older file to FILE.old,
 --- and says so. Of several processes that mpirun starts, rank 0 alone writes
 --- the file.
+--- Example:
+--- local parser = script.parser("mine", "measures something of mine")
+--- output.options(parser) -- --format, --output, --store, --tag, --color
+--- local out <close> = output.open(parser, parser:parse{})
+--- out:mute(cl.commandline.rank > 0) -- one of several processes prints
+--- out:heading "Matrices of 64x64"
+--- out:say "only for people: not with --format csv"
+--- do
+---   local part <close> = out:part{columns = {"name", "time"}, steps = 2}
+---   part:step "the first of two"
+---   part:add(bench.of("a", {0.01}))
+--- end
+--- out:add(bench.of("b", {0.02})) -- in no table; in the file of -o
+--- out:lesson{bench("gemm.tiled", {64, 64, 64}, nil, {effort = "quick"})}
 function M.open(parser, args)
   if args.color then
     style.use(args.color)
@@ -112,6 +137,7 @@ end
 --- out:mute(yes)
 --- Prints nothing from now on, and writes no file: for all processes of mpirun
 --- but rank 0, where they work together.
+--- Example: as for output.open
 function Output:mute(yes)
   if yes then
     self.people, self.format, self.file = false, nil, nil
@@ -120,6 +146,7 @@ end
 
 --- out:say(words)
 --- Prints words for people: nothing where standard output is for a program.
+--- Example: as for output.open
 function Output:say(words)
   if self.people then
     print(words)
@@ -128,12 +155,14 @@ end
 
 --- out:heading(title)
 --- Prints a title, and the device on a line of its own.
+--- Example: as for output.open
 function Output:heading(title)
   self:say(("%s\non %s\n"):format(title, cl.device().name))
 end
 
 --- out:lesson(rows)
 --- Prints lesson.ladder of the rows of a closed part, for people.
+--- Example: as for output.open
 function Output:lesson(rows)
   if self.people and #rows > 1 then
     print("\n" .. require("clshell.explain.lesson").ladder(rows))
@@ -146,12 +175,13 @@ end
 --- and errors: local part <close> = out:part{...}. `peak` and `base` are
 --- fields that may be set later.
 --- Options:
----   title    none    a line above the table
+---   title    none    a title above the table
 ---   columns  needed  as for report.format
 ---   steps    -       the number of steps
 ---   by       gflops  the field that is compared with the peak
 ---   best     by      the field whose best row is marked
 ---   peak, base  -    see report.relate
+--- Example: as for output.open
 function Output:part(opts)
   options.check(opts, "out:part")
   return setmetatable({out = self, rows = {}, title = opts.title,
@@ -162,6 +192,7 @@ end
 
 --- part:step(label)
 --- Announces the next step on stderr.
+--- Example: as for output.open
 function Part:step(label)
   self.progress:step(label)
 end
@@ -179,6 +210,7 @@ end
 
 --- out:add(result)
 --- Takes the result of a bench that stands in no table.
+--- Example: as for output.open
 function Output:add(r)
   self.results[#self.results + 1] = r
   keep(self)
@@ -186,6 +218,7 @@ end
 
 --- part:add(result) -> result
 --- Takes the result of a bench as the next row.
+--- Example: as for output.open
 function Part:add(r)
   self.rows[#self.rows + 1] = r
   self.out:add(r)

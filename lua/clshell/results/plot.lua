@@ -99,9 +99,16 @@ end
 ---   zero    true    false: y need not begin at 0
 ---   scatter  false  true: points without lines
 ---   x_label, y_label  the fields  names of the axes
----   title   the words that all results share  of the chart
----   file    -       writes the chart to a file as well, see chart:save
----   width, height  window, 16  of the text, in characters
+---   title   the words that all results share  a title of the chart
+---   file    -       a path: writes the chart there too, see chart:save
+---   width, height  window, 16  characters, of the text
+--- Example:
+--- local list = {}
+--- for i, tile in ipairs{4, 8, 16} do
+---   list[i] = bench.of("tiled", {1e-3 / i}, {flop = 1e6})
+---   list[i].params = {tile = tile}
+--- end
+--- print(plot.line(list, {x = "tile", y = "gflops"}))
 function M.line(rows, opts)
   opts = checked(rows, opts, "plot.line")
   if opts.x == nil then
@@ -183,12 +190,15 @@ end
 --- A bar for each result.
 --- Options:
 ---   y        gflops, gbs or median  the field, or a function of a result
----   y_label  the field  name of the axis
+---   y_label  the field  a name of the axis
 ---   limit    -  a line at so many base units, such as the roofline
----   limit_label  -  its name
----   title    the words that all results share  of the chart
----   file     -  writes the chart to a file as well, see chart:save
----   width, height  window  of the text, in characters
+---   limit_label  -  a name of that line
+---   title    the words that all results share  a title of the chart
+---   file     -  a path: writes the chart there too, see chart:save
+---   width, height  window  characters, of the text
+--- Example:
+--- print(plot.bar({bench.of("a", {0.01}), bench.of("b", {0.02})},
+---   {y = "median", title = "seconds"}))
 function M.bar(results, opts)
   return finished(bar_chart("bar", results, opts))
 end
@@ -198,6 +208,9 @@ end
 --- factor that its step brought over the last rung that has a result. Results
 --- of another timer than the first, such as loops on the host, are no steps.
 --- Options as for plot.bar.
+--- Example:
+--- local chart = plot.ladder{bench.of("a", {0.02}), bench.of("b", {0.01})}
+--- print(chart.bars[2].step) --> 2.0
 function M.ladder(results, opts)
   local chart
   chart, opts = bar_chart("ladder", results, opts)
@@ -272,11 +285,16 @@ end
 --- Results on the measured roof of the device: throughput over arithmetic
 --- intensity, both logarithmic.
 --- Options:
----   peaks  needed  the table of peaks(), or {compute = {{name =, value =
+---   peaks  needed  a table as of peaks(), or {compute = {{name =, value =
 ---          FLOP/s}}, memory = {{name =, value = B/s}}}
----   title  the words that all results share  of the chart
----   file   -       writes the chart to a file as well, see chart:save
----   width, height  window, 16  of the text, in characters
+---   title  the words that all results share  a title of the chart
+---   file   -       a path: writes the chart there too, see chart:save
+---   width, height  window, 16  characters, of the text
+--- Example:
+--- local r = bench.of("a", {0.01}, {flop = 1e9, bytes = 1e8})
+--- print(plot.roofline({r}, {peaks = {
+---   compute = {{name = "FMA", value = 1e12}},
+---   memory = {{name = "copy", value = 1e11}}}}))
 function M.roofline(rows, opts)
   opts = checked(rows, opts, "plot.roofline")
   local peaks = opts.peaks or {}
@@ -326,6 +344,9 @@ end
 ---   height  16      lines of a line chart
 ---   ascii   auto    true: no braille
 ---   color   auto    true or false
+--- Example:
+--- local chart = results{bench.of("a", {0.01}), bench.of("b", {0.02})}:bar()
+--- print(chart:text{width = 60, ascii = true, color = false})
 function Chart:text(opts)
   return text.render(self, options.check(opts, "chart:text"))
 end
@@ -334,6 +355,9 @@ end
 --- The chart as SVG; its colours follow the reader's light or dark theme.
 --- Options:
 ---   style  true  false: without the style sheet
+--- Example:
+--- local chart = results{bench.of("a", {0.01})}:bar()
+--- print(chart:svg():find "<svg" ~= nil) --> true
 function Chart:svg(opts)
   return svg.render(self, options.check(opts, "chart:svg"))
 end
@@ -372,6 +396,7 @@ end
 --- chart:save(file) -> file
 --- Writes the chart as the name of the file ends: .svg, .txt, or .png, which
 --- needs rsvg-convert.
+--- Example: results{bench.of("a", {0.01})}:bar():save "bars.txt"
 function Chart:save(path)
   local format = type(path) == "string" and path:match("%.(%w+)$")
   local write = WRITE[format and format:lower()]

@@ -25,6 +25,7 @@ local width_of, pad = text.width, text.fill
 
 --- report.number(x [, digits]) -> string
 --- A number in plain decimals, with so many significant digits (4).
+--- Example: print(require "clshell.results.report".number(1234.5678)) --> 1235
 M.number = quantity.number
 
 -- report.columns: the columns of bench results by their names.
@@ -32,6 +33,10 @@ M.columns = columns.named
 
 --- report.align(cells)
 --- Pads the texts of numbers so that their points stand in one line.
+--- Example:
+--- local cells = {"1.5", "12.25"}
+--- require "clshell.results.report".align(cells)
+--- print("|" .. cells[1] .. "|") --> | 1.5 |
 M.align = columns.align
 
 --- report.relate(rows, opts)
@@ -42,6 +47,11 @@ M.align = columns.align
 ---                 returns it, as a result may raise the measured peak
 ---   by    gflops  the field that is compared with the peak
 ---   base  -       a result
+--- Example:
+--- local slow = {gflops = 10, ms = 4}
+--- local fast = {gflops = 40, ms = 1}
+--- require "clshell.results.report".relate({slow, fast}, {peak = 80e9, base =
+--- slow}) print(fast.percent, fast.speedup) --> 50.0 4.0
 function M.relate(rows, opts)
   local by, peak = opts.by or "gflops", opts.peak
   if type(peak) == "function" then
@@ -119,6 +129,9 @@ end
 
 --- report.wrap(s, width) -> list of lines
 --- A text broken at spaces; a word longer than a line stays whole.
+--- Example:
+--- print(#require "clshell.results.report".wrap("a few words in lines", 10))
+--- --> 3
 M.wrap = text.wrap
 
 -- The lines of one row of the table.
@@ -149,6 +162,7 @@ end
 --- report.width() -> columns
 --- The width that tables keep to: COLUMNS from the environment, else that of
 --- the terminal, else 80.
+--- Example: print(require "clshell.results.report".width() > 0) --> true
 function M.width()
   local width = math.tointeger(tonumber(os.getenv("COLUMNS")))
     or system.winsize(1) or 80
@@ -192,6 +206,11 @@ end
 ---   width  window  columns
 ---   best   -       a field such as "gflops": its best row is marked
 ---   color  false   true: the best row is bold
+--- Example:
+--- local report = require "clshell.results.report"
+--- local rows = {{n = 64, t = 1e-3}, {n = 128, t = 8e-3}}
+--- print(report.format(rows, {"n", {key = "t", title = "time", unit = "s"}},
+---   {width = 40}))
 function M.format(rows, wanted, opts)
   options.check(opts, "report.format")
   opts = opts or {}
@@ -231,6 +250,10 @@ return setmetatable(M, {
   --- report(rows, columns [, opts])
   --- Prints report.format(rows, columns, opts), on a terminal in colour.
   --- Options as for report.format.
+  --- Example:
+  --- local report = require "clshell.results.report"
+  --- local rows = {{name = "a", ms = 1.5}, {name = "b", ms = 12.25}}
+  --- report(rows, {"name", {key = "ms", title = "ms", format = "%.2f"}})
   __call = function(_, rows, wanted, opts)
     local all = {color = style.color(1)}
     for name, value in pairs(opts or {}) do

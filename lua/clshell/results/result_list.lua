@@ -22,6 +22,11 @@ local COLUMNS = {"name", "config", "title", "mode", "time", "spread",
 --- return a text, or write it to a file of a given name; table() is the table
 --- as text, as print shows it; plot{x =, y =, by =}, bar(), ladder() and
 --- roofline{peaks =} are charts; html(file) writes the report.
+--- Example:
+--- local list = results{bench.of("a", {0.01}, {flop = 1e9}),
+---   bench.of("b", {0.02}, {flop = 1e9})}
+--- print(list)
+--- print(#list:csv() > 100) --> true
 function M.new(list)
   list = record_fields.list(list, "results")
   local meta = getmetatable(list)
@@ -62,6 +67,9 @@ end
 --- results:table([opts]) -> string
 --- The results as a table with the best result marked, below a line of the
 --- cells that all results share. Options as for report.format.
+--- Example:
+--- local list = results{bench.of("a", {0.01}), bench.of("b", {0.02})}
+--- print(list:table{width = 60})
 function Results:table(opts)
   record_fields.list(self, "results")
   local all = {best = record_fields.rate(self)}
@@ -75,22 +83,41 @@ end
 
 --- results:plot(opts) -> chart
 --- plot.line of the results. Options as for plot.line.
+--- Example:
+--- local list = {}
+--- for i, n in ipairs{64, 128, 256} do
+---   list[i] = bench.of("a", {1e-3 * i}, {flop = 2 * n ^ 3})
+---   list[i].shape = {n = n}
+--- end
+--- print(results(list):plot{x = "n", y = "gflops", log_y = true})
 Results.plot = plot.line
 
 --- results:bar([opts]) -> chart
 --- plot.bar of the results. Options as for plot.bar.
+--- Example: print(results{bench.of("a", {0.01}), bench.of("b", {0.02})}:bar())
 Results.bar = plot.bar
 
 --- results:ladder([opts]) -> chart
 --- plot.ladder of the results. Options as for plot.bar.
+--- Example:
+--- local list = results{
+---   bench("gemm.naive", {64, 64, 64}, nil, {effort = "quick"}),
+---   bench("gemm.tiled", {64, 64, 64}, nil, {effort = "quick"}),
+--- }
+--- print(list:ladder())
 Results.ladder = plot.ladder
 
 --- results:roofline(opts) -> chart
 --- plot.roofline of the results. Options as for plot.roofline.
+--- Example:
+--- local list = results{bench.of("a", {0.01}, {flop = 1e9, bytes = 1e8})}
+--- print(list:roofline{peaks = {compute = {{name = "FMA", value = 1e12}},
+---   memory = {{name = "copy", value = 1e11}}}})
 Results.roofline = plot.roofline
 
 --- results:html(file [, opts]) -> file
 --- html.write of the results. Options as for html.
+--- Example: results{bench.of("a", {0.01}, {flop = 1e9})}:html "report.html"
 Results.html = html.write
 
 Results.__tostring = Results.table

@@ -19,11 +19,12 @@ end
 --- run before, and all medians as a line of bars, oldest first. Prints as a
 --- table; each row has the fields of its newest run, and `runs`, all of them.
 --- Options:
----   name    all  "gemm.tiled", a kernel or a family
+---   name    all  a name such as "gemm.tiled", a kernel or a family
 ---   device  all  part of a device's name
----   tag     all  the tag of the runs
+---   tag     all  a tag of the runs
 ---   since   all  "12h", "7d", "4w" or a date
 ---   limit   all  only so many of the newest runs
+--- Example: print(history{name = "gemm", since = "7d", limit = 20})
 function M.history(opts)
   return session():history(opts)
 end
@@ -33,6 +34,7 @@ end
 --- shape, element type, cache mode and device. Its field `stale` says "source
 --- changed since" or "driver changed since" where the kernel's source or the
 --- device's driver is another now. Prints as a table. Options as for history.
+--- Example: print(best{name = "gemm"})
 function M.best(opts)
   return session():best(opts)
 end
@@ -44,9 +46,10 @@ end
 --- Options:
 ---   older_than  -  "12h", "7d", "4w" or a date
 ---   keep        0  so many runs of each stay
----   tag         -  the tag of the runs
----   name        -  "gemm.tiled", a kernel or a family
+---   tag         -  a tag of the runs
+---   name        -  a name such as "gemm.tiled", a kernel or a family
 ---   device      -  part of a device's name
+--- Example: prune{older_than = "52w", keep = 3}
 function M.prune(opts)
   return session():prune(opts)
 end
@@ -61,6 +64,13 @@ end
 --- the rows that became slower.
 --- Options:
 ---   threshold  0.03  the least difference of medians, as a part
+--- Example:
+--- local runs = require "clshell.runs"
+--- local function result(seconds)
+---   return bench.of("mine", {seconds, 1.01 * seconds, 0.99 * seconds,
+---     seconds, 1.005 * seconds, 0.995 * seconds, seconds, seconds})
+--- end
+--- print(runs.compare(result(0.010), result(0.012), {threshold = 0.05}))
 function M.compare(a, b, opts)
   for name, side in pairs{a = a, b = b} do
     if type(side) == "table" then

@@ -51,6 +51,9 @@ end
 --- store.moment(text) -> string, or nil and a message
 --- A point in time: "7d" ago (m, h, d, w), or a date "2026-01-31", or that
 --- with a time of day, in UTC, "2026-01-31T12:00:00Z".
+--- Example:
+--- print(store.moment "2026-01-31") --> 2026-01-31
+--- print(store.moment "7d")
 function M.moment(s)
   s = tostring(s)
   local n, unit = s:match("^(%d+)([mhdw])$")
@@ -122,6 +125,7 @@ local RANK = "rank 0 alone keeps runs" -- many hosts may have one home folder
 --- CLSHELL_STORE, else clshell/runs.db in $XDG_DATA_HOME (~/.local/share).
 --- "none" means no store. Of several processes that mpirun starts, rank 0
 --- alone has one.
+--- Example: print(store.location())
 function M.location()
   if cl.commandline and cl.commandline.rank > 0 then
     return nil, RANK
@@ -145,6 +149,19 @@ end
 --- on a read-only disk can be read. Close with s:close().
 --- Options:
 ---   create  true  false: opens an existing file only
+--- Example:
+--- local s <close> = assert(store.open "kept.db") -- made if there is none
+--- local id = s:keep(bench.of("mine", {0.011, 0.010}))
+--- print(s:get(id).name) --> mine
+--- for _, run in ipairs(s:list{name = "mine", limit = 5}) do
+---   print(run.id, run.time, run.median)
+--- end
+--- for run in s:runs{name = "mine", since = "7d"} do
+---   print(run.name, run.median, #run.samples)
+--- end
+--- local file <close> = assert(io.open("runs.ndjson", "w"))
+--- print(s:export(file, {name = "mine"}) >= 1) --> true
+--- print(s:remove{[id] = true}) --> 1
 function M.open(path, opts)
   if type(path) ~= "string" or path == "" or path:find("%z") then
     cl.error(("store.open: path must be the path of a file; got %s"):format(
@@ -162,6 +179,9 @@ local default, why_not -- the session's store, or why there is none
 
 --- store.default() -> store, or nil and a reason
 --- The session's store, opened at first need; see store.location.
+--- Example:
+--- local s, why = store.default()
+--- print(s ~= nil or why)
 function M.default()
   if not default and not why_not then
     local path, reason = M.location()
@@ -176,6 +196,10 @@ end
 --- store.use(path)
 --- Takes another file as the session's store from now on; "none" for no store,
 --- nil for the store of the environment.
+--- Example:
+--- store.use "mine.db"
+--- print(store.location()) --> mine.db
+--- store.use(nil) -- what the environment says again
 function M.use(path)
   if default then
     default:close()
@@ -188,6 +212,7 @@ local noted = false
 --- store.keep(record) -> id, or nil and a reason
 --- Keeps the record of a bench in the session's store. A failure is noted on
 --- stderr, once, and costs the measurement nothing.
+--- Example: print(store.keep(bench.of("mine", {0.011, 0.010})))
 function M.keep(r)
   local ok, id, reason = pcall(function()
     local s, missing = M.default()
@@ -212,6 +237,7 @@ end
 --- s:keep(record) -> id, or nil and a reason
 --- Keeps a record, in a transaction of its own: the record is on the disk when
 --- this returns. The record gets the field `id`.
+--- Example: as for store.open
 function Store:keep(r)
   if self.readonly then
     return nil, failure(self, self.readonly)
@@ -277,12 +303,17 @@ end
 --- The runs of a filter, oldest first, without samples and details: tables
 --- with id, time, tag, name, family, kernel, config, title, type, mode,
 --- status, shape (as text), device, driver (as text), source_hash, options and
---- median. Damaged runs are left out, with a note on stderr. Filter: name (of
---- a bench, a kernel or a family), device (part of its name), tag, since and
---- before (see store.moment), id, and limit (only the newest runs, at most so
---- many).
+--- median. Damaged runs are left out, with a note on stderr.
+--- Options:
+---   name    all  a name such as "gemm.tiled", a kernel or a family
+---   device  all  part of a device's name
+---   tag     all  a tag of the runs
+---   since, before  all  moments, see store.moment
+---   id      all  the number of a run
+---   limit   all  only so many of the newest runs
+--- Example: as for store.open
 function Store:list(filter)
-  options.check(filter, "runs")
+  options.check(filter, "s:list", "runs")
   filter = filter or {}
   local limit = filter.limit
     and integer.check("runs", "limit", filter.limit, 0) or -1
@@ -346,6 +377,7 @@ end
 
 --- s:get(id) -> record, or nil
 --- The record of a number, as it was kept, with its id and uid.
+--- Example: as for store.open
 function Store:get(id)
   local r, fault = read(self, id)
   if fault then
@@ -363,6 +395,7 @@ end
 --- s:runs(filter) -> iterator
 --- The records of a filter (see s:list), oldest first:
 --- for r in s:runs{tag = "v1"} do ....
+--- Example: as for store.open
 function Store:runs(filter)
   local rows, i = self:list(filter), 0
   return function()
@@ -377,6 +410,7 @@ end
 
 --- s:remove(ids) -> count
 --- Forgets the runs whose numbers are the keys of a table, all or none.
+--- Example: as for store.open
 function Store:remove(ids)
   local count = 0
   transact(self, function()
@@ -394,6 +428,7 @@ end
 
 --- s:export(file [, filter]) -> count
 --- Writes whole records to an open file, one JSON object a line, for s:import.
+--- Example: as for store.open
 function Store:export(file, filter)
   local count = 0
   for r in self:runs(filter) do
@@ -410,6 +445,14 @@ end
 --- s:import(file) -> count of new runs, count of runs known before
 --- Takes in a file of s:export, all of it or nothing: a line that is no record
 --- raises.
+--- Example:
+--- local a <close> = assert(store.open "a.db")
+--- a:keep(bench.of("mine", {0.25}))
+--- local file <close> = assert(io.tmpfile())
+--- a:export(file)
+--- file:seek("set")
+--- local b <close> = assert(store.open "b.db")
+--- print((b:import(file)) >= 1) --> true
 function Store:import(file)
   if self.readonly then
     cl.error(failure(self, self.readonly))
@@ -440,6 +483,9 @@ end
 
 --- s:close()
 --- Closes the store; closing twice is fine.
+--- Example:
+--- local s = assert(store.open "kept.db")
+--- s:close()
 function Store:close()
   self.db:close()
 end

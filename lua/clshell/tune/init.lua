@@ -89,7 +89,7 @@ local function source_of(what, shape, opts, link)
   return job and link:wrap(ladder.source(job, opts))
 end
 
---- tune(what [, shape [, opts]]) -> result
+--- tune(what [, shape [, opts]]) -> best
 --- Searches the fastest setting of a kernel. `what` is a rung, as in
 --- tune("gemm.tiled_padded", {512}), or a whole family, tune("gemm", {A = A, B
 --- = B}), on a shape or operands as bench takes them: every rung that the
@@ -122,8 +122,8 @@ end
 --- one with less local memory. A configuration that fails to build, to run or
 --- to be right is a row with its reason; one that the device refuses costs no
 --- evaluation. The default configuration comes first.
---- Options:
----   kernel   -      of a table: the path of a .cl file, or its text
+--- Options of a kernel:
+---   kernel   -      the path of a .cl file, or its text
 ---   params   -      {name = list or "1..8", ...}; "8..64:8" in steps of 8,
 ---            "1..64*2" powers of 2
 ---   range    -      the global size, or function(p) -> global, local
@@ -141,10 +141,12 @@ end
 ---   shapes   -      a list of shapes or {shape =, weight = 1}: the functions
 ---            above are called as f(p, shape), reset as reset(shape), and
 ---            output may be function(shape) -> Buffer
----   name, title, context  -  of the results; the Context of the launches
----   replay   -      a table with only it searches in times measured before: a
----            file of best:save, CSV with a column "ms", a cache file of
+---   name, title  -  strings: of the results
+---   context  session's  the Context of the launches
+---   replay   -      alone in the table, it searches in times measured before:
+---            a file of best:save, CSV with a column "ms", a cache file of
 ---            Kernel Tuner
+--- Options:
 ---   seconds  60     in all, a fifth of them for the finals; no limit where
 ---            evaluations are given
 ---   evaluations  all  configurations to measure at most
@@ -167,7 +169,10 @@ end
 ---            seconds for each configuration), "bytes" (of the program's
 ---            binary), "local_bytes", "private_bytes", functions by name
 ---   race     true   false: takes all samples of slow configurations too
----   samples, cache, type, tag  -  as for bench
+---   samples  -      as for bench
+---   cache    -      as for bench
+---   type     -      as for bench
+---   tag      -      as for bench
 ---   fresh    false  true: measures anew what the run store has from the same
 ---            source, driver, device, shape and options
 ---   worker   true   false: builds and runs in this process; see below
@@ -198,6 +203,30 @@ end
 --- prints its size and the constraints; best.space:why{tile = 3} tells why a
 --- point is out, #best.space counts the points. Ctrl-C is raised with
 --- the result so far as `record`.
+--- Example:
+--- local best = tune("gemm.tiled_padded", {64}, {evaluations = 3})
+--- print(best.evaluations) --> 3
+--- print(best) -- the winner, its gain over the default, failures by reason
+--- local n = 4096
+--- local x, y = cl.buffer("float", n, 3), cl.buffer("float", n)
+--- local scale = tune{kernel = [[
+--- kernel void scale(global const float *x, global float *y) {
+---   for (int k = 0; k < PER; k++)
+---     y[get_global_id(0) * PER + k] = 2 * x[get_global_id(0) * PER + k];
+--- }]], params = {per = {1, 2, 4}, group = "16..64*2"},
+---   where = "per * group <= 128", args = {x, y}, evaluations = 3,
+---   range = function(p) return n // p.per, p.group end,
+---   check = cl.array("float", n, 6), bytes = 8 * n, seconds = 20}
+--- print(#scale.space) --> 8
+--- print(scale.space:why{per = 4, group = 64})
+--- --> where 'per * group <= 128' is false
+---
+--- local shapes = {shapes = {{64}, {shape = {128, 16, 16}, weight = 2}}}
+--- local several = tune("gemm.tiled_padded", shapes, {evaluations = 2})
+--- print(several) -- the loss of each shape with one setting, and with two
+--- local both = tune("gemm.tiled_padded", {64}, {evaluations = 2,
+---   objectives = {"ms", "local_bytes"}})
+--- print(#both.pareto >= 1) --> true
 function M.tune(what, shape, opts)
   if type(what) == "table" and (what.kernel ~= nil or what.replay ~= nil
       or what.params ~= nil) and not what.lesson then

@@ -206,6 +206,10 @@ end
 --- another .json: T4, its results file. A name that ends in .html: a page for
 --- the browser with the effects, a chart of each parameter and all rows, of
 --- which a click on values leaves those that have them.
+--- Example:
+--- local best = tune("gemm.tiled_padded", {64}, {evaluations = 2})
+--- best:save "space.csv"
+--- print(tune{replay = "space.csv"}.evaluations) --> 2
 function Result:save(path)
   if type(path) == "string" and path:find "%.html?$" then
     require("clshell.tune.page").write(self, path)
@@ -221,6 +225,10 @@ end
 --- rung, and those of the parameters of the best one, or of the one named. It
 --- prints as text; `params` and `pairs` have the figures. Where the search
 --- left points out, a value counts only if its rows are not late by chance.
+--- Example:
+--- local best = tune("gemm.tiled_padded", {64}, {evaluations = 2})
+--- print(best:effects()) -- worth, pairs, lists that end too early
+--- print(#best:effects().params) --> 2
 function Result:effects(rung)
   return effects.of(self, rung)
 end
@@ -230,6 +238,10 @@ end
 --- best and its median row. Of several aims the rows by the first two.
 --- Options as for plot.line: title, file, width, height, log_x, log_y, zero,
 --- x_label, y_label.
+--- Example:
+--- local best = tune("gemm.tiled_padded", {64}, {evaluations = 2})
+--- print(best:plot()) -- the best time over the evaluations
+--- best:plot("tile", {file = "tile.svg"})
 function Result:plot(parameter, opts)
   return view.plot(self, parameter, opts)
 end
@@ -238,6 +250,11 @@ end
 --- The setting for a shape, of a search over several: that of the table
 --- (best.table) for the tuned shape whose sizes are nearest, by the sum of the
 --- logarithms of their ratios. rung is nil where the search had one.
+--- Example:
+--- local shapes = {shapes = {{64}, {128}}}
+--- local best = tune("gemm.tiled_padded", shapes, {evaluations = 2})
+--- local params, rung = best:choose{100}
+--- print(params.tile ~= nil, rung) --> true nil
 function Result:choose(shape)
   return settings.choose(self, shape)
 end
@@ -248,6 +265,11 @@ end
 --- best of one rung may be slower than another rung: tune("gemm", ...) tries
 --- all. Of several shapes a list of rows: the table's setting for each, except
 --- where the race found it far behind another.
+--- Example:
+--- local best = tune("transpose.tiled", {64}, {evaluations = 2, seconds = 20})
+--- best:keep()
+--- print(transpose.choice{rows = 64, cols = 64}.kept) --> true
+--- transpose.forget()
 function Result:keep()
   local best, gain = self.winners[1], self.gain
   local levels = self.table or {}

@@ -142,6 +142,11 @@ end
 ---             the next, for A, B, C being the first of them; 0 shares A or B
 ---   queue     default queue  the Queue to run on
 ---   after     none  a list of events to wait for
+--- Example:
+--- local A, B = matrix.random(64, 32), matrix.random(32, 48)
+--- local C, event = gemm(A, B)
+--- print(C.rows, C.cols) --> 64 48
+--- gemm(A, B, {kernel = "tiled", tile = 8, C = C, alpha = 2, beta = 1})
 local gemm = family.new({
   name = "gemm",
   rungs = all_rungs(),
@@ -217,6 +222,11 @@ local gemm = family.new({
 ---   m       columns of B  rows of A in the products to come, by which the
 ---           kernel is chosen
 ---   n       rows of A  the same for side "a": columns of B
+--- Example:
+--- local A, B = matrix.random(64, 512), matrix.random(512, 512)
+--- local on_cpu = cl.device().type == "cpu"
+--- local P <close> = gemm.pack(B, {kernel = on_cpu and "simd" or "nv_fp16x3"})
+--- print(gemm(A, P).cols, P.bytes > B.bytes) --> 512 true
 function gemm.pack(B, opts)
   return packing.pack(gemm, operands, B, opts)
 end

@@ -233,6 +233,11 @@ end
 ---   y       a new one      the Buffer to write
 ---   queue   default queue  the Queue to run on
 ---   after   none           a list of events to wait for
+--- Example:
+--- local M = dia.poisson2d(32, 32)
+--- local x = cl.buffer("float", M.cols, 1)
+--- local y, event = spmv(M, x)
+--- print(y:read()[1]) --> 2.0
 local spmv = family.new({
   name = "spmv",
   rungs = require "clshell.ladders.spmv.rungs",

@@ -131,11 +131,14 @@ local function new(n, offsets, type, fill)
   return setmetatable(A, meta)
 end
 
---- ranks.dia(D) -> A
+--- ranks.dia(D) -> RanksDia
 --- A square matrix by diagonals, which each rank has, such as dia.load
 --- "m.mtx", in strips of rows, one on the device of each process. Fields:
 --- rows, cols, type, offsets, first, last (of this rank's rows). All ranks
 --- call it.
+--- Example:
+--- local A = ranks.dia(dia.banded(5000, {-40, 0, 1}))
+--- print(ranks.spmv(A, A:vector(1)).n) --> 5000
 function M.dia(D)
   argument.check("ranks.dia", "D", D, "DIA matrix",
     'dia.load "m.mtx" gives one')
@@ -160,25 +163,31 @@ local function poisson(what, dims, sizes, opts)
     end)
 end
 
---- ranks.poisson2d(nx, ny [, opts]) -> A
+--- ranks.poisson2d(nx, ny [, opts]) -> RanksDia
 --- The matrix of dia.poisson2d in strips of rows: each rank makes its own.
 --- Options:
 ---   type  float  element type
+--- Example: print(ranks.poisson2d(100, 90).rows) --> 9000
 function M.poisson2d(nx, ny, opts)
   return poisson("ranks.poisson2d", 2, {nx, ny}, opts)
 end
 
---- ranks.poisson3d(nx, ny, nz [, opts]) -> A
+--- ranks.poisson3d(nx, ny, nz [, opts]) -> RanksDia
 --- The matrix of dia.poisson3d in strips of rows: each rank makes its own.
 --- Options:
 ---   type  float  element type
+--- Example:
+--- print(ranks.poisson3d(10, 11, 12, {type = "double"}).rows) --> 1320
 function M.poisson3d(nx, ny, nz, opts)
   return poisson("ranks.poisson3d", 3, {nx, ny, nz}, opts)
 end
 
---- RanksDia:vector([init]) -> x
+--- RanksDia:vector([init]) -> RanksVector
 --- A vector that A can multiply, with room for the halo of each strip. `init`
 --- as for ranks.vector.
+--- Example:
+--- local x = ranks.poisson2d(64, 64):vector(function(i) return i end)
+--- print(x.n) --> 4096
 function methods.vector(A, init)
   return vectors.new(A.n, init, A.type, A.left, A.right)
 end
@@ -243,6 +252,11 @@ end
 --- the way. Without `y` the result is a new vector. All ranks call it. It does
 --- not wait for the device; the event covers this rank's launches, nil where
 --- it has no rows.
+--- Example:
+--- local A = ranks.poisson2d(64, 64)
+--- local x = A:vector(1)
+--- local y = ranks.spmv(A, x)
+--- print(x:dot(y)) --> 256.0
 function M.spmv(A, x, y)
   local what = "ranks.spmv"
   argument.check(what, "A", A, "RanksDia",

@@ -329,6 +329,11 @@ end
 ---           quarter of a block if left out
 ---   shared  true    false: ranks of one host pass panels by messages as well
 ---   kernel  the best known  of the products of panels, see gemm.kernels
+--- Example:
+--- local A, B = ranks.random(300, 200), ranks.random(200, 100, {seed = 2})
+--- local C, run = ranks.gemm(A, B)
+--- print(C.rows, C.cols, run.gflops > 0) --> 300 100 true
+--- print(run)
 function M.gemm(A, B, opts)
   opts = options.check(opts, WHO)
   check(A, B, opts.C)

@@ -51,7 +51,7 @@ local function part(A, h)
     from_first = (A.first_row - 1) * A.cols + A.first_col, from_ld = A.cols})
 end
 
---- ranks.matrix(rows, cols [, init [, opts]]) -> A
+--- ranks.matrix(rows, cols [, init [, opts]]) -> RanksMatrix
 --- A matrix in blocks, one on the device of each process that mpirun has
 --- started, which form a grid. `init`: a number for all elements, zeros
 --- without it, a function(i, j), or an Array with all, the same on each rank.
@@ -62,6 +62,9 @@ end
 --- Options:
 ---   type  float    element type; that of an Array
 ---   grid  squarest  {rows, cols} of processes, whose product is their number
+--- Example:
+--- local A = ranks.matrix(100, 80, function(i, j) return i + j end)
+--- print(A.first_row, A.last_row, A)
 function M.matrix(rows, cols, init, opts)
   local what = "ranks.matrix"
   opts = options.check(opts, what)
@@ -94,16 +97,26 @@ end
 --- Calls f(...) on the first n ranks, for which there are no others meanwhile:
 --- what `ranks` makes and calculates there is in n parts. The others return
 --- nothing, once those are done. All ranks call it.
+--- Example:
+--- local length = ranks.among(1, function()
+---   return ranks.vector(5, 1):norm()
+--- end)
+--- if length then -- rank 0
+---   print(length^2)
+--- end
 M.among = grids.among
 
 local random -- the kernel, of each type
 
---- ranks.random(rows, cols [, opts]) -> A
+--- ranks.random(rows, cols [, opts]) -> RanksMatrix
 --- A matrix of random numbers, the same for any number of ranks. Options as
 --- for ranks.matrix.
 --- Options:
 ---   seed    1     of the numbers
 ---   lo, hi  0, 1  their range
+--- Example:
+--- local A = ranks.random(100, 80, {type = "double", seed = 7})
+--- print(A.rows, A.type) --> 100 double
 function M.random(rows, cols, opts)
   opts = options.check(opts, "ranks.random")
   return filled("ranks.random", rows, cols, opts, function(block, A)
@@ -127,11 +140,14 @@ function M.random(rows, cols, opts)
   end)
 end
 
---- ranks.load(path [, opts]) -> A
+--- ranks.load(path [, opts]) -> RanksMatrix
 --- The matrix of a .npy file, of which each rank reads its block. Options as
 --- for ranks.matrix but type.
 --- Options:
 ---   grid  squarest  {rows, cols} of processes
+--- Example:
+--- npy.save("r.npy", cl.array("float", {30, 20}, 1))
+--- print(ranks.load("r.npy").rows) --> 30
 function M.load(path, opts)
   opts = options.check(opts, "ranks.load")
   local f <close>, message = npy.open(path)
@@ -147,6 +163,11 @@ end
 
 --- RanksMatrix:gather([root]) -> Array, or nil
 --- All elements as an Array on rank `root`, 0 by default; the others get nil.
+--- Example:
+--- local h = ranks.matrix(4, 3, 5):gather()
+--- if h then -- rank 0
+---   print(h.rows, h[12])
+--- end
 function methods.gather(A, root)
   local g = A.grid
   return gather(A.block, A.type, {A.rows, A.cols}, root, function(rank)

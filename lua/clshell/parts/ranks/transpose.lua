@@ -42,8 +42,11 @@ local function paste(block, box, row, col, h)
     to_first = (box.row - row) * block.cols + box.col - col + 1})
 end
 
---- ranks.transpose(A) -> B
+--- ranks.transpose(A) -> RanksMatrix
 --- The transpose of a matrix in blocks, on the same grid of ranks.
+--- Example:
+--- local B = ranks.transpose(ranks.random(30, 20))
+--- print(B.rows, B.cols) --> 20 30
 function M.transpose(A)
   local world = grids.world()
   matrix.check(WHO, "A", A)

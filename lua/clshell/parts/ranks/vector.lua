@@ -69,7 +69,7 @@ function M.new(n, init, type, left, right)
   return x
 end
 
---- ranks.vector(n [, init [, opts]]) -> x
+--- ranks.vector(n [, init [, opts]]) -> RanksVector
 --- A vector in strips, one on the device of each process. `init`: a number for
 --- all elements, zeros without it, a function(i), or an Array with all, the
 --- same on each rank. Of a matrix's size and layout: A:vector(init). All ranks
@@ -77,6 +77,9 @@ end
 --- Buffer: nil where there are fewer elements than ranks.
 --- Options:
 ---   type  float  element type; that of an Array
+--- Example:
+--- local x = ranks.vector(1000, function(i) return i end)
+--- print(x.n, x.first <= x.last) --> 1000 true
 function M.vector(n, init, opts)
   opts = options.check(opts, "ranks.vector")
   return M.new(n, init, opts.type or "float", 0, 0)
@@ -93,6 +96,7 @@ end
 
 --- RanksVector:dot(y) -> number
 --- The inner product, on all ranks.
+--- Example: print(ranks.vector(1000, 2):dot(ranks.vector(1000, 3))) --> 6000.0
 function methods.dot(x, y)
   check("RanksVector:dot", x, y)
   return grids.world():allreduce(x.part and x.part:dot(y.part) or 0.0)
@@ -100,12 +104,16 @@ end
 
 --- RanksVector:norm() -> number
 --- The root of the sum of the squares, on all ranks.
+--- Example: print(ranks.vector(100, 1):norm()) --> 10.0
 function methods.norm(x)
   return math.sqrt(x:dot(x))
 end
 
---- RanksVector:axpy(a, x) -> y
+--- RanksVector:axpy(a, x) -> RanksVector
 --- y = y + a x.
+--- Example:
+--- local y = ranks.vector(100, 1):axpy(2, ranks.vector(100, 3))
+--- print(y:dot(ranks.vector(100, 1))) --> 700.0
 function methods.axpy(y, a, x)
   check("RanksVector:axpy", y, x)
   if y.part then
@@ -114,8 +122,11 @@ function methods.axpy(y, a, x)
   return y
 end
 
---- RanksVector:aypx(a, x) -> y
+--- RanksVector:aypx(a, x) -> RanksVector
 --- y = x + a y.
+--- Example:
+--- local p = ranks.vector(100, 1):aypx(2, ranks.vector(100, 3)) -- p = r + 2 p
+--- print(p:dot(ranks.vector(100, 1))) --> 500.0
 function methods.aypx(y, a, x)
   check("RanksVector:aypx", y, x)
   if y.part then
@@ -124,8 +135,12 @@ function methods.aypx(y, a, x)
   return y
 end
 
---- RanksVector:clone() -> y
+--- RanksVector:clone() -> RanksVector
 --- A new vector with the same elements and layout.
+--- Example:
+--- local x = ranks.vector(100, 1)
+--- local y = x:clone():axpy(1, x)
+--- print(x:dot(y)) --> 200.0
 function methods.clone(x)
   local y = new(x.n, x.type, x.room, x.right)
   if y.part then
@@ -136,6 +151,11 @@ end
 
 --- RanksVector:gather([root]) -> Array, or nil
 --- All elements as an Array on rank `root`, 0 by default; the others get nil.
+--- Example:
+--- local h = ranks.vector(10, 4):gather()
+--- if h then -- rank 0
+---   print(#h, h[10])
+--- end
 function methods.gather(x, root)
   local size = grids.world():size()
   return gather(x.part, x.type, {x.n}, root, function(rank)

@@ -93,6 +93,9 @@ end
 --- Split:set(x) -> Split
 --- Sets the elements to those of a Split, a Buffer, an Expression or to a
 --- number, part by part: s:set(2 * s + r).
+--- Example:
+--- local s = cl.split({1, 2}, {cl.device(), cl.device()})
+--- print(s:set(3 * s + 1):read()[2]) --> 7.0
 function methods.set(s, x)
   s:eval()
   for_parts("set", {n = 2, s, x}, function(own)
@@ -103,6 +106,9 @@ end
 
 --- Split:fill(x) -> Split
 --- Sets all elements to a number.
+--- Example:
+--- local s = cl.split({1, 2}, {cl.device(), cl.device()})
+--- print(s:fill(5):sum()) --> 10.0
 function methods.fill(s, x)
   class.live("fill", s):eval()
   for _, part in ipairs(s.parts) do
@@ -187,6 +193,9 @@ local JOIN = {
 --- devices at once. Along dimension 1 a Buffer on the first device; along the
 --- others a Split in the same rows.
 --- Also: Split:min, Split:max, Split:any, Split:all
+--- Example:
+--- local s = cl.split({1, 2, 4}, {cl.device(), cl.device()})
+--- print(s:sum(), s:max()) --> 7.0 4.0
 for name, join in pairs(JOIN) do
   methods[name] = function(s, dim)
     if dim ~= nil then
@@ -215,6 +224,9 @@ end
 
 --- Split:mean([dim]) -> number, Buffer or Split
 --- The sum divided by the number of elements; `dim` as for Split:sum.
+--- Example:
+--- local s = cl.split({1, 2, 6}, {cl.device(), cl.device()})
+--- print(s:mean()) --> 3.0
 function methods.mean(s, dim)
   local sums = s:sum(dim)
   if dim == nil then
@@ -228,6 +240,9 @@ end
 --- Split:dot(t [, dim]) -> number, Buffer or Split
 --- The sum of the products of the elements of two Splits, or of a Split and a
 --- Buffer; `dim` as for Split:sum.
+--- Example:
+--- local s = cl.split({1, 2, 3}, {cl.device(), cl.device()})
+--- print(s:dot(s)) --> 14.0
 function methods.dot(s, t, dim)
   if dim ~= nil then
     return along("dot", {n = 2, s, t}, dim, function(own, d)
@@ -245,6 +260,9 @@ end
 
 --- Split:nrm2([dim]) -> number, Buffer or Split
 --- The square root of the sum of squares; `dim` as for Split:sum.
+--- Example:
+--- local s = cl.split({3, 4}, {cl.device(), cl.device()})
+--- print(s:nrm2()) --> 5.0
 function methods.nrm2(s, dim)
   if dim ~= nil then
     local x = s:astype(real("nrm2", s))
@@ -275,6 +293,9 @@ end
 
 --- Split:axpy(a, x) -> Split
 --- Adds a x, part by part: s = s + a x.
+--- Example:
+--- local s = cl.split({1, 2}, {cl.device(), cl.device()})
+--- print(s:axpy(2, s):read()[2]) --> 6.0
 function methods.axpy(s, a, x)
   s:eval()
   for_parts("axpy", {n = 3, s, a, x}, function(own)

@@ -138,6 +138,9 @@ end
 
 --- Split:join([device]) -> Buffer
 --- All rows in one Buffer, on the session's device or another one.
+--- Example:
+--- local s = cl.split({1, 2, 3}, {cl.device(), cl.device()})
+--- print((2 * s):join():read()[3]) --> 6.0
 function methods.join(s, device)
   local context = cl.context(device)
   M.live("join", s)
@@ -159,6 +162,9 @@ end
 
 --- Split:read([dst]) -> Array
 --- All rows in an Array, in `dst` or a new one.
+--- Example:
+--- local s = cl.split({1, 2, 3}, {cl.device(), cl.device()})
+--- print((s + s):sqrt():read()[2]) --> 2.0
 function methods.read(s, dst)
   M.live("read", s)
   local h = dst or cl.array(s.type, s.shape)
@@ -179,6 +185,10 @@ end
 --- Split:eval() -> Split
 --- Calculates the parts that are Expressions, on all devices at once, and
 --- keeps the Buffers.
+--- Example:
+--- local s = cl.split({1, 4}, {cl.device(), cl.device()})
+--- local root = s:sqrt():eval() -- Buffers, not Expressions
+--- print(root.parts[2]) --> Buffer float[1]
 function methods.eval(s)
   for i, part in ipairs(s.parts) do
     if part and text.class(part) == "Expression" then
@@ -191,6 +201,9 @@ end
 
 --- Split:finish() -> Split
 --- Waits for the default queues of its devices.
+--- Example:
+--- local s = cl.split({1, 2}, {cl.device(), cl.device()})
+--- s:fill(3):finish()
 function methods.finish(s)
   devices.flush(s.devices)
   for _, device in ipairs(s.devices) do
@@ -201,6 +214,9 @@ end
 
 --- Split:close()
 --- Closes the parts; closing twice is fine.
+--- Example:
+--- local s <close> = cl.split({1, 2}, {cl.device(), cl.device()})
+--- s:close()
 function methods.close(s)
   for _, part in ipairs(s.parts) do
     if part and text.class(part) ~= "Expression" then

@@ -33,6 +33,11 @@ end
 --- first results of f; `n` is its length. An error names the device. The
 --- session has its own device again in any case. Without a list these are all
 --- devices of the platform and kind of the session's: its GPUs, say.
+--- Example:
+--- local sums = cl.each(function(device, i)
+---   return cl.buffer("float", 1000, i):sum()
+--- end)
+--- print(sums[1]) --> 1000.0
 return function(f, given)
   argument.check("cl.each", "f", f, "function",
     "cl.each(function(device, i) ... end)")

@@ -30,6 +30,16 @@ cl.each = require "clshell.parts.split.each"
 --- part), `s.type`, `s.shape`, `s.axis`.
 --- Options:
 ---   shares  by speed  a number for each device: the ratio of its rows
+--- Example:
+--- local devices = {cl.device(), cl.device()} -- two shares of one, for once
+--- local A, B = matrix.random(100, 40), matrix.random(40, 20)
+--- local S = cl.split(A, devices)
+--- print(S) --> Split float[100][40] in rows 50 + 50
+--- local C = gemm(S, B)
+--- print(C:join():max_diff(gemm(A, B))) --> 0.0 1 1
+--- local M = cl.split(dia.poisson2d(10, 10), devices)
+--- local y = spmv(M, cl.split(cl.buffer("float", 100, 1), devices))
+--- print(y:read()[1]) --> 2.0
 function cl.split(A, list, axis, opts)
   local what = "cl.split"
   opts, axis = options.check(opts, what), axis or "rows"

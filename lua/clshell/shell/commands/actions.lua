@@ -133,7 +133,7 @@ function M.command(name, args)
   if name:find("/", 1, true) then
     return missing(name)
   end
-  return require("clshell.shell.commands.commands").run(name, args)
+  return require("clshell.shell.commands.subcommands").run(name, args)
     or missing(name)
 end
 
@@ -177,7 +177,7 @@ local function write_kind(noun, kind, texts)
       text.keys(texts))), "\n")
     return USAGE
   end
-  local out = texts[kind]()
+  local out = texts[kind](table.move(arg, 0, #arg, 1, {}))
   io.write(type(out) == "table" and table.concat(out, "\n") .. "\n" or out)
   return OK
 end
@@ -192,7 +192,7 @@ end
 
 --- actions.complete(kind) -> exit code
 --- --complete: prints the words of a kind, one a line, for the completions of
---- shells.
+--- shells; of the kind "line" the words that may stand last behind `--`.
 function M.complete(kind)
   return write_kind("words", kind,
     require "clshell.shell.commands.completion".words)

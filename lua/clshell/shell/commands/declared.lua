@@ -4,63 +4,27 @@
 -- `kind`, which say how its value is completed.
 -- SPDX-License-Identifier: MIT
 
-local commands = require "clshell.shell.commands.commands"
+local commands = require "clshell.shell.commands.subcommands"
 
 local M = {}
 
--- A parser that only keeps the declarations, made as those of argparse are;
--- an entry of its lists answers the same calls.
-local Recorder = {}
-Recorder.__index = Recorder
-
 local KINDS = {FILE = "file", DEVICE = "device"}
 
-local function recorder(_, description)
-  return setmetatable({description = description, options = {},
-    arguments = {}}, Recorder)
-end
-
-local function add(list, entry)
-  list[#list + 1] = setmetatable(entry, Recorder)
-  return entry
-end
-
-function Recorder:option(names, description)
+-- The options of rows as script.declare takes them.
+local function listed(rows)
   local list = {}
-  for name in names:gmatch("%S+") do
-    list[#list + 1] = name
+  for i, row in ipairs(rows) do
+    row = type(row) == "function" and row() or row
+    local names = {}
+    for name in row[1]:gmatch "%S+" do
+      names[#names + 1] = name
+    end
+    local arg = not row.flag and (row[3]
+      or names[#names]:match "^%-+(.*)":upper()) or nil
+    list[i] = {names = names, description = row[2], arg = arg,
+      kind = KINDS[arg], values = row.choices}
   end
-  return add(self.options, {names = list, description = description})
-    :argname(list[#list]:match("^%-+(.*)"):upper())
-end
-
-function Recorder:flag(names, description)
-  local entry = self:option(names, description)
-  entry.arg = nil
-  return entry
-end
-
-function Recorder:argument(name, description)
-  return add(self.arguments, {arg = name:upper(), description = description})
-end
-
-function Recorder:argname(name)
-  self.arg, self.kind = name, KINDS[name]
-  return self
-end
-
-function Recorder:choices(list)
-  self.values = list
-  return self
-end
-
-function Recorder:convert()
-  return self
-end
-
-function Recorder:args()
-  self.arg = self.arg .. " ..."
-  return self
+  return list
 end
 
 --- declared.all() -> list of options
@@ -90,14 +54,22 @@ function M.own()
 end
 
 --- declared.commands() -> list of {name, description, options, arguments}
---- The commands such as history; `words` are those that its arguments may be,
---- with `files` they may be files.
+--- The commands such as history: the names of their arguments; `words` are
+--- what these may be, with `files` they may be files.
 function M.commands()
   local list = {}
   for i, name in ipairs(commands.names) do
-    list[i] = commands.declared(name, recorder)
-    list[i].name, list[i].words = name, commands.words(name)
-    list[i].files = commands.files(name)
+    local command = commands.get(name)
+    local one = {name = name, description = command[1], arguments = {},
+      words = {}, options = listed(command.options)}
+    for j, row in ipairs(command.arguments or {}) do
+      one.arguments[j] = (row[3] or row[1]:upper())
+        .. (row.args and " ..." or "")
+      table.move(row.values or {}, 1, #(row.values or {}), #one.words + 1,
+        one.words)
+      one.files = one.files or row.files
+    end
+    list[i] = one
   end
   return list
 end
@@ -105,9 +77,7 @@ end
 --- declared.shared() -> list of options
 --- The options that all scripts share which measure.
 function M.shared()
-  local r = recorder()
-  require("clshell.results.output").options(r)
-  return r.options
+  return listed(require "clshell.results.output".rows)
 end
 
 return M

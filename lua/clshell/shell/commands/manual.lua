@@ -92,8 +92,8 @@ local function commands(lines)
     local line = ".It Cm " .. c.name
     say(lines, ".Bl -tag -width Ds", line .. " Oo Ar options Oc"
       .. (#c.arguments > 0 and " Ar" or ""))
-    for _, a in ipairs(c.arguments) do
-      lines[#lines] = lines[#lines] .. " " .. a.arg
+    for _, name in ipairs(c.arguments) do
+      lines[#lines] = lines[#lines] .. " " .. name
     end
     say(lines, prose(c.description), ".Bl -tag -width Ds")
     for _, o in ipairs(c.options) do

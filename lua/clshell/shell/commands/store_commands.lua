@@ -51,17 +51,17 @@ local function said(name)
   return cl.commandline and cl.commandline[name]
 end
 
--- Declares --format, whose value is that of clshell itself if it is among the
+-- The row of --format, whose value is clshell's own if it is among the
 -- choices.
 local function format_option(default)
-  return function(parser)
+  return function()
     local choices = {default ~= "table" and "runs" or "table",
       table.unpack(require("clshell.results.export").formats)}
     local value = default
     for _, format in ipairs(choices) do
       value = said "format" == format and format or value
     end
-    parser:option("-f --format", "how to print", value):choices(choices)
+    return {"-f --format", "how to print", default = value, choices = choices}
   end
 end
 

@@ -382,18 +382,16 @@ return {"Searches the fastest kernel of each family and size on this device, "
     {"--sizes", "sizes with commas between them: 512,1kx64x32 for gemm, 2k,"
       .. "512x2k for transpose, rows for spmv; otherwise those of the bench "
       .. "scripts", "SIZES"},
-    function(parser)
-      parser:option("--type", "float, double or both; float if left out")
-        :choices{"float", "double", "both"}
-    end,
+    {"--type", "float, double or both; float if left out",
+      choices = {"float", "double", "both"}},
     {"--seconds", "of each search, 60 if left out", "SECONDS", positive},
     {"--evaluations", "configurations measured in a search at most", "N",
       at_least(1)},
-    function(parser)
+    function()
       local names = require("clshell.tune.strategy").names
-      parser:option("--strategy", ("of each search: %s; by its space and its "
-        .. "budget if left out"):format(table.concat(names, ", ")))
-        :argname("STRATEGY"):choices(names)
+      return {"--strategy", ("of each search: %s; by its space and its budget "
+        .. "if left out"):format(table.concat(names, ", ")), "STRATEGY",
+        choices = names}
     end,
     {"--seed", "of the strategy, 1 if left out", "N", script.integer},
     {"--resume", "go on with what the run store has; that is the default",
@@ -410,6 +408,6 @@ return {"Searches the fastest kernel of each family and size on this device, "
     {"--no-keep", "keep nothing", flag = true},
     {"--kept", "print what is kept, and end", flag = true},
     {"--forget", "forget what is kept, and end", flag = true},
-    output.options,
+    table.unpack(output.rows),
   },
   run = run}

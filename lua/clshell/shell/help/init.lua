@@ -1,12 +1,12 @@
 -- shell/help/init.lua - help at the prompt, out of the comments in the code
 -- and the examples. index: the entries; reference, concepts: short texts;
--- names: the name of a value; pages, layout: the pages; search: ??word;
--- cursor: F1.
+-- documented: the name of a value; pages, page_layout: the pages; find_topics:
+-- ??word; at_cursor: F1.
 -- SPDX-License-Identifier: MIT
 
 local lazy = require "clshell.base.lazy"
-local room = lazy.room("clshell.shell.help", {"concepts", "cursor", "index",
-  "layout", "names", "pages", "search"})
+local room = lazy.room("clshell.shell.help", {"at_cursor", "concepts",
+  "documented", "find_topics", "index", "page_layout", "pages"})
 
 local M = lazy.table(...)
 
@@ -17,7 +17,7 @@ local function unknown(topic)
     all[#all + 1] = entry.name
     all[#all + 1] = entry.name:match("^(.-)[%.:]")
   end
-  for _, item in ipairs(room.names.rungs()) do
+  for _, item in ipairs(room.documented.rungs()) do
     all[#all + 1] = item.name
   end
   local base_text = require "clshell.base.text"
@@ -35,11 +35,11 @@ local function of_family(family, member, view)
       return room.pages.rung(family, item.rung, view)
     end
   end
-  local entry = room.names.entry(family.name .. "." .. member)
+  local entry = room.documented.entry(family.name .. "." .. member)
   if member == "define" then
     return room.pages.define(family, entry, view)
   end
-  return entry and room.layout.entry(entry, view, "family.",
+  return entry and room.page_layout.entry(entry, view, "family.",
     family.name .. ".")
 end
 
@@ -53,7 +53,7 @@ local function documented(topic, view)
   local entry = group and (room.index.entries()[topic]
     or room.index.entries()[(topic:gsub("^A:", "Buffer:"))])
   if entry then
-    return room.layout.entry(entry, view)
+    return room.page_layout.entry(entry, view)
   elseif family then
     return of_family(family, member, view)
   end
@@ -61,14 +61,14 @@ local function documented(topic, view)
 end
 
 local function command(topic, view)
-  local found = room.names.commands()[topic:match("^%%(.*)$")]
-  return found and room.layout.page(found.usage or topic, found.help or "",
-    view)
+  local found = room.documented.commands()[topic:match("^%%(.*)$")]
+  return found and room.page_layout.page(found.usage or topic,
+    found.help or "", view)
 end
 
 -- A variable of the user's, unless it holds the function of that name.
 local function own(topic, view)
-  local value, name = room.names.value(topic)
+  local value, name = room.documented.value(topic)
   if name == topic then
     return nil
   end
@@ -126,8 +126,11 @@ end
 --- Options:
 ---   width  80     columns
 ---   color  false  16 colours of a terminal
+--- Example:
+--- print(help.text("cl.queue", {width = 60}):match "^[^\n]*")
+--- --> cl.queue([opts]) -> Queue
 function M.text(topic, opts)
-  local view = room.layout.view(opts)
+  local view = room.page_layout.view(opts)
   if topic == nil or topic == "" then
     return fold(room.pages.overview(view), view)
   elseif type(topic) == "string" then
@@ -139,9 +142,12 @@ end
 --- help.of(value [, opts]) -> string
 --- The page on a value: a documented function, module or object, or a
 --- function or variable of your own. Options as for help.text.
+--- Example:
+--- local function twice(x) return 2 * x end
+--- print(help.of(twice):match "^[^ ]*") --> This(x)
 function M.of(value, opts)
-  local view = room.layout.view(opts)
-  local name = room.names.of(value)
+  local view = room.page_layout.view(opts)
+  local name = room.documented.of(value)
   return fold(name and by_name(name, view)
     or room.pages.value(value, "This", view), view)
 end
@@ -159,11 +165,12 @@ local function chosen(opts)
   for key, value in pairs(opts or {}) do
     view[key] = value
   end
-  return room.layout.view(view)
+  return room.page_layout.view(view)
 end
 
 --- help.page([topic]) -> string
 --- The text of ?topic: help.text as wide and as coloured as the window.
+--- Example: print(help.page "local memory")
 function M.page(topic)
   return M.text(topic, window())
 end
@@ -175,9 +182,10 @@ end
 ---   width   window  columns
 ---   height  window  lines
 ---   color   window  16 colours of a terminal
+--- Example: print(help.search("bank conflict", {width = 80, height = 10}))
 function M.search(words, opts)
   local view = chosen(opts)
-  return fold(room.search.page(words, view), view)
+  return fold(room.find_topics.page(words, view), view)
 end
 
 -- A page above the input: as many lines as the window has left, the last of
@@ -204,13 +212,17 @@ end
 ---   width   window  columns
 ---   height  window  lines
 ---   color   window  16 colours of a terminal
+--- Example:
+--- local line = "gemm(A, B, {kernel = 'tiled'})"
+--- print(help.at(line, 10):match "^[^\n]*")
+--- --> gemm(A, B [, opts]) -> C, event
 function M.at(text, cursor, opts)
   local view = chosen(opts)
   local kernel = require "clshell.shell.prompt.signature".kernel(text, cursor)
   if kernel then
     return above(kernel, nil, text, view)
   end
-  local topics = room.cursor.topics(text, cursor)
+  local topics = room.at_cursor.topics(text, cursor)
   for _, find in ipairs{by_full_name, by_name} do
     for _, topic in ipairs(topics) do
       local found = find(topic, view)
@@ -225,6 +237,10 @@ end
 
 --- help.options(name) -> list
 --- The options of a documented function: {name, default, text} of each.
+--- Example:
+--- for _, option in ipairs(help.options "cl.queue") do
+---   print(option.name, option.default, option.text)
+--- end
 function M.options(name)
   return room.index.options(name)
 end
@@ -234,6 +250,9 @@ return setmetatable(M, {
   --- Prints help: on a name such as "gemm", "gemm.tiled_padded", "cl.buffer"
   --- or "Buffer:read", on a function or object itself, or, without a topic,
   --- the list of topics.
+  --- Example:
+  --- help "gemm.tiled" -- at the prompt: ?gemm.tiled
+  --- help(cl.buffer)
   __call = function(_, topic)
     require "clshell.shell.prompt.pager".print(M.text(topic, window()))
   end,

@@ -6,14 +6,19 @@
 local concepts = require "clshell.shell.help.concepts"
 local cuda = require "clshell.cuda.words"
 local index = require "clshell.shell.help.index"
-local layout = require "clshell.shell.help.layout"
-local names = require "clshell.shell.help.names"
+local layout = require "clshell.shell.help.page_layout"
+local names = require "clshell.shell.help.documented"
 local public = require("clshell.base.lazy").public
 local report = require "clshell.results.report"
 local reference = require "clshell.shell.help.reference"
 local text = require "clshell.base.text"
 
 local M = {}
+
+local function read(path)
+  local f <close> = io.open(path, "rb")
+  return f and f:read "a" or ""
+end
 
 -- The head comment of a kernel file, without its markers, indented.
 local function head(source)
@@ -36,7 +41,7 @@ function M.rung(family, rung, view)
     parts[#parts + 1] = layout.heading("Parameters: default, legal values",
       view, layout.rows(rows, view))
   end
-  local source = rung.source or index.read(rung.path) or ""
+  local source = rung.source or read(rung.path)
   local first = head(source)
   parts[#parts + 1] = layout.heading(rung.path or "Source text", view,
     first:find "%S" and first or layout.code(source, view))

@@ -7,7 +7,7 @@
 
 local cl = require "cl"
 local count = require "clshell.base.text".count
-local devices = require "clshell.shell.prompt.devices"
+local devices = require "clshell.shell.prompt.device_list"
 local isolate = require "clshell.isolate"
 
 local M = {}

@@ -23,6 +23,10 @@ end
 --- Options:
 ---   code    false  whether the rest is Lua: then Enter waits for all of it
 ---   script  -      script(rest) -> text, what %save writes; else a comment
+--- Example:
+--- commands.define("hello", function(rest)
+---   return "hello " .. rest
+--- end, "name\ngreets somebody") -- at the prompt: %hello world
 function M.define(name, run, help, opts)
   opts = opts or {}
   local usage, about = help:match("^([^\n]*)\n?(.*)$")
@@ -50,6 +54,8 @@ end
 
 --- commands.help([name])
 --- Prints what a command does, or what commands there are.
+--- Example:
+--- commands.help "time" -- at the prompt: ?%time
 function M.help(name)
   name = name and name:match("^%%?([%w_]+)")
   if name then
@@ -61,7 +67,7 @@ function M.help(name)
   for i, known in ipairs(text.keys(list)) do
     rows[i] = {list[known].usage, list[known].help:match("^[^\n]*")}
   end
-  local layout = require "clshell.shell.help.layout"
+  local layout = require "clshell.shell.help.page_layout"
   local view = layout.view{width = require "clshell.results.report".width()}
   session.say(layout.rows(rows, view, view.width < 60 and 12 or 34))
   session.say "?name or name? explains a function, ??word searches, ?%name a \z
@@ -71,7 +77,7 @@ end
 -- The functions of other files, documented below.
 for name, file in pairs{time = "measure", run = "files", reload = "files",
     edit = "files", cd = "files", shell = "files", set = "settings",
-    device = "devices", history = "inputs", paste = "inputs"} do
+    device = "device_list", history = "inputs", paste = "inputs"} do
   M[name] = function(...)
     return part(file)[name](...)
   end
@@ -81,31 +87,48 @@ end
 --- Calls f(...) once and prints how long that took: wall time until all that
 --- it enqueued has ended, processor time of all threads, and, where it
 --- returns events, the time between START and END on the device.
+--- Example: print(time(function(a, b) return a * b end, 6, 7))
 
 --- commands.run(file, ...) -> results of the file
 --- Runs a Lua file, or an installed script, with arguments: its globals stay
 --- in the session, and os.exit ends the file alone.
+--- Example:
+--- local path = os.tmpname()
+--- local file <close> = io.open(path, "w")
+--- file:write("print(...) return select('#', ...)")
+--- file:close()
+--- print(commands.run(path, "a", "b")) --> 2
+--- os.remove(path)
 
 --- commands.reload(module) -> module
 --- Runs the file of a module again. A module that is a table stays the same
 --- table, with the new content: whoever has it sees the change. If that
 --- fails, the module stays as it was.
+--- Example:
+--- local text = require "clshell.base.text"
+--- print(commands.reload "clshell.base.text" == text) --> true
 
 --- commands.edit([what])
 --- Opens the editor ($VISUAL, $EDITOR, else vi) on a file, on the file that
 --- defines a function, or on the newest input or the one that defined it:
 --- an edited input comes back as the next one to type.
+--- Example: -- at the prompt: %edit, %edit name_of_a_function, %edit kernel.cl
 
 --- commands.cd([folder]) -> string
 --- Changes the working folder, to the home folder without an argument; the
 --- path it leads to.
+--- Example:
+--- print(commands.cd "." == system.cwd()) --> true
 
 --- commands.shell(command)
 --- Runs a command of the system's shell; says how it ended unless well.
+--- Example:
+--- commands.shell "uname -m" -- or: !uname -m
 
 --- commands.save(file [, replace])
 --- Writes the session's inputs as a script that runs; those that failed are
 --- comments. A file that is there is replaced only if `replace` is true.
+--- Example: -- at the prompt: %save session.lua, and then: clshell session.lua
 function M.save(path, replace)
   local inputs = {table.unpack(session.inputs)}
   if inputs[#inputs] == session.input then
@@ -131,6 +154,7 @@ end
 --- Runs the inputs of the newest session that ended without its exit: killed
 --- by a kernel, a signal or a closed terminal. Its globals come back. Inputs
 --- that were under way then do not run; they are printed.
+--- Example: -- at the prompt of a new session, after a crash: %restore
 function M.restore()
   local path, _, rest = part "journal".newest()
   if not path then
@@ -145,6 +169,10 @@ end
 
 --- commands.who()
 --- Prints the session's own variables: name, type and value.
+--- Example:
+--- _G.x = 5
+--- commands.who() -- at the prompt: %who
+--- _G.x = nil
 function M.who()
   session.say(part "variables".text())
 end
@@ -152,17 +180,25 @@ end
 --- commands.history([n [, words]])
 --- Prints the session's inputs, each with its number, as errors name it
 --- ("input:3"): the newest n, of those that contain `words`.
+--- Example:
+--- commands.history(5) -- at the prompt: %history 5
 
 --- commands.paste() -> what the text returns
 --- Reads lines up to `--` on a line of its own, or to the end of the input
 --- (Ctrl-D), and runs them as one input. Prompts of a transcript are dropped.
+--- Example:
+--- -- at the prompt: %paste, the lines, and then -- on a line of its own
 
 --- commands.set([name, value])
 --- Changes a setting of the prompt; without a value it prints one, without a
 --- name all.
+--- Example:
+--- -- at the prompt: %set color=off, or %set for the list
+--- commands.set()
 
 --- commands.tb()
 --- Prints all that is known of the newest error.
+--- Example: commands.tb() -- at the prompt: %tb
 function M.tb()
   local errors = part "errors"
   if not errors.last then
@@ -176,6 +212,8 @@ end
 --- commands.device([sel])
 --- Prints the devices, that of the session marked; with `sel` (see cl.use)
 --- it takes another one.
+--- Example:
+--- commands.device() -- at the prompt: %device
 
 -- The one argument of a command: quoted, or all of the line.
 local function word(rest)
@@ -358,7 +396,7 @@ define("run", function(rest)
     cl.error("which file? %run file.lua [arguments]")
   end
   return M.run(table.unpack(words))
-end, "file [args]\nruns a script; its globals stay", {script = plain "run"})
+end, "script [args]\nruns a script; its globals stay", {script = plain "run"})
 
 define("reload", function(rest)
   M.reload(required(rest, "module"))

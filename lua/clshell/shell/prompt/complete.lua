@@ -1,16 +1,17 @@
 -- shell/prompt/complete.lua - completion at the prompt: the candidates for the
 -- place of the cursor, and their order
--- The session's code never runs (guard.lua): tables are read raw, objects by
--- their declared names. The work is bounded: see KEYS and GATHERED, chain.lua
--- and src/shell/system.c.
+-- The session's code never runs (safe_call.lua): tables are read raw, objects
+-- by their declared names. The work is bounded: see KEYS and GATHERED,
+-- resolve.lua and src/shell/system.c.
 -- SPDX-License-Identifier: MIT
 
-local chain = require "clshell.shell.prompt.chain"
-local cursor = require "clshell.shell.prompt.cursor"
-local guard = require "clshell.shell.prompt.guard"
+local resolve = require "clshell.shell.prompt.resolve"
+local api = require "clshell.base.api"
+local find_place = require "clshell.shell.prompt.place".find
+local safe_call = require "clshell.shell.prompt.safe_call"
 local lexer = require "clshell.base.lexer"
 local options = require "clshell.base.options"
-local vocabulary = require "clshell.shell.prompt.vocabulary"
+local offers = require "clshell.shell.prompt.offers"
 
 local M = {}
 
@@ -189,21 +190,51 @@ function C:result(rest)
     or nil, names
 end
 
+-- The kind of an argument by the name of its parameter: "none" has no words.
+-- An argument of another name takes options in a table and paths in a string.
+local PARAMETERS = {bytes = "none", extension = "none", init = "none",
+  launch = "target", list = "none", methods = "none", module = "module",
+  n = "none", offsets = "none", operands = "operands", opts = "options",
+  params = "params", programs = "none", sel = "device", shape = "none",
+  source = "source", t = "none", text = "none", topic = "topic",
+  type = "type", values = "none"}
+
+-- By function, where the same names mean something else, the kinds in order.
+local KINDS_OF = {bench = {"target"}, check = {"target", "rung"},
+  compare = {"target", "target"}, ["Program:kernel"] = {"kernel"},
+  require = {"module"}, tune = {"target", "none"}}
+
+-- The kind of the argument at the cursor of a call.
+local function kind_of(call)
+  local name = call.name or ""
+  local entry = api.entry(name)
+  local parameter = entry and entry.parameters[call.argument]
+  if KINDS_OF[name] and not (name == "bench" and call.first) then
+    return KINDS_OF[name][call.argument]
+  elseif name:find "^family%." and call.argument == 1
+      and parameter == "name" then
+    return "rung"
+  elseif parameter == "what" then
+    return "target"
+  elseif parameter == "target" then -- of a family: its shape
+    return "operands"
+  end
+  return PARAMETERS[parameter]
+end
+
 -- Adds to the call around the cursor: the thing that is called, its name, the
 -- kernel family that it belongs to, and the kind of the argument.
 local function known(call, locals)
-  local thing = chain.thing(call.callee, locals)
+  local thing = resolve.thing(call.callee, locals)
   if thing then
-    call.thing, call.name = thing, chain.name(thing)
-    call.family = chain.family(thing)
-      or thing.owner and chain.family(thing.owner)
-      or call.owner and chain.family(chain.thing(call.owner, locals))
+    call.thing, call.name = thing, resolve.name(thing)
+    call.family = resolve.family(thing)
+      or thing.owner and resolve.family(thing.owner)
+      or call.owner and resolve.family(resolve.thing(call.owner, locals))
   end
-  local name = call.name or ""
-  local kinds = call.first and chain.of_rung[name] or chain.arguments[name]
-  call.kind = kinds and kinds[call.argument]
-  if call.kind == "rung" and call.table then -- without the name of a rung
-    call.kind = "options"
+  call.kind = kind_of(call)
+  if call.table and (call.kind == "rung" or call.kind == "target") then
+    call.kind = "options" -- check(gemm, {}), occupancy{}
   end
 end
 
@@ -215,24 +246,7 @@ local function family_and_rung(call)
     return call.family, call.first
   end
   local family, rung = call.first:match "^(%w+)%.([%w_]+)$"
-  return family and vocabulary.family(family), rung
-end
-
--- The functions that take another function's options.
-local OPTIONS = {
-  ["cl.kernel"] = "cl.build",
-  ["family.bench"] = "bench",
-  ["results:bar"] = "plot.bar",
-  ["results:html"] = "html",
-  ["results:ladder"] = "plot.ladder",
-  ["results:plot"] = "plot.line",
-  ["results:roofline"] = "plot.roofline",
-  ["results:table"] = "report.format",
-}
-
-for _, name in ipairs{"argsort", "gather", "histogram", "reduce", "scan",
-    "scatter", "sort", "std", "var"} do
-  OPTIONS["Array:" .. name] = "Buffer:" .. name
+  return family and offers.family(family), rung
 end
 
 -- Offers the fields of the table around the cursor; whether they are known.
@@ -246,10 +260,10 @@ local function fields(c, call)
   elseif kind == "options" and name == "family" then
     list = rawget(family, "reserved")
   elseif kind == "options" and name then
-    list = options.names(OPTIONS[name] or name)
+    list = options.names(name)
   end
   if family and (kind == "params" or name == "family") then
-    vocabulary.parameters(c, family, rung, call.fields)
+    offers.parameters(c, family, rung, call.fields)
   end
   for _, field in ipairs(list or {}) do
     if not call.fields[field] then
@@ -262,21 +276,21 @@ end
 -- The kinds of values of options, by their names.
 local KIND_OF = {as = "gpu", device = "device", gpu = "gpu", type = "type"}
 
-local KINDS = {device = vocabulary.devices, gpu = vocabulary.gpus,
-  module = vocabulary.modules,
-  source = vocabulary.sources, target = vocabulary.targets,
-  topic = vocabulary.topics, type = vocabulary.types}
+local KINDS = {device = offers.devices, gpu = offers.gpus,
+  module = offers.modules,
+  source = offers.sources, target = offers.targets,
+  topic = offers.topics, type = offers.types}
 
 function KINDS.path(c)
-  vocabulary.paths(c)
+  offers.paths(c)
 end
 
 function KINDS.rung(c, call)
-  vocabulary.rungs(c, call.family)
+  offers.rungs(c, call.family)
 end
 
 function KINDS.kernel(c, call)
-  for _, name in ipairs(chain.kernels(call.thing.owner)) do
+  for _, name in ipairs(resolve.kernels(call.thing.owner)) do
     c:add(name)
   end
 end
@@ -299,13 +313,14 @@ local function value(c, call)
     return false
   elseif kind == "options" and family and key == "kernel" then
     return of_kind(c, "rung", call)
-  elseif family and vocabulary.values(c, family, rung, key) then
+  elseif family and offers.values(c, family, rung, key) then
     return true
   end
-  for _, word in ipairs(options.values[key] or {}) do
+  local words = kind == "options" and options.values(call.name, key) or {}
+  for _, word in ipairs(words) do
     c:add(word)
   end
-  return options.values[key] ~= nil
+  return words[1] ~= nil
     or KIND_OF[key] and of_kind(c, KIND_OF[key], call)
 end
 
@@ -338,17 +353,17 @@ local function complete_string(c, place)
   end
   local call = place.call
   if place.index then
-    local thing = chain.thing(place.owner, place.locals)
+    local thing = resolve.thing(place.owner, place.locals)
     c.closing = c.quote .. "]"
     if thing then
-      chain.members(thing, false, c.budget, function(name)
+      resolve.members(thing, false, c.budget, function(name)
         c:add(name)
         return c.partial
       end)
     end
-  elseif not vocabulary.kernel_source(c)
+  elseif not offers.kernel_source(c)
       and not (call and in_call(c, call)) then
-    vocabulary.paths(c)
+    offers.paths(c)
   end
 end
 
@@ -363,9 +378,9 @@ end
 local function complete_name(c, place)
   local call = place.call
   if place.owner then
-    local thing = chain.thing(place.owner, place.locals)
+    local thing = resolve.thing(place.owner, place.locals)
     if thing then
-      chain.members(thing, place.method, c.budget, function(name)
+      resolve.members(thing, place.method, c.budget, function(name)
         return not lexer.KEYWORDS[name] and c:name(name)
       end)
     end
@@ -382,7 +397,7 @@ local function complete_name(c, place)
       c:name(name)
     end
   end
-  chain.members({value = _G}, false, c.budget, function(name)
+  resolve.members({value = _G}, false, c.budget, function(name)
     return c:name(name)
   end)
   tip(c, place)
@@ -390,7 +405,7 @@ end
 
 -- Completes Lua, which begins after `skip` bytes of the text.
 local function code(text, at, skip)
-  local place = cursor.find(text, at, skip)
+  local place = find_place(text, at, skip)
   if not place then
     return nil
   end
@@ -407,7 +422,7 @@ end
 
 -- Completes a %command, a ?topic or a !command.
 local function command(text, at)
-  local place, c = vocabulary.command(text, at), nil
+  local place, c = offers.command(text, at), nil
   if place and place.skip then
     c = code(text, at, place.skip)
     if c and place.more and c.plain and c.word ~= "" then
@@ -443,7 +458,7 @@ end
 --- continuation. hint: a line to show with them. common: the text to insert at
 --- once, or nil. shown: the text to show for each.
 function M.at(text, at)
-  return guard.run(M.find, text, at)
+  return safe_call.run(M.find, text, at)
 end
 
 return M

@@ -1,9 +1,9 @@
 -- shell/prompt/edit.lua - the answers to the editor of the prompt
--- (src/edit/edit.h) The editor asks while a line is typed: guard.lua keeps the
--- session's code from running meanwhile.
+-- (src/edit/edit.h) The editor asks while a line is typed: safe_call.lua keeps
+-- the session's code from running meanwhile.
 -- SPDX-License-Identifier: MIT
 
-local guard = require "clshell.shell.prompt.guard"
+local safe_call = require "clshell.shell.prompt.safe_call"
 
 local M = {}
 
@@ -36,7 +36,7 @@ end
 -- Answers with a function of a module.
 local function answer(module, name)
   return function(...)
-    return guard.run(require("clshell.shell." .. module)[name], ...)
+    return safe_call.run(require("clshell.shell." .. module)[name], ...)
   end
 end
 
@@ -48,14 +48,15 @@ local mask = answer("prompt.highlight", "mask")
 local indent = answer("prompt.indent", "at")
 
 M.clean = answer("prompt.paste", "clean")
-M.argument = answer("prompt.cursor", "last_argument")
+M.argument = answer("prompt.place", "last_argument")
 
 -- The inputs of a text: several where a transcript was pasted.
 local function split(text)
   if not string.find(text, PROMPT, 1, true) then
     return {text}
   end
-  return guard.run(require "clshell.shell.prompt.paste".split, text, complete)
+  return safe_call.run(require "clshell.shell.prompt.paste".split, text,
+    complete)
 end
 
 -- The input around the cursor, and the bytes before it; nil in a prompt.

@@ -7,7 +7,7 @@ local base_text = require "clshell.base.text"
 local caret = require "clshell.shell.prompt.caret"
 local excerpt = require "clshell.errors.excerpt"
 local frames = require "clshell.shell.prompt.frames"
-local guess = require "clshell.shell.prompt.guess"
+local did_you_mean = require "clshell.shell.prompt.did_you_mean"
 local style = require "clshell.base.style"
 local system = require "clshell.system"
 
@@ -182,7 +182,7 @@ local function examine(record)
         record.rest, own, raised_by(record))
     end
   end
-  record.near = guess.name(record.rest, place and place.vars and place,
+  record.near = did_you_mean.name(record.rest, place and place.vars and place,
     tokens, i)
 end
 

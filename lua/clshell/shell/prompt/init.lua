@@ -109,7 +109,7 @@ end
 -- and no code of the session runs.
 local function keep_inputs()
   if journalled then
-    pcall(require "clshell.shell.prompt.guard".run,
+    pcall(require "clshell.shell.prompt.safe_call".run,
       require "clshell.shell.prompt.journal".update)
   end
 end
@@ -265,7 +265,7 @@ end
 -- The line about the device that a session took, and the rule behind it.
 local function chosen(...)
   if not M.quiet then
-    remark(require "clshell.shell.prompt.devices".choice(...))
+    remark(require "clshell.shell.prompt.device_list".choice(...))
   end
 end
 

@@ -5,7 +5,7 @@
 -- SPDX-License-Identifier: MIT
 
 local base_text = require "clshell.base.text"
-local class = base_text.class
+local cl = require "cl"
 local find = string.find
 local getmetatable, getupvalue = debug.getmetatable, debug.getupvalue
 
@@ -13,9 +13,7 @@ local M = {}
 
 local LAST = 9
 local MOST = 50000 -- entries of tables that are looked at
-local HOLDS = {Buffer = true, Context = true, Event = true, Image = true,
-  Kernel = true, Launch = true, Program = true,
-  Queue = true} -- classes of module cl
+local LIGHT = {Array = true, Device = true} -- classes without device memory
 
 local slots = {} -- from 0, the newest: {value=} or {weak=, what=}
 local put = {}   -- from 0: the value put into the global of that slot
@@ -53,7 +51,8 @@ end
 function Search:holds(value)
   local kind = type(value)
   if kind == "userdata" then
-    return HOLDS[class(value)] or false
+    local class = cl.class(value)
+    return class ~= nil and not LIGHT[class]
   elseif kind == "thread" then
     return true
   elseif kind ~= "table" and kind ~= "function" or self.seen[value] then
@@ -78,7 +77,7 @@ end
 local function slot(value)
   if search():holds(value) then
     return {weak = setmetatable({value}, {__mode = "v"}),
-      what = type(value) == "userdata" and class(value) or type(value)}
+      what = cl.class(value) or type(value)}
   end
   return {value = value}
 end

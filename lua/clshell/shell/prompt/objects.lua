@@ -3,7 +3,7 @@
 -- SPDX-License-Identifier: MIT
 
 local arrays = require "clshell.shell.prompt.arrays"
-local layout = require "clshell.shell.prompt.layout"
+local layout = require "clshell.shell.prompt.value_layout"
 local printable = require "clshell.shell.prompt.printable"
 local quantity = require "clshell.base.quantity"
 local style = require "clshell.base.style"
@@ -297,7 +297,7 @@ end
 
 -- The signature and the text of a documented function, or nil.
 local function documented(f)
-  local names = require "clshell.shell.help.names"
+  local names = require "clshell.shell.help.documented"
   local name = names.of(f)
   local entry = name and (names.entry(name)
     or require "clshell.shell.help.reference".lua[name])
@@ -311,14 +311,14 @@ M["function"] = function(f, o)
   local head, about = documented(f)
   local info = debug.getinfo(f, "Su")
   if not head then
-    head = ("function (%s)"):format(
-      table.concat(require "clshell.shell.help.names".parameters(f), ", "))
+    local parameters = require "clshell.shell.help.documented".parameters(f)
+    head = ("function (%s)"):format(table.concat(parameters, ", "))
     about = info.what == "C" and "C code without a help page"
       or "defined at " .. layout.scalar(f, math.huge).text:match "%((.*)%)$"
   end
   local lines = text.wrap(clean(head), o.width)
   lines[1] = style.paint(lines[1], "bold", o.color)
-  lines[#lines + 1] = "  " .. require "clshell.shell.help.layout".summary(
+  lines[#lines + 1] = "  " .. require "clshell.shell.help.page_layout".summary(
     clean(about), o.width - 2)
   return lines
 end

@@ -5,7 +5,7 @@
 local base_text = require "clshell.base.text"
 local cl = require "cl"
 local interrupt = require "clshell.base.interrupt"
-local layout = require "clshell.shell.prompt.layout"
+local layout = require "clshell.shell.prompt.value_layout"
 local options = require "clshell.base.options"
 local later = package.loaded["clshell.base.lazy"] -- loaded at first use
 local printable = require "clshell.shell.prompt.printable"
@@ -85,23 +85,18 @@ local function string_lines(s, o)
   return lines, rest or cut and printable.ellipsis() .. " more" or nil
 end
 
--- The module that describes an object, by its class or its metatable's
--- __name.
-local SPECIAL = {Buffer = "arrays", Array = "arrays", Expression = "arrays",
-  Image = "arrays", ["DIA matrix"] = "sparse", ["CSR matrix"] = "sparse",
-  Event = "objects", ["Event span"] = "objects", Device = "objects",
-  Context = "objects", Queue = "objects", Kernel = "objects",
-  Launch = "objects", Program = "objects"}
-
--- The function that describes an object of a known class, or nil. A name alone
--- is no proof of a class, as any table may claim it.
+-- The function that describes an object, by its class or its metatable's
+-- __name, or nil. A name alone is no proof of a class, as any table may claim
+-- it.
 local function special(value)
   local mt = debug.getmetatable(value)
   local name = type(mt) == "table" and rawget(mt, "__name")
-  local module = SPECIAL[name]
-  if module and rawget(mt, "__metatable") == false
+  if type(name) == "string" and name:find "^%u"
+      and rawget(mt, "__metatable") == false
       and (type(value) == "table" or cl.members(value)) then
-    return require("clshell.shell.prompt." .. module)[name]
+    return require "clshell.shell.prompt.arrays"[name]
+      or require "clshell.shell.prompt.objects"[name]
+      or require "clshell.shell.prompt.sparse"[name]
   end
 end
 
@@ -172,6 +167,9 @@ end
 ---   raw     false                strings as they are
 ---   brief   false                events on one line
 ---   name    its global name      how the text calls the value
+--- Example:
+--- print(require "clshell.shell.prompt.show".text({1, 2, x = "y"}, {width =
+--- 60}))
 function M.text(value, opts)
   local o = settings(value, opts)
   local fine, lines, rest = interrupt.pcall(lay, value, o)
@@ -218,6 +216,9 @@ end
 --- Prints a value as the prompt does, cut to the window; with "all" the whole
 --- value, up to 100000 entries of a table or elements of a matrix. On a
 --- terminal a long text goes through the pager ($PAGER, or less).
+--- Example:
+--- show{1, 2, x = "y"}
+--- show(cl.array("float", {100, 100}), "all")
 return setmetatable(M, {__call = function(_, value, how_much)
   print_value(value, how_much)
 end})

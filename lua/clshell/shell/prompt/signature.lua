@@ -1,12 +1,12 @@
 -- shell/prompt/signature.lua - the parameters of the function whose call is at
 -- the cursor: of kernels, clshell's and Lua's own functions, and the user's
--- By raw access alone, as chain.lua.
+-- By raw access alone, as resolve.lua.
 -- SPDX-License-Identifier: MIT
 
-local chain = require "clshell.shell.prompt.chain"
-local cursor = require "clshell.shell.prompt.cursor"
+local resolve = require "clshell.shell.prompt.resolve"
+local find_place = require "clshell.shell.prompt.place".find
 local index = require "clshell.shell.help.index"
-local names = require "clshell.shell.help.names"
+local names = require "clshell.shell.help.documented"
 local reference = require "clshell.shell.help.reference"
 local system = require "clshell.system"
 
@@ -31,7 +31,7 @@ local function declared(text)
   return {head = head, list = list, tail = tail}
 end
 
--- The signature of a kernel: {name =, args =} as chain.kernel gives it.
+-- The signature of a kernel: {name =, args =} as resolve.kernel gives it.
 local function of_kernel(kernel)
   local list = {}
   for i, a in ipairs(kernel.args) do
@@ -67,23 +67,23 @@ local function of_function(f, name)
   end
 end
 
--- The signature of a thing (see chain.lua), and the number of parameters that
--- the call does not write: the `self` of a call with a colon.
+-- The signature of a thing (see resolve.lua), and the number of parameters
+-- that the call does not write: the `self` of a call with a colon.
 local function find(thing, steps)
   local last = steps[#steps]
   local name = last.key or last.base or "function"
-  local kernel = chain.kernel(thing)
+  local kernel = resolve.kernel(thing)
   if kernel then
     return of_kernel(kernel), 0
   end
-  local family = chain.family(thing)
-  local owner = thing.owner and chain.family(thing.owner)
+  local family = resolve.family(thing)
+  local owner = thing.owner and resolve.family(thing.owner)
   if family then
     return of_family(family), 0
   elseif owner then
     return of_name("family." .. name, rawget(owner, "name")), 0
   end
-  local value, known = thing.value, chain.name(thing)
+  local value, known = thing.value, resolve.name(thing)
   if not known and type(value) == "function" then
     known = names.of(value)
   end
@@ -93,7 +93,7 @@ local function find(thing, steps)
   elseif type(value) == "function" then
     return of_function(value, name), last.colon and 1 or 0
   end
-  local call = chain.meta(value, "__call")
+  local call = resolve.meta(value, "__call")
   if type(call) == "function" then
     return of_function(call, name), 1
   end
@@ -139,11 +139,11 @@ local function line(s, i, width)
 end
 
 --- signature.tip(call, locals [, width]) -> string
---- The line that Tab shows for a call (see cursor.lua): its parameters, as
+--- The line that Tab shows for a call (see place.lua): its parameters, as
 --- many as fit the window, with a mark below that of the cursor; or that
 --- nothing is known.
 function M.tip(call, locals, width)
-  local thing, found, own = chain.thing(call.callee, locals), nil, nil
+  local thing, found, own = resolve.thing(call.callee, locals), nil, nil
   if thing then
     found, own = find(thing, call.callee)
   end
@@ -161,10 +161,10 @@ end
 --- For F1: the parameters of the kernel whose argument is at the cursor, a
 --- line each.
 function M.kernel(text, at)
-  local place = cursor.find(text, at, 0)
+  local place = find_place(text, at, 0)
   local call = place and place.word == "" and place.call
-  local thing = call and chain.thing(call.callee, place.locals)
-  local kernel = thing and chain.kernel(thing)
+  local thing = call and resolve.thing(call.callee, place.locals)
+  local kernel = thing and resolve.kernel(thing)
   if kernel and not text:find("^[%w_]", at + 1) then
     local s = of_kernel(kernel)
     return ("%s\n  %s)"):format(s.head, table.concat(s.list, ",\n  "))

@@ -7,8 +7,8 @@
 local cl = require "cl"
 local base_folder = require "clshell.base.folder"
 local lexer = require "clshell.base.lexer"
-local names = require "clshell.shell.help.names"
-local layout = require "clshell.shell.help.layout"
+local names = require "clshell.shell.help.documented"
+local layout = require "clshell.shell.help.page_layout"
 local report = require "clshell.results.report"
 local roofline = require "clshell.measure.roofline"
 local session = require "clshell.shell.prompt.session"
@@ -183,6 +183,8 @@ end
 
 --- tutorial.start()
 --- Begins the tutorial, or goes on where the last session stopped.
+--- Example:
+--- require("clshell.shell.prompt.tutorial").start() -- ?tutorial at the prompt
 function M.start()
   if not ready() then
     return

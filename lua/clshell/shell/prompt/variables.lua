@@ -1,7 +1,7 @@
 -- shell/prompt/variables.lua - %who: the variables of the session
 -- SPDX-License-Identifier: MIT
 
-local layout = require "clshell.shell.prompt.layout"
+local layout = require "clshell.shell.prompt.value_layout"
 local printable = require "clshell.shell.prompt.printable"
 local text = require "clshell.base.text"
 

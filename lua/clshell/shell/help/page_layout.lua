@@ -1,5 +1,5 @@
--- shell/help/layout.lua - lays help out for a window: paragraphs, options,
--- examples
+-- shell/help/page_layout.lua - lays help out for a window: paragraphs,
+-- options, examples
 -- SPDX-License-Identifier: MIT
 
 local index = require "clshell.shell.help.index"
@@ -111,6 +111,21 @@ function M.code(code, view)
   return table.concat(lines, "\n")
 end
 
+-- The rows of options, a list for each form of the call: "of a launch".
+local function by_form(options)
+  local lists = {}
+  for _, option in ipairs(options) do
+    local form = option.form and " " .. option.form or ""
+    if not lists[form] then
+      lists[form] = {form = form}
+      lists[#lists + 1] = lists[form]
+    end
+    table.insert(lists[form], {option.name, (option.default
+      and "(" .. option.default .. ") " or "") .. option.text})
+  end
+  return lists
+end
+
 --- layout.entry(entry, view [, from, to [, example [, part]]]) -> string
 --- The page of an entry; `from` and `to` rename it ("family.", "gemm."). With
 --- an example in place of its own, and a part before that.
@@ -122,17 +137,12 @@ function M.entry(entry, view, from, to, example, part)
   if entry.text ~= "" then
     parts[#parts + 1] = M.prose(renamed(entry.text), view, "  ")
   end
-  local rows = {}
-  for i, option in ipairs(index.options(entry.name)) do
-    rows[i] = {option.name, (option.default and "(" .. option.default .. ") "
-      or "") .. option.text}
-  end
-  if rows[1] then
-    parts[#parts + 1] = M.heading("Options (default)", view,
-      M.rows(rows, view, view.width < 60 and 12 or 24))
+  for _, list in ipairs(by_form(index.options(entry.name))) do
+    parts[#parts + 1] = M.heading(("Options%s (default)"):format(list.form),
+      view, M.rows(list, view, view.width < 60 and 12 or 24))
   end
   parts[#parts + 1] = part
-  example = example or index.examples()[entry.name]
+  example = example or entry.example
   if example then
     local other = from and not example:find(to, 1, true)
     parts[#parts + 1] = M.heading(other and "Example, of another family"

@@ -1,11 +1,12 @@
--- shell/prompt/vocabulary.lua - the words besides names that completion
--- offers: element types, devices, rungs, modules, files, and the words of
--- %commands, ?topics and !commands of the system's shell
+-- shell/prompt/offers.lua - the words besides names that completion offers:
+-- element types, devices, rungs, modules, files, and the words of %commands,
+-- ?topics and !commands of the system's shell
 -- Each function offers words to candidates `c`: c:add, c:name and c:field of
 -- complete.lua.
 -- SPDX-License-Identifier: MIT
 
-local chain = require "clshell.shell.prompt.chain"
+local api = require "clshell.base.api"
+local resolve = require "clshell.shell.prompt.resolve"
 local cl = require "cl"
 local families = require "clshell.ladder.families"
 local options = require "clshell.base.options"
@@ -25,7 +26,7 @@ local function all(c, list)
   end
 end
 
---- vocabulary.paths(c [, below])
+--- offers.paths(c [, below])
 --- Files of the folder that c.word names, relative to the folder `below`.
 function M.paths(c, below)
   local home = os.getenv "HOME"
@@ -53,29 +54,29 @@ local function folders(c)
   M.paths(c)
 end
 
---- vocabulary.sources(c)
+--- offers.sources(c)
 --- The argument of cl.build: files, also below clshell's kernels folder.
 function M.sources(c)
   M.paths(c)
   M.paths(c, KERNELS)
 end
 
---- vocabulary.types(c)
+--- offers.types(c)
 function M.types(c)
   all(c, types())
 end
 
---- vocabulary.gpus(c)
+--- offers.gpus(c)
 --- The GPUs that access and occupancy know.
 function M.gpus(c)
   all(c, require "clshell.base.gpus".names())
 end
 
---- vocabulary.devices(c)
+--- offers.devices(c)
 --- The argument of cl.use. Devices by name only once a driver is open: a
 --- driver takes time to open, and the user decides about that.
 function M.devices(c)
-  local devices = chain.devices()
+  local devices = resolve.devices()
   all(c, {"accelerator", "cpu", "gpu"})
   if not devices then
     c.hint = "no driver is open yet; cl.devices() lists the devices"
@@ -101,7 +102,7 @@ local function rungs(family)
   return by_name
 end
 
---- vocabulary.rungs(c, family [, prefix])
+--- offers.rungs(c, family [, prefix])
 --- The rungs of a family, with a prefix.
 function M.rungs(c, family, prefix)
   for name in pairs(family and rungs(family) or {}) do
@@ -109,12 +110,12 @@ function M.rungs(c, family, prefix)
   end
 end
 
---- vocabulary.family(name) -> the table of a kernel family, or nil
+--- offers.family(name) -> the table of a kernel family, or nil
 function M.family(name)
-  return chain.family{value = families.peek(name)}
+  return resolve.family{value = families.peek(name)}
 end
 
---- vocabulary.targets(c)
+--- offers.targets(c)
 --- The first argument of bench for a rung: "gemm.tiled".
 function M.targets(c)
   for _, name in ipairs(families.names()) do
@@ -128,7 +129,7 @@ local function parameters(family, rung)
   return found and rawget(found, "params") or {}
 end
 
---- vocabulary.parameters(c, family, rung, given)
+--- offers.parameters(c, family, rung, given)
 --- The names of a rung's parameters as fields of a table, without those that
 --- are given.
 function M.parameters(c, family, rung, given)
@@ -152,7 +153,7 @@ local function values_of(family, rung, name)
   end
 end
 
---- vocabulary.values(c, family, rung, name) -> whether there are any
+--- offers.values(c, family, rung, name) -> whether there are any
 --- The values of a rung's parameter or of a family's option: as Lua writes
 --- them, or in a string (c.quote) the strings among them.
 function M.values(c, family, rung, name)
@@ -188,7 +189,7 @@ local function modules_of(c, template, inner, base)
   c.partial = list and partial or c.partial
 end
 
---- vocabulary.modules(c)
+--- offers.modules(c)
 --- The argument of require: loaded modules, and files of package.path and
 --- package.cpath; of clshell, the public modules until a room is named.
 function M.modules(c)
@@ -222,7 +223,7 @@ function M.modules(c)
   end
 end
 
---- vocabulary.kernel_source(c) -> whether the string is the text of a kernel
+--- offers.kernel_source(c) -> whether the string is the text of a kernel
 --- Words of OpenCL C, and the names in the text.
 function M.kernel_source(c)
   local source = c.word
@@ -250,10 +251,6 @@ function M.kernel_source(c)
   return true
 end
 
-local CLASSES = {"Array", "Buffer", "CommandBuffer", "Context", "Device",
-  "Event", "Image", "Kernel", "Launch", "Pipe", "Program", "Queue", "Sampler"}
-local LIBRARIES = {"coroutine", "io", "math", "os", "string", "table", "utf8"}
-
 -- A table of the session's by its name, raw; the commands and settings are
 -- defined at their first need.
 local function of_session(name)
@@ -276,45 +273,36 @@ local function commands(c, how, prefix)
   end
 end
 
--- The functions of a module or class, by raw access: to read the help itself
--- would take longer than a key may.
-local function member_topics(c, prefix, thing)
-  chain.members(thing, true, {left = 1000}, function(key)
-    c:add(prefix .. key)
-  end)
-end
-
--- A module, and its functions once it has been named.
-local function module_topics(c, name, value)
-  local is_table, prefix = type(value) == "table", name .. "."
-  c:add(name, {open = is_table})
-  if is_table and c.word:sub(1, #prefix) == prefix then
-    member_topics(c, prefix, {value = value})
-    M.rungs(c, chain.family{value = value}, prefix)
-  end
-end
-
---- vocabulary.topics(c)
---- The topics of help: the functions of a module once it has been named.
+--- offers.topics(c)
+--- The topics of help: the functions of a module or class, and the rungs of a
+--- family, once that has been named.
 function M.topics(c)
-  for _, list in ipairs{require "clshell.shell.help.concepts".list,
-      require "clshell.shell.help.reference".opencl} do
-    for _, entry in ipairs(list) do
-      c:add(entry.name)
+  local function offer(name)
+    local owner = name:match "^[%w_]+[.:]"
+    if not owner or c.word:sub(1, #owner) == owner then
+      c:add(name)
+    else
+      c:add(owner:match "^.*:" or owner:sub(1, -2), {open = true})
     end
   end
-  for name, value in next, loaded.clshell or {} do
-    module_topics(c, name, value)
+  local reference = require "clshell.shell.help.reference"
+  for _, list in ipairs{require "clshell.shell.help.concepts".list,
+      reference.opencl, reference.lua, api.all()} do
+    for _, entry in ipairs(list) do
+      if not public.inner[entry.name:match "^%w+"] then
+        offer(entry.name)
+      end
+    end
   end
-  for _, family in ipairs(families.made()) do
-    module_topics(c, family.name, family)
-  end
-  for _, name in ipairs(LIBRARIES) do
-    module_topics(c, name, loaded[name])
-  end
-  for _, class in ipairs(CLASSES) do
-    c:add(class .. ":")
-    member_topics(c, class .. ":", {class = class})
+  for _, name in ipairs(families.names()) do
+    c:add(name, {open = true})
+    if c.word:sub(1, #name + 1) == name .. "." then
+      M.rungs(c, M.family(name), name .. ".")
+      for _, entry in ipairs(api.all()) do
+        c:add(entry.name:match "^family(%..*)" and name
+          .. entry.name:match "^family(%..*)")
+      end
+    end
   end
   c:add("tutorial")
   commands(c, nil, "%")
@@ -341,13 +329,24 @@ local function scripts(c)
   M.paths(c, SCRIPTS)
 end
 
--- The words of each command; false: none, nil: Lua.
-local OPERANDS = {
-  cd = folders, commands = false, device = M.devices, edit = M.paths,
-  help = commands, reload = M.modules, run = scripts, save = M.paths,
-  set = settings, watch = M.paths, history = false, paste = false,
-  tb = false, tutorial = false, who = false,
-}
+-- What a command takes, by a word of its usage.
+local OPERANDS = {command = commands, file = M.paths, folder = folders,
+  gpu = M.devices, kernel = M.paths, module = M.modules, script = scripts,
+  value = settings}
+
+-- The offer for the operand of a command; false: none, nil: Lua.
+local function offer_of(name)
+  local command = rawget(of_session "commands", name)
+  local usage = command and command.usage:match "%s(.*)$" or ""
+  for word in (command and not command.code and usage or ""):gmatch "%l+" do
+    if OPERANDS[word] then
+      return OPERANDS[word]
+    end
+  end
+  if command and usage == "" then
+    return false
+  end
+end
 
 -- After the expression of %bench: flop= and the like.
 local function bench_options(c)
@@ -384,7 +383,7 @@ local function percent(text, cursor)
         commands(c, {append = " "})
       end}
   end
-  local offer = OPERANDS[name]
+  local offer = offer_of(name)
   local family, from = text:sub(last + 1, cursor):match(
     "^([%a_][%w_]*)[%s.]+()[%w_]*$")
   family = name == "check" and family and M.family(family)
@@ -445,7 +444,7 @@ end
 
 local READERS = {["%"] = percent, ["?"] = topic, ["!"] = shell}
 
---- vocabulary.command(text, cursor) -> place or nil
+--- offers.command(text, cursor) -> place or nil
 --- Where the cursor is in a text that begins with %, ? or !: {first, word,
 --- quote, closing, offer(c), otherwise}, with `otherwise` the place to try
 --- after a place without candidates; or {skip, more(c)} for Lua that begins

@@ -1,4 +1,4 @@
--- shell/help/cursor.lua - F1: the call or the name at the cursor
+-- shell/help/at_cursor.lua - F1: the call or the name at the cursor
 -- SPDX-License-Identifier: MIT
 
 local lexer = require "clshell.base.lexer"
@@ -47,7 +47,7 @@ local function around(tokens, cursor)
   return name, stack, inside
 end
 
---- cursor.topics(text, cursor) -> list of topics, the most likely first
+--- at_cursor.topics(text, cursor) -> list of topics, the most likely first
 --- `cursor` counts the bytes before it.
 function M.topics(text, cursor)
   local topics = {}

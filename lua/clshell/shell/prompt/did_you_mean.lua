@@ -1,11 +1,10 @@
--- shell/prompt/guess.lua - "did you mean": the nearest name to an unknown name
--- or to a misspelt keyword
+-- shell/prompt/did_you_mean.lua - the nearest name to an unknown name or to a
+-- misspelt keyword
 -- Raw access only: no metamethod runs.
 -- SPDX-License-Identifier: MIT
 
 local array = require "clshell.arrays.names"
 local caret = require "clshell.shell.prompt.caret"
-local chain = require "clshell.shell.prompt.chain"
 local cl = require "cl"
 local lexer = require "clshell.base.lexer"
 local text = require "clshell.base.text"
@@ -13,6 +12,7 @@ local text = require "clshell.base.text"
 local M = {}
 
 local MOST = 5000 -- names to compare with
+local DEPTH = 8   -- of __index chains
 
 local function nearest(word, names)
   table.sort(names)
@@ -20,10 +20,32 @@ local function nearest(word, names)
   return near ~= word and near or nil
 end
 
+-- Calls f(table) for a value and the tables that its __index leads to, until
+-- it gives something; of an object of module cl the names of its members.
+local function walk(value, f)
+  for _ = 1, DEPTH do
+    if type(value) == "table" then
+      local found = f(value)
+      if found ~= nil then
+        return found
+      end
+    end
+    local meta = debug.getmetatable(value)
+    value = type(meta) == "table" and rawget(meta, "__index")
+  end
+end
+
 -- Adds the names in a value to a list.
 local function add(names, value)
-  chain.members({value = value}, false, {left = MOST}, function(name)
-    names[#names + 1] = name
+  for _, list in ipairs(type(value) == "userdata" and {cl.members(value)}
+      or {}) do
+    table.move(list, 1, #list, #names + 1, names)
+  end
+  walk(value, function(t)
+    for key in next, t do
+      names[#names + 1] = #names < MOST and type(key) == "string" and key
+        or nil
+    end
   end)
 end
 
@@ -39,7 +61,9 @@ end
 local function holder(frame, names)
   local value = variable(frame, names[1])
   for i = 2, #names - 1 do
-    value = chain.field(value, names[i])
+    value = walk(value, function(t)
+      return rawget(t, names[i])
+    end)
   end
   return value
 end
@@ -68,7 +92,7 @@ local function keyword(token)
   return nearest(token.text, names)
 end
 
---- guess.name(message, frame, tokens, i) -> string or nil
+--- did_you_mean.name(message, frame, tokens, i) -> string or nil
 --- The name nearest to the unknown name of an error message. `frame` is the
 --- user's frame, `i` the place of the name in the list of tokens; either may
 --- be missing.

@@ -1,6 +1,6 @@
--- shell/prompt/cursor.lua - the place of the cursor in an unfinished
--- statement: a name and its owner, a string, the call and the table around it,
--- and the local names in view
+-- shell/prompt/place.lua - the place of the cursor in an unfinished statement:
+-- a name and its owner, a string, the call and the table around it, and the
+-- local names in view
 -- SPDX-License-Identifier: MIT
 
 local block_step = require "clshell.shell.prompt.locals".step
@@ -286,7 +286,7 @@ end
 
 local ENDS = {name = true, number = true, string = true}
 
---- cursor.last_argument(text) -> string or nil
+--- place.last_argument(text) -> string or nil
 --- The last argument of an input, for Alt-.: of the call at its end, or the
 --- operand there; of a command, its last word.
 function M.last_argument(text)
@@ -312,7 +312,7 @@ function M.last_argument(text)
   return first and text:sub(tokens[first].first, tokens[last].last) or nil
 end
 
---- cursor.find(text, cursor, skip) -> place or nil
+--- find_place(text, cursor, skip) -> place or nil
 --- The place of the cursor, with so many bytes before it, in a text whose Lua
 --- begins after `skip` bytes. A place has kind ("name" or "string"), word
 --- (the part before the cursor), first (its first byte), locals (a set of

@@ -1,8 +1,8 @@
--- shell/help/names.lua - the documented name of a value, and the value of a
--- name
+-- shell/help/documented.lua - the documented name of a value, and the value of
+-- a name
 -- SPDX-License-Identifier: MIT
 
-local chain = require "clshell.shell.prompt.chain"
+local resolve = require "clshell.shell.prompt.resolve"
 local cl = require "cl"
 local families = require "clshell.ladder.families"
 local index = require "clshell.shell.help.index"
@@ -25,19 +25,6 @@ function M.rungs()
   return list
 end
 
--- The value that a documented name stands for, or nil.
-local function value_of(name)
-  local group, member = name:match "^([%w_%.]+)%.([%w_]+)$"
-  group = group or name
-  local home = families.peek(group)
-    or (group == "cl" or group == "cl.host") and package.loaded[group]
-    or package.loaded[public.module(group) or "clshell." .. group]
-  if member then
-    return type(home) == "table" and rawget(home, member) or nil
-  end
-  return home
-end
-
 --- names.entry(name) -> entry or nil
 --- The entry of a documented name; that of family.define for gemm.define.
 function M.entry(name)
@@ -58,7 +45,7 @@ end
 --- names.class(value) -> string or nil
 --- The class that help knows an object by: "Buffer", "Kernel", "Dia".
 function M.class(value)
-  return chain.class{value = value}
+  return resolve.class{value = value}
 end
 
 -- The name of a family or of its member by its value: "gemm.define".
@@ -88,7 +75,8 @@ function M.of(value)
     return name
   end
   for _, entry in ipairs(index.entries()) do
-    if value_of(entry.name) == value or rawget(_G, entry.name) == value then
+    if rawequal(resolve.value(entry.name), value)
+        or rawequal(rawget(_G, entry.name), value) then
       return entry.name
     end
   end
@@ -119,9 +107,9 @@ function M.value(path)
   for name in (path:match "^[%a_][%w_.:]*$" or ""):gmatch "[%w_]+" do
     steps[#steps + 1] = {key = name, base = not steps[1] and name or nil}
   end
-  local thing = chain.thing(steps, {})
+  local thing = resolve.thing(steps, {})
   if thing then
-    local class = thing.owner and chain.class(thing.owner)
+    local class = thing.owner and resolve.class(thing.owner)
     return thing.value, thing.method or thing.named
       or class and class .. ":" .. thing.key or M.of(thing.value)
   end

@@ -1,6 +1,7 @@
--- shell/prompt/layout.lua - tables laid out on lines: arrays in columns, other
--- keys sorted, nested tables indented, a table that was shown before by its
--- path Access is raw, and the work has a bound for any table.
+-- shell/prompt/value_layout.lua - tables laid out on lines: arrays in columns,
+-- other keys sorted, nested tables indented, a table that was shown before by
+-- its path
+-- Access is raw, and the work has a bound for any table.
 -- SPDX-License-Identifier: MIT
 
 local base_text = require "clshell.base.text"

@@ -1,12 +1,12 @@
--- shell/help/search.lua - ??word: the topics of help that answer to some
+-- shell/help/find_topics.lua - ??word: the topics of help that answer to some
 -- words, best first
 -- SPDX-License-Identifier: MIT
 
 local concepts = require "clshell.shell.help.concepts"
 local cuda = require "clshell.cuda.words"
 local index = require "clshell.shell.help.index"
-local layout = require "clshell.shell.help.layout"
-local names = require "clshell.shell.help.names"
+local layout = require "clshell.shell.help.page_layout"
+local names = require "clshell.shell.help.documented"
 local reference = require "clshell.shell.help.reference"
 
 local M = {}
@@ -94,7 +94,7 @@ local function find(words)
   return found
 end
 
---- search.page(words, view) -> string
+--- find_topics.page(words, view) -> string
 --- The page of a search, cut to the window.
 function M.page(words, view)
   local found = find(words)

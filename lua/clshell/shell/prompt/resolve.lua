@@ -1,15 +1,15 @@
--- shell/prompt/chain.lua - the value that a chain such as a.b["c"]:d leads to,
--- and its names, by raw access alone: no metamethod of the session runs
+-- shell/prompt/resolve.lua - the value that a chain such as a.b["c"]:d leads
+-- to, and its names, by raw access alone: no metamethod of the session runs
 -- A thing is {value =, owner =, key =}, or {class =} where only the class of
 -- an object of module cl is known, {method = "Class:name"}, or {named =} for a
 -- function whose module is not loaded.
 -- SPDX-License-Identifier: MIT
 
+local api = require "clshell.base.api"
 local cl = require "cl"
 local families = require "clshell.ladder.families"
-local guard = require "clshell.shell.prompt.guard"
+local safe_call = require "clshell.shell.prompt.safe_call"
 local lazy = require "clshell.base.lazy"
-local options = require "clshell.base.options"
 local public = require("clshell.base.lazy").public
 
 local loaded, members = package.loaded, cl.members
@@ -20,105 +20,15 @@ local M = {}
 local DEPTH = 8   -- of __index chains
 local LONG = 1000 -- elements of a list
 
---- chain.arguments
---- By the name of a function, the kind of each argument: "type", "device",
---- "rung", "params", "shape", "operands", "target" (as bench takes them),
---- "class", "module", "topic", "source" (of a program), "options", and
---- "none" for an argument without words. An argument without a kind takes
---- options in a table and paths in a string. "family" stands for every kernel
---- family.
-M.arguments = {
-  bench = {"target"},
-  check = {"target", "rung", "options"},
-  ["cl.array"] = {"type", "none"},
-  ["cl.buffer"] = {"type", "none", "none", "options"},
-  ["cl.build"] = {"source", "options"},
-  ["cl.build_binary"] = {"none", "options"},
-  ["cl.build_il"] = {"source", "options"},
-  ["cl.compile"] = {"source", "options"},
-  ["cl.extend"] = {"class", "none"},
-  ["cl.kernel"] = {"source", "options"},
-  ["cl.link"] = {"none", "options"},
-  ["cl.localmem"] = {"type"},
-  ["cl.members"] = {"class"},
-  ["cl.option_names"] = {"none"},
-  ["cl.queue"] = {"options"},
-  ["Struct:buffer"] = {"none", "options"},
-  ["Struct:check"] = {"options"},
-  ["cl.typesize"] = {"type"},
-  ["cl.use"] = {"device"},
-  ["cl.user_event"] = {"options"},
-  compare = {"target", "target", "options"},
-  ["dia.banded"] = {"none", "none", "options"},
-  ["family.bench"] = {"rung", "params", "operands", "options"},
-  ["family.check"] = {"rung", "params", "operands"},
-  ["family.choice"] = {"operands"},
-  ["family.kernel"] = {"rung"},
-  ["family.rung"] = {"rung"},
-  ["family.verify"] = {"rung", "params", "operands"},
-  ["Array:convert"] = {"type"},
-  ["Buffer:astype"] = {"type"},
-  ["cl.map"] = {"none", "none", "options"},
-  ["Device:has"] = {"extension"},
-  ["Device:partition"] = {"options"},
-  ["Program:kernel"] = {"kernel"},
-  help = {"topic"},
-  lesson = {"target", "options"},
-  tune = {"target", "none", "options"},
-  ["matrix.from"] = {"none", "options"},
-  require = {"module"},
-  results = {"none"},
-}
-
---- chain.of_rung
---- The kinds of arguments of calls whose first argument names a rung:
---- "gemm.tiled".
-M.of_rung = {bench = {"target", "shape", "params", "options"},
-  check = {"target", "options"}}
-
--- By class of module cl: the calls and the fields ("Class.name") that give an
--- object of it.
-local GIVEN = {
-  Array = "cl.array Buffer:read Image:read",
-  Buffer = "cl.arange cl.buffer cl.concatenate cl.linspace matrix.from "
-    .. "matrix.identity matrix.load matrix.ones "
-    .. "matrix.random matrix.zeros family Buffer:matrix Buffer:pad "
-    .. "Buffer:sub Buffer:transposed Buffer:view Buffer:as Buffer:clone "
-    .. "Buffer:reshape Image.buffer",
-  CommandBuffer = "cl.record",
-  Context = "cl.context Buffer.context CommandBuffer.context Image.context "
-    .. "Pipe.context Program.context Queue.context",
-  Device = "cl.device cl.use Context.device",
-  Event = "cl.user_event CommandBuffer() CommandBuffer:run Event:wait "
-    .. "Launch()",
-  Image = "cl.image",
-  Kernel = "cl.kernel Launch.kernel Program:kernel",
-  Launch = "Kernel:range Launch:on",
-  Pipe = "cl.pipe",
-  Program = "cl.build cl.build_binary cl.build_il cl.compile cl.link "
-    .. "Kernel.program",
-  Queue = "cl.queue Context.queue",
-  Sampler = "cl.sampler",
-}
-
-local gives = {} -- the class by the name of the call or field
-
-for class, names in pairs(GIVEN) do
-  for name in names:gmatch "%S+" do
-    gives[name] = class
-  end
+-- The class of module cl that a name says, or nil.
+local function class_named(name)
+  return name and members(name) and name or nil
 end
 
--- The class of a table, by its metatable's name.
-local TABLES = {["CSR matrix"] = "Csr", ["DIA matrix"] = "Dia",
-  ["packed matrix"] = "Packed",
-  Expression = "Expression", Split = "Split", Struct = "Struct",
-  ["clshell.results"] = "results"}
-
---- chain.meta(value, name) -> value or nil
+--- resolve.meta(value, name) -> value or nil
 --- A field of a value's metatable, raw.
 function M.meta(value, name)
-  local mt = guard.metatable(value)
+  local mt = safe_call.metatable(value)
   return type(mt) == "table" and rawget(mt, name) or nil
 end
 
@@ -144,7 +54,7 @@ local function walk(value, f)
   end
 end
 
---- chain.field(value, key) -> value or nil
+--- resolve.field(value, key) -> value or nil
 --- The raw field of a value, or of the tables that its __index leads to.
 function M.field(value, key)
   return walk(value, function(t)
@@ -171,13 +81,27 @@ local function class_of(thing)
   end
 end
 
---- chain.class(thing) -> name or nil
---- The class that the methods of an object or table are documented under.
-function M.class(thing)
-  return class_of(thing) or TABLES[meta(thing.value, "__name")]
+-- The classes that the API has methods of, by their names in lower case.
+local function documented()
+  local classes = {}
+  for _, entry in ipairs(api.all()) do
+    local class = entry.name:match "^(%w+):"
+    classes[class and class:lower() or 1] = class
+  end
+  return classes
 end
 
---- chain.family(thing) -> the table of a kernel family, or nil
+--- resolve.class(thing) -> name or nil
+--- The class that the methods of an object or table are documented under: the
+--- class of an object of module cl, or the class of which a table's metatable
+--- has the name, as in "CSR matrix" and "clshell.results".
+function M.class(thing)
+  local name = meta(thing.value, "__name")
+  return class_of(thing) or type(name) == "string"
+    and documented()[name:gsub("^clshell%.", ""):match("^%w*"):lower()] or nil
+end
+
+--- resolve.family(thing) -> the table of a kernel family, or nil
 function M.family(thing)
   local value = thing and thing.value
   for _, name in ipairs(families.own()) do
@@ -191,14 +115,23 @@ function M.family(thing)
   end
 end
 
--- The value of a public name such as "bench" or "cl.buffer"; nil while its
--- module is not loaded.
-local function public_value(name)
-  local module, key = name:match("^([%w_]+)%.([%w_]+)$")
-  local owner = module and loaded[module == "cl" and module
-    or public.module(module) or "clshell." .. module]
-    or not module and not name:find("%W") and loaded.clshell
-  return type(owner) == "table" and rawget(owner, key or name) or nil
+--- resolve.value(name) -> value or nil
+--- The value of a documented name such as "bench" or "cl.host.sort"; nil while
+--- its module is not loaded.
+function M.value(name)
+  local owner, key = name:match "^([%w_%.]+)%.([%w_]+)$"
+  local session = loaded.clshell
+  if not key and session and rawget(session, name) ~= nil then
+    return rawget(session, name)
+  end
+  owner = owner or name
+  local home = families.peek(owner) or loaded[(owner == "mpi"
+    or owner:find "^cl%f[.\0]") and owner or public.module(owner)
+    or "clshell." .. owner]
+  if key then
+    return type(home) == "table" and rawget(home, key) or nil
+  end
+  return home
 end
 
 -- The public name of a function or of a callable table.
@@ -206,21 +139,14 @@ local function public_name(value)
   if rawequal(value, require) then
     return "require"
   end
-  for _, names in ipairs{M.arguments, gives} do
-    for name in pairs(names) do
-      if rawequal(public_value(name), value) then
-        return name
-      end
-    end
-  end
-  for _, name in ipairs(options.functions()) do
-    if rawequal(public_value(name), value) then
-      return name
+  for _, entry in ipairs(api.all()) do
+    if rawequal(M.value(entry.name), value) then
+      return entry.name
     end
   end
 end
 
---- chain.name(thing) -> the name a function is declared under, or nil
+--- resolve.name(thing) -> the name a function is declared under, or nil
 --- Such as "cl.buffer", "Buffer:read", "family.bench" or "Launch()".
 function M.name(thing)
   if thing.method or thing.named then
@@ -232,7 +158,7 @@ function M.name(thing)
   end
   local class = class_of(thing)
   if class then
-    return class .. "()"
+    return class .. "()" -- a call of the object
   end
   local owner = thing.owner and M.class(thing.owner)
   if owner then
@@ -266,18 +192,18 @@ local function kernel_of(thing)
   end
 end
 
--- A member of an object of module cl.
+-- A member of an object of module cl. A field that is called as a class, such
+-- as Context.queue, holds an object of it.
 local function member(thing, class, key)
-  local given = gives[class .. "." .. key]
-  if given then
-    return {class = given}
-  end
-  local methods, _, names = members(thing.class or thing.value)
+  local methods, fields, names = members(thing.class or thing.value)
   if methods and has(methods, key) then
     return {method = class .. ":" .. key, owner = thing}
   elseif class == "Program" and names and has(names, key) then
     return {class = "Kernel", owner = thing, key = key}
   end
+  local named = fields and has(fields, key)
+    and class_named(key:gsub("^%l", string.upper))
+  return named and {class = named, owner = thing, key = key} or nil
 end
 
 -- The name of a member of a module that is not loaded: Tab does not load it.
@@ -290,9 +216,21 @@ local function unloaded(thing, key)
   end
 end
 
+-- The class of module cl of what a call gives, or nil.
+local function result_class(thing)
+  local name = M.name(thing) or ""
+  if M.family(thing) then
+    return "Buffer"
+  elseif name == "Launch()" or name == "CommandBuffer()" then
+    return "Event"
+  end
+  local entry = api.entry(name)
+  return entry and class_named(entry.class)
+end
+
 local function step(thing, s)
   if s.call then
-    local class = gives[M.name(thing) or ""]
+    local class = result_class(thing)
     return class and {class = class,
       kernel = class == "Launch" and kernel_of(thing.owner) or nil}
   end
@@ -310,8 +248,8 @@ local function step(thing, s)
   end
 end
 
---- chain.thing(steps, locals) -> thing or nil
---- The thing that a chain (see cursor.lua) leads to; nil where only running
+--- resolve.thing(steps, locals) -> thing or nil
+--- The thing that a chain (see place.lua) leads to; nil where only running
 --- code could tell. The values of local names are unknown.
 function M.thing(steps, locals)
   local base = steps and steps[1]
@@ -331,7 +269,7 @@ function M.thing(steps, locals)
   return thing or nil
 end
 
---- chain.kernels(thing) -> list of strings
+--- resolve.kernels(thing) -> list of strings
 --- The names of a program's kernels.
 function M.kernels(thing)
   local _, _, names = members(thing.value)
@@ -369,7 +307,7 @@ local function keys(t, budget, offer)
   budget.over = not keys_after(t, nil, budget, offer) or budget.over
 end
 
---- chain.members(thing, methods, budget, offer)
+--- resolve.members(thing, methods, budget, offer)
 --- Calls offer(name) for the names of a thing's members, with `methods` only
 --- for those that can be called, until it gives true. At most budget.left
 --- keys are looked at; budget.over tells that there were more. Of a kernel
@@ -407,7 +345,7 @@ function M.members(thing, methods, budget, offer)
   end)
 end
 
---- chain.devices() -> list of names, or nil while no driver is open
+--- resolve.devices() -> list of names, or nil while no driver is open
 function M.devices()
   local list = rawget(registry, "cl.devices")
   if type(list) ~= "table" then
@@ -420,7 +358,7 @@ function M.devices()
   return names
 end
 
---- chain.kernel(thing) -> {name =, args =}, or nil
+--- resolve.kernel(thing) -> {name =, args =}, or nil
 --- The kernel that a call of the thing, a Kernel or a Launch, runs.
 function M.kernel(thing)
   local kernel = kernel_of(thing)

@@ -1,5 +1,5 @@
--- shell/prompt/devices.lua - the session's device: %device, and the line that
--- the first use of a device prints
+-- shell/prompt/device_list.lua - the session's device: %device, and the line
+-- that the first use of a device prints
 -- SPDX-License-Identifier: MIT
 
 local cl = require "cl"

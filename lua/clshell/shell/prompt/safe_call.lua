@@ -1,7 +1,7 @@
--- shell/prompt/guard.lua - runs clshell's code while the user edits a line,
--- and keeps the session's code from running: clshell's files have globals of
--- their own (base/lazy.lua), and this file holds back the session's metatables
--- of strings and numbers, its debug hook and its finalizers
+-- shell/prompt/safe_call.lua - runs clshell's code while the user edits a
+-- line, and keeps the session's code from running: clshell's files have
+-- globals of their own (base/lazy.lua), and this file holds back the session's
+-- metatables of strings and numbers, its debug hook and its finalizers
 -- SPDX-License-Identifier: MIT
 
 local M = {}
@@ -11,7 +11,7 @@ local VALUES = {"", 0, true, print, nil} -- a metatable for each of their types
 
 local held -- by type, the metatable that the session has set, or false
 
---- guard.metatable(value) -> metatable or nil
+--- safe_call.metatable(value) -> metatable or nil
 --- The metatable that a value has in the session.
 function M.metatable(value)
   local meta = held and held[type(value)]
@@ -53,7 +53,7 @@ local function release(state, fine, ...)
   return ...
 end
 
---- guard.run(f, ...) -> the results of f(...), whose errors it raises
+--- safe_call.run(f, ...) -> the results of f(...), whose errors it raises
 function M.run(f, ...)
   if held then
     return f(...)
