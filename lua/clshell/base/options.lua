@@ -18,7 +18,7 @@ local RUNS = {"name", "device", "tag", "since", "limit"}
 local BARS = {"y", "y_label", "limit", "limit_label", "title", "file",
   "width", "height"}
 local TUNE = {"seconds", "evaluations", "strategy", "seed", "objective",
-  "objectives", "samples", "cache", "type", "tag", "fresh", "quiet", "race",
+  "maximise", "samples", "cache", "type", "tag", "fresh", "quiet", "race",
   "worker", "limit", "builders", "ranks"}
 
 -- By the name of a function in messages and help: Class:method for methods.
@@ -119,7 +119,7 @@ local NAMES = {
   tune = {"kernel", "params", "where", "range", "args", "check", "output",
     "tolerance", "reset", "flop", "bytes", "defines", "options",
     "local_bytes", "entry", "start", "name", "title", "context", "replay",
-    "shapes", table.unpack(TUNE)},
+    table.unpack(TUNE)},
   ["tune.rung"] = {"where", table.unpack(TUNE)},
 }
 

@@ -25,13 +25,13 @@ local LOOK = 0.005  -- seconds between looks at builders
 local SLOW = 0.1    -- seconds of a build that nobody has kept
 local MEMORY = 1 << 30 -- bytes of the device for a builder and its context
 local PART = 0.25   -- of that memory, for the arguments of all builders
-local REMOTE = "clshell.tune.remote"
+local REMOTE = "clshell.tune.remote_source"
 
 local Builders = {}
 Builders.__index = Builders
 
 --- builders.new(source, count [, sharing]) -> builders, or nil
---- The builders for a source, see evaluate.lua. None where the points need no
+--- The builders for a source, see evaluation.lua. None where points need no
 --- build. Without a count there are as many as cores, over the number of
 --- searches that are `sharing` them, once the first points have shown that
 --- building takes most of the time; on a CPU only for sources that another
@@ -41,7 +41,7 @@ function M.new(source, count, sharing)
     return nil
   end
   local device = source.context.device
-  local launches = device.type == "cpu" and source.number ~= nil
+  local launches = device.type == "cpu" and source.opening ~= nil
   local most = math.min(#source.space, count or math.min(
     system.cores() // (sharing or 1), device.global_mem_size // MEMORY))
   if most < 2 or not count and device.type == "cpu" and not launches then
@@ -51,7 +51,9 @@ function M.new(source, count, sharing)
     launches = launches, most = most, children = {}, number = 0,
     keep = false, ready = {}, stamps = {}, points = 0, seconds = 0,
     building = 0, took = {}, rebuilding = 0, built = 0,
-    set_cache = source.keep_binaries or program.keep_binaries}, Builders)
+    set_cache = source.keep_binaries and function(yes)
+      source:keep_binaries(yes)
+    end or program.keep_binaries}, Builders)
 end
 
 -- Waits for the start of children, or the call after it.
@@ -75,7 +77,7 @@ end
 function Builders:begin(w, id, own)
   local src, p = self.source, self.source.space:point(id)
   assert(w:send(parcel.pack(REMOTE, "build", self.keep,
-    self.launches and src.number, self.launches and p or src.programs(p),
+    self.launches, self.launches and p or src:programs(p),
     own)))
   self.ready[id] = true
 end
@@ -100,7 +102,7 @@ end
 -- would only wait for it. Returns why the first point has ended the process
 -- that measures, or nil.
 function Builders:hand_out(ids, needed, patience)
-  local own = self.source.worker and self.source.worker()
+  local own = self.source.worker and self.source:worker()
   local team, at = {own}, {} -- the index of the point under way
   table.move(self.children, 1, #self.children, #team + 1, team)
   local stop, given, open, fault = cl.now() + patience, 0, 0, nil
@@ -144,7 +146,7 @@ function Builders:start(patience)
   local opening, most = nil, self.most - (self.source.worker and 1 or 0)
   if self.launches then
     local memory = self.source.context.device.global_mem_size
-    opening = parcel.pack(self.source.opening())
+    opening = parcel.pack(self.source:opening())
     most = opening and math.min(most, PART * memory // #opening) or 0
   end
   local silent <close> = io.open("/dev/null", "w")

@@ -278,17 +278,13 @@ M.surrogate = surrogate.new
 M.names = {"exhaustive", "random", "one_factor", "local", "anneal", "genetic",
   "surrogate"}
 
---- strategy.choose(space, budget [, several]) -> name, reason
+--- strategy.choose(space, budget) -> name, reason
 --- The strategy of a search that names none. `budget` is the number of
---- evaluations, nil where only time limits them; `several`: there are several
---- aims.
-function M.choose(space, budget, several)
+--- evaluations, nil where only time limits them.
+function M.choose(space, budget)
   if #space <= (budget or 64) then
     return "exhaustive", ("the space has %s"):format(text.count(#space,
       "point"))
-  elseif several then
-    return "surrogate", "a model of the aims, mixed anew for each point, "
-      .. "picks the next (ParEGO)"
   elseif (budget or 0) <= surrogate.MOST then
     return "surrogate", "a model of the points measured picks the next: the "
       .. "most for few evaluations"
@@ -297,24 +293,27 @@ function M.choose(space, budget, several)
     budget)
 end
 
---- strategy.new(name, space, random) -> ask, tell, ahead, again
+--- strategy.check(name)
+--- Raises unless a name is the name of a strategy.
+function M.check(name)
+  for _, known in ipairs(M.names) do
+    if name == known then
+      return
+    end
+  end
+  cl.error("tune: " .. text.unknown("strategy", tostring(name), M.names))
+end
+
+--- strategy.new(name, space, random) -> ask, tell, ahead
 --- The functions of a strategy, by name or a function of the user's with the
---- same arguments and results, of which all but ask may be missing. again(f)
---- is nil unless the strategy can take other values for the points told,
---- f(number).
+--- same arguments and results, of which all but ask may be missing.
 function M.new(name, space, random)
   local make = name
   if type(name) ~= "function" then
-    local known = false
-    for _, n in ipairs(M.names) do
-      known = known or n == name
-    end
-    if not known then
-      cl.error("tune: " .. text.unknown("strategy", tostring(name), M.names))
-    end
+    M.check(name)
     make = M[name]
   end
-  local ask, tell, ahead, again = make(space, random)
+  local ask, tell, ahead = make(space, random)
   if type(ask) ~= "function" then
     cl.error("tune: a strategy must return ask, and tell where it learns; "
       .. "got " .. type(ask), {hint = "strategy = function(space, random) "
@@ -322,7 +321,7 @@ function M.new(name, space, random)
   end
   return ask, tell or function() end, ahead or function()
     return {}
-  end, again
+  end
 end
 
 return M

@@ -7,8 +7,7 @@
 -- {names, description, name of the value, converter}, with flag = true where
 -- it takes none, or a function that declares options to the parser; the
 -- arguments are the same, with args = "*" where there may be any number, and
--- for completion values, or files = true. A command that sets o.scripted runs
--- the user's Lua, whose errors the program reports.
+-- for completion values, or files = true.
 
 local interrupt = require "clshell.base.interrupt"
 local script = require "clshell.base.script"
@@ -96,7 +95,7 @@ function M.run(name, args)
   if ok then
     return result
   elseif type(result) == "table" and result.message and not result.code
-      and not interrupt.is(result) and not o.scripted then
+      and not interrupt.is(result) then
     io.stderr:write(text.message(("clshell %s: %s\n"):format(name,
       result.message)))
     return FAILED

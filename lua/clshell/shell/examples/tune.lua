@@ -20,18 +20,13 @@ print(#scale.space) --> 8
 print(scale.space:why{per = 4, group = 64})
 --> where 'per * group <= 128' is false
 
-local shapes = {shapes = {{64}, {shape = {128, 16, 16}, weight = 2}}}
-local several = tune("gemm.tiled_padded", shapes, {evaluations = 2})
-print(several) -- the loss of each shape with one setting, and with two
-local both = tune("gemm.tiled_padded", {64}, {evaluations = 2,
-  objectives = {"ms", "local_bytes"}})
-print(#both.pareto >= 1) --> true
+local exact = tune("gemm.tiled_padded", {64}, {evaluations = 2,
+  objective = "err"})
+print(exact.value == exact.winners[1].record.err) --> true
 
---- best:choose
-local shapes = {shapes = {{64}, {128}}}
-local best = tune("gemm.tiled_padded", shapes, {evaluations = 2})
-local params, rung = best:choose{100}
-print(params.tile ~= nil, rung) --> true nil
+--- best:records
+local best = tune("gemm.tiled_padded", {64}, {evaluations = 2, seconds = 20})
+require "clshell.html"(best:records(), "search.html")
 
 --- best:keep
 local best = tune("transpose.tiled", {64}, {evaluations = 2, seconds = 20})
@@ -43,11 +38,6 @@ transpose.forget()
 local best = tune("gemm.tiled_padded", {64}, {evaluations = 2, seconds = 20})
 best:save "space.csv"
 print(tune{replay = "space.csv"}.evaluations) --> 2
-
---- best:effects
-local best = tune("gemm.tiled_padded", {64}, {evaluations = 2, seconds = 20})
-print(best:effects()) -- worth, pairs, lists that end too early
-print(#best:effects().params) --> 2
 
 --- best:plot
 local best = tune("gemm.tiled_padded", {64}, {evaluations = 2, seconds = 20})

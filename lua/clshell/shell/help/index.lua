@@ -20,7 +20,7 @@ local OTHERS = {"clshell", "clshell.arrays.expression",
   "clshell.parts.ranks.gemm", "clshell.parts.ranks.matrix", "clshell.parts.ranks.transpose",
   "clshell.parts.ranks.vector", "clshell.arrays.sorting", "clshell.parts.split",
   "clshell.parts.split.arithmetic", "clshell.parts.split.class", "clshell.parts.split.each",
-  "clshell.tune.result"}
+  "clshell.tune.tune_result"}
 
 -- Modules of the tests and of clshell itself: helped, but in no list.
 local INTERNAL = {target = true, timer = true, traffic = true}

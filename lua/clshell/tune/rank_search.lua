@@ -1,35 +1,35 @@
--- tune/crew.lua - a search whose points several processes of mpirun measure,
--- each on a device of its own. Rank 0 searches: it gives the next points to
--- ranks that are free, measures one itself meanwhile, and has the run store.
--- The others measure, each in a worker process: a point that ends that costs
--- the point. So does a rank that ends, where mpirun lets the others go on, as
--- Open MPI's does with --enable-recovery. A rank measures only where the
--- device is like that of rank 0, and no other rank measures on the same one:
--- its times would not be comparable.
--- SPDX-License-Identifier: MIT
+-- tune/rank_search.lua - a search whose points several processes of mpirun
+-- measure, each on a device of its own. Rank 0 searches: it gives the next
+-- points to ranks that are free, measures one itself meanwhile, and has the
+-- run store. The others measure, each in a worker process: a point that ends
+-- the process costs the point. So does a rank that ends, where mpirun lets the
+-- others go on, as Open MPI's does with --enable-recovery. A rank measures
+-- only where its device is like the device of rank 0, and where no other rank
+-- measures on it: its times would not be comparable. SPDX-License-Identifier:
+-- MIT
 
 local bench = require "clshell.measure.bench"
 local builders = require "clshell.tune.builders"
 local cachefile = require "clshell.measure.cachefile"
 local cl = require "cl"
 local parcel = require "clshell.calls.parcel"
-local remote = require "clshell.tune.remote"
+local remote = require "clshell.tune.remote_source"
 local text = require "clshell.base.text"
 
 local M = {}
 
 local DEPTH = 4     -- points that a rank has in hand, for its builders, and as
                     -- rank 0 deals none out while it measures
-local CHOSEN = 2    -- of them, those that a strategy chooses before it is told
-                    -- of the ones before
+local CHOSEN = 2    -- of them, points that a strategy chooses before it is
+                    -- told of the points before
 local LOOK = 0.002  -- seconds between looks for answers
 local SILENT = 4    -- limits of a point without a word from a rank of another
                     -- host, which is taken for lost then
 local POINT, ANSWER = 1, 2 -- tags of messages; the last one is empty
 local RESULT = 3
 
-local Crew = {}
-Crew.__index = Crew
+local Ranks = {}
+Ranks.__index = Ranks
 
 local mpi
 local comm -- of all ranks, apart from the user's messages
@@ -113,7 +113,7 @@ end
 local function measure(src, team, hand, best, left, seconds)
   local id = hand[1]
   local function now()
-    return src.measure(src.space:point(id), best)
+    return src:measure(src.space:point(id), best)
   end
   if not team then
     return now()
@@ -161,20 +161,20 @@ end
 -- first.
 local function new(src, limits)
   local hands, others = muster(src)
-  local crew = setmetatable({source = src, others = others, own = {ids = {}},
+  local ranks = setmetatable({source = src, others = others, own = {ids = {}},
     answers = {}, under_way = {}, points = 0,
     silent = SILENT * (limits.limit or remote.LIMIT),
-    builders = new_builders(src, limits)}, Crew)
-  crew.hands = {crew.own}
+    builders = new_builders(src, limits)}, Ranks)
+  ranks.hands = {ranks.own}
   for i, hand in ipairs(hands) do
-    crew.hands[i + 1] = hand
+    ranks.hands[i + 1] = hand
     hand.coming = comm:irecv("string", hand.rank, ANSWER)
   end
-  return crew
+  return ranks
 end
 
 -- Whether the process of a rank has ended, as far as is known.
-function Crew:ended(hand)
+function Ranks:ended(hand)
   if hand.process then
     hand.lost = has_ended(hand.process)
   else
@@ -184,7 +184,7 @@ function Crew:ended(hand)
 end
 
 -- Ends the point that a lost rank had before it; the others go back.
-function Crew:lose(hand)
+function Ranks:lose(hand)
   for i, id in ipairs(hand.ids) do
     self.under_way[id] = nil
     if i == 1 then
@@ -196,7 +196,7 @@ function Crew:lose(hand)
 end
 
 -- Takes the answers that are there; keeps their records.
-function Crew:collect()
+function Ranks:collect()
   for i = 2, #self.hands do
     local hand = self.hands[i]
     while #hand.ids > 0 and hand.coming:test() do
@@ -205,7 +205,7 @@ function Crew:collect()
       table.remove(hand.ids, 1)
       local r = found.record
       if r then
-        r.setting, r.source_hash = self.source.setting(
+        r.setting, r.source_hash = self.source:setting(
           self.source.space:point(id))
         bench.keep(r)
       end
@@ -220,12 +220,12 @@ function Crew:collect()
 end
 
 -- The points that the search has not visited: in hand, and measured.
-local function ahead_of(crew)
+local function ahead_of(ranks)
   local n = 0
-  for _ in pairs(crew.answers) do
+  for _ in pairs(ranks.answers) do
     n = n + 1
   end
-  for _, hand in ipairs(crew.hands) do
+  for _, hand in ipairs(ranks.hands) do
     n = n + #hand.ids
   end
   return n
@@ -242,7 +242,7 @@ end
 
 -- Deals points out to the hands that have room, one to each before another
 -- gets two.
-function Crew:deal(ids, best, left, seconds)
+function Ranks:deal(ids, best, left, seconds)
   local at, share = 1, left // #self.hands
   for depth = 1, DEPTH do
     for _, hand in ipairs(self.hands) do
@@ -260,7 +260,7 @@ function Crew:deal(ids, best, left, seconds)
 end
 
 -- Measures the first point in the hand of rank 0.
-function Crew:work(best, left, seconds)
+function Ranks:work(best, left, seconds)
   local hand = self.own.ids
   local found = measure(self.source, self.builders, hand, best,
     left // #self.hands, seconds)
@@ -268,11 +268,11 @@ function Crew:work(best, left, seconds)
   self.answers[id], self.under_way[id] = found, nil
 end
 
---- crew:measure(id, best, ahead, wanted, left, seconds) -> found
+--- ranks:measure(id, best, ahead, wanted, left, seconds) -> found
 --- The measurement of a point, here or on another rank. Meanwhile those that
 --- ahead(k, more) of the strategy lists are measured where wanted(id) holds.
 --- `left`: the points that the search may still measure, and the seconds.
-function Crew:measure(id, best, ahead, wanted, left, seconds)
+function Ranks:measure(id, best, ahead, wanted, left, seconds)
   local n, stop = #self.hands, cl.now() + seconds
   local function next_points()
     local ids = {id}
@@ -298,9 +298,9 @@ function Crew:measure(id, best, ahead, wanted, left, seconds)
   return found
 end
 
---- crew:note() -> string
+--- ranks:note() -> string
 --- A line about the ranks of a search.
-function Crew:note()
+function Ranks:note()
   local words = {("%s measured %s for rank 0"):format(text.count(
     #self.hands - 1, "rank"), text.count(self.points, "configuration"))}
   for _, kind in ipairs{{"unlike", "another device than rank 0"},
@@ -317,7 +317,7 @@ function Crew:note()
 end
 
 -- Lets a rank go: it measures what is under way, and no more.
-function Crew:dismiss(hand)
+function Ranks:dismiss(hand)
   comm:send("", hand.rank, POINT)
   hand.heard = cl.now()
   repeat
@@ -334,12 +334,12 @@ end
 
 -- Gives all ranks that are there the result. A broadcast may go by way of one
 -- that is not.
-local function spread(crew, result)
+local function spread(ranks, result)
   local lost = {}
-  for i = 2, crew and #crew.hands or 0 do
-    local hand = crew.hands[i]
+  for i = 2, ranks and #ranks.hands or 0 do
+    local hand = ranks.hands[i]
     if not hand.lost then
-      crew:dismiss(hand)
+      ranks:dismiss(hand)
     end
     lost[hand.rank] = hand.lost or nil
   end
@@ -354,13 +354,13 @@ local function spread(crew, result)
   end
 end
 
---- crew.run(source, limits, search) -> result
---- The result of search(crew) on rank 0, which measures points of a source
---- with the others, by the limits of search.run; of search() where points have
---- no measurement of their own: over several shapes, and in recorded times.
---- Each rank calls this, and gets a copy of the result.
+--- rank_search.run(source, limits, search) -> result
+--- The result of search(ranks) on rank 0, which measures points of a source
+--- with the others, by the limits of search_loop.run; of search() for the
+--- recorded times of a file. Each rank calls this, and gets a copy of the
+--- result.
 function M.run(src, limits, search)
-  local alone = src.shapes or src.recorded
+  local alone = src.recorded
   mpi = require "mpi"
   comm = comm or mpi.split(0)
   local first = first_process()
@@ -375,10 +375,10 @@ function M.run(src, limits, search)
     end
     return result
   end
-  local crew = not alone and new(src, limits) or nil
-  local team <close> = crew and crew.builders -- luacheck: ignore 211
-  local result = search(crew)
-  spread(crew, result)
+  local ranks = not alone and new(src, limits) or nil
+  local team <close> = ranks and ranks.builders -- luacheck: ignore 211
+  local result = search(ranks)
+  spread(ranks, result)
   return result
 end
 
