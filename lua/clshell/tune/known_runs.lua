@@ -25,7 +25,7 @@ local function name_of(source, row)
   return row.rung and ("%s.%s"):format(source.name, row.rung) or source.name
 end
 
--- The same point of the same problem has the same key, whatever its setting.
+-- The key of a point of a problem, whatever its setting.
 local function key_of(name, config, title)
   return table.concat({name, config or "", title or ""}, "\0")
 end

@@ -24,7 +24,7 @@ local CHOSEN = 2    -- of them, points that a strategy chooses before it is
                     -- told of the points before
 local LOOK = 0.002  -- seconds between looks for answers
 local SILENT = 4    -- limits of a point without a word from a rank of another
-                    -- host, which is taken for lost then
+                    -- host, after which the rank counts as lost
 local POINT, ANSWER = 1, 2 -- tags of messages; the last one is empty
 local RESULT = 3
 
@@ -40,15 +40,16 @@ local function host()
 end
 
 -- The state of a process of this host, a letter of proc(5), and its number;
--- nil where it is not there.
+-- nil where there is no such process.
 local function process(number)
   local file <close> = io.open(("/proc/%s/stat"):format(number))
   local n, state = (file and file:read "a" or ""):match "^(%d+) .*%) (%a)"
   return state, n
 end
 
--- What must be the same on a rank that measures, the device that no other rank
--- may have, its host, and the number of its process there.
+-- The card of a rank: a text that must be the same on all ranks that measure,
+-- the device that no other rank may have, the host, and the number of the
+-- rank's process there.
 local function card(src)
   local device = src.context.device
   return parcel.pack(table.concat({cachefile.identity(device), src.name,
@@ -62,8 +63,8 @@ local function has_ended(number)
   return not state or state == "Z" or state == "X"
 end
 
--- Waits for a message of rank 0, whose process `first` is, if it is of this
--- host. Raises where that has ended.
+-- Waits for a message of rank 0. `first` is its process if it runs on this
+-- host; an error where that process has ended.
 local function await(request, first)
   while not request:test() do
     if first and has_ended(first) then
@@ -74,15 +75,15 @@ local function await(request, first)
   return request:wait()
 end
 
--- On all ranks: the process of rank 0, nil where it is of another host.
+-- On all ranks: the process of rank 0; nil where it runs on another host.
 local function first_process()
   local place, number = parcel.unpack(comm:bcast(comm:rank() == 0
     and parcel.pack(host(), select(2, process "self")) or nil))
   return place == host() and number and process(number) and number or nil
 end
 
--- On rank 0: the hands of the ranks that measure, after it, {rank, ids, heard,
--- process (nil: of another host)}, and a line about the others.
+-- On rank 0: the hands of the other ranks that measure, {rank, ids, heard,
+-- process (nil: on another host)}, and how many ranks have no part, by reason.
 local function muster(src)
   local own, device = parcel.unpack(card(src))
   local taken, list, unlike, shared = {[device] = true}, {}, 0, 0
@@ -126,7 +127,7 @@ local function measure(src, team, hand, best, left, seconds)
 end
 
 -- Takes the points that rank 0 has sent into a hand: all that are there, and
--- one at least. Returns what it has said with the last, or nil at the end.
+-- one at least. Returns the last message as a list, or nil at the end.
 local function draw(hand, mail, said)
   while mail.coming:test() or #hand == 0 do
     local message = await(mail.coming, mail.first)
@@ -141,7 +142,7 @@ local function draw(hand, mail, said)
 end
 
 -- Serves rank 0, of process `first`, with measurements of a source, until it
--- sends no more points. Those that are in hand then are not measured.
+-- sends no more points. Points that are in hand then are not measured.
 local function serve(src, limits, first)
   local hand, said = {}, nil
   local mail = {coming = comm:irecv("string", 0, POINT), first = first}
@@ -173,7 +174,7 @@ local function new(src, limits)
   return ranks
 end
 
--- Whether the process of a rank has ended, as far as is known.
+-- Whether the process of a rank has ended, as far as this rank knows.
 function Ranks:ended(hand)
   if hand.process then
     hand.lost = has_ended(hand.process)
@@ -183,7 +184,7 @@ function Ranks:ended(hand)
   return hand.lost
 end
 
--- Ends the point that a lost rank had before it; the others go back.
+-- Fails the point that a lost rank was at; its other points go back.
 function Ranks:lose(hand)
   for i, id in ipairs(hand.ids) do
     self.under_way[id] = nil
@@ -195,7 +196,7 @@ function Ranks:lose(hand)
   hand.ids = {}
 end
 
--- Takes the answers that are there; keeps their records.
+-- Takes the answers that have come, and keeps their records.
 function Ranks:collect()
   for i = 2, #self.hands do
     local hand = self.hands[i]
@@ -219,7 +220,7 @@ function Ranks:collect()
   end
 end
 
--- The points that the search has not visited: in hand, and measured.
+-- The number of points in hand and of answers that the search has not taken.
 local function ahead_of(ranks)
   local n = 0
   for _ in pairs(ranks.answers) do
@@ -269,9 +270,10 @@ function Ranks:work(best, left, seconds)
 end
 
 --- ranks:measure(id, best, ahead, wanted, left, seconds) -> found
---- The measurement of a point, here or on another rank. Meanwhile those that
---- ahead(k, more) of the strategy lists are measured where wanted(id) holds.
---- `left`: the points that the search may still measure, and the seconds.
+--- The measurement of a point, here or on another rank. Meanwhile the points
+--- that ahead(k, more) of the strategy lists are measured where wanted(id)
+--- holds. `left` and `seconds`: the points that the search may still measure,
+--- and its time.
 function Ranks:measure(id, best, ahead, wanted, left, seconds)
   local n, stop = #self.hands, cl.now() + seconds
   local function next_points()
@@ -316,7 +318,7 @@ function Ranks:note()
   return table.concat(words, "; ")
 end
 
--- Lets a rank go: it measures what is under way, and no more.
+-- Lets a rank go: it ends the point that is under way, and measures no more.
 function Ranks:dismiss(hand)
   comm:send("", hand.rank, POINT)
   hand.heard = cl.now()
@@ -332,8 +334,8 @@ function Ranks:dismiss(hand)
   until last
 end
 
--- Gives all ranks that are there the result. A broadcast may go by way of one
--- that is not.
+-- Gives all ranks that are there the result, by messages: a broadcast may pass
+-- a rank that is lost.
 local function spread(ranks, result)
   local lost = {}
   for i = 2, ranks and #ranks.hands or 0 do

@@ -197,6 +197,9 @@ function Remote:worker()
 end
 
 function Remote:awkward(p)
+  if not self.near.awkward then
+    return nil
+  end
   local done, reason = self.link:call("awkward", p)
   if done == false then
     return self.near:awkward(p)

@@ -122,7 +122,7 @@ end
 --- sampling.judge(lists) -> list of {median, verdict, ratio, lo, hi}, best
 --- The verdicts of sampling.turns on each against the best of them, as compare
 --- gives them: "SLOWER" where it is, by 1 % and beyond doubt. The ratio is its
---- time over that of the best, with the 95 % interval.
+--- time over the time of the best, with the 95 % interval.
 function M.judge(lists)
   local verdicts, best = {}, 1
   for i, list in ipairs(lists) do

@@ -13,6 +13,7 @@ local text = require "clshell.base.text"
 local M = {}
 local Space = {}
 Space.__index = Space
+M.Space = Space -- which another process finds by this name, see parcel.lua
 
 local LONGEST = 1000000 -- values of a parameter
 local ESCAPES = {["\n"] = "\\n", ["\t"] = "\\t", ['"'] = '\\"',
@@ -284,8 +285,8 @@ function Space:tostring(p)
   return table.concat(words, " ")
 end
 
--- "11,088 of 1,152,000 combinations of 7 parameters; ..." and the constraint
--- that refuses most.
+-- "11088 points, of 1152000 combinations of 7 parameters", and a line for each
+-- constraint.
 function Space.__tostring(space)
   local lines = {("%s, of %.0f combinations of %s"):format(text.count(
     space.count, "point"), space.product, text.count(#space.params,
