@@ -30,8 +30,8 @@ local function speed(row, number)
   return table.concat(words, ", ")
 end
 
---- tune_result.named(row) -> string
---- A configuration in words: its rung, where several run, and parameters.
+-- tune_result.named(row) -> string
+-- A configuration in words: its rung, where several run, and parameters.
 function M.named(row)
   return (row.rung and row.rung .. " " or "") .. row.config
 end
@@ -216,8 +216,8 @@ function Result:keep()
     quantity.number(gain.ratio, 3)))
 end
 
---- tune_result.new(fields) -> result
---- Makes a table of fields, those that tune documents, a result.
+-- tune_result.new(fields) -> result
+-- Makes a table of the fields that tune documents a result.
 function M.new(fields)
   return setmetatable(fields, Result)
 end
