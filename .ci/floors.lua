@@ -19,7 +19,7 @@ local LOADERS = {
   ["lua/clshell/shell/prompt/edit.lua"] = "a list in the file",
   ["lua/clshell/shell/prompt/files.lua"] = "the user's modules",
   ["lua/clshell/shell/help/reference.lua"] = "a text about require",
-  ["lua/clshell/tune/remote.lua"] = "functions of the calling process",
+  ["lua/clshell/tune/remote_source.lua"] = "functions of the calling process",
 }
 -- Arrows upward that are still there, "path -> module", and files that load a
 -- module of any room. The list only gets shorter.

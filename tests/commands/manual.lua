@@ -112,7 +112,6 @@ local function asks(answer)
       a[1] .. ": " .. out)
   end
   contains(answer "clshell own", "own.lua")
-  contains(answer "clshell tune own", "own.lua")
   contains(answer "clshell bench_tiles.lua -o own", "own.txt")
   for _, d in ipairs(cl.devices()) do
     contains(answer "clshell -d ", d.type)

@@ -95,6 +95,10 @@ t.test("a mistake in the arguments ends with 2", function()
     ["gemm --sizes 3x4"] = {"--sizes for gemm: ", "got '3x4'"},
     ["spmv --sizes ,"] = {"--sizes for spmv: ", "got ''"},
     ["gemm --sizes 1024m"] = {"the operands of gemm 1024m take"},
+    ["own.lua"] = {"no family 'own.lua'"},
+    ["gemm --fresh --resume"] = {"--resume and --fresh exclude each other"},
+    ["gemm --strategy locl"] = {"must be one of 'exhaustive'"},
+    ["gemm --seed x"] = {"must be a whole number"},
     ["--zeconds 3"] = {"--zeconds", "Usage: clshell tune"},
   } do
     local out, err, code = sh("$clshell tune " .. words)
@@ -117,74 +121,11 @@ t.test("a wrong choice of today is a labelled row", function()
     "")), 2, out)
 end)
 
--- A script with a search of its own. `failing` has no configuration run.
-local function own_search(failing)
-  scratch.create("own.lua", t.briefly .. ([[
-
-local most = tonumber(... or 3)
-local best = tune{kernel = "kernel void f(global float *y) { "
-  .. "y[get_global_id(0)] = A - A + 1; }", params = {a = {1, 2, 3}},
-  range = 16, args = {cl.buffer("float", 16, 0)}, where = "a <= " .. most,
-  check = cl.array("float", 16, %d), seconds = 1000}
-if arg[2] == "said" then
-  print("said " .. tostring(best):match "^%%S+")
-end
-assert(arg[0]:find "own.lua$" and most > 1, "mistake")
-]]):format(failing and 7 or 1))
-end
-
-t.test("a script: its results, limits, store, arguments", function()
-  need_device()
-  own_search()
-  sh "rm -f own.db"
-  local run = "CLSHELL_STORE=own.db $clshell -q "
-  local out, err, code = sh(run .. "tune own.lua --evaluations 1 --seed 7")
-  t.eq(code, 0, out .. err)
-  has(out, "f 16: ", "1 evaluation of 3 points", "seed 7")
-  has(sh(run .. "tune --resume own.lua -- 2"), "2 evaluations of 2 points",
-    "1 from the run store", "exhaustive")
-  out = sh(run .. "tune own.lua 2 said --strategy random --fresh")
-  t.eq(out, "said f\n", "printed by the script alone")
-  has(sh(run .. "tune own.lua --builders 2 --fresh"),
-    "2 builders built 2 configurations ahead")
-  out = sh(run .. "-f csv tune own.lua")
-  t.eq(select(2, out:gsub("\n", "")), 2, out)
-  has(sh(run .. "tune own.lua -o own.json"), "\n1 results in own.json")
-end)
-
-t.test("a script: exit codes", function()
-  need_device()
-  own_search(true)
-  local out, err, code = sh "CLSHELL_STORE=none $clshell -q tune ./own.lua"
-  t.eq(code, 1, err)
-  has(out, "no configuration ran", "3 wrong")
-  own_search()
-  out, err, code = sh "CLSHELL_STORE=none $clshell -q tune own.lua 1"
-  t.eq({code, out}, {1, ""}, err)
-  has(err, "own.lua:", "mistake")
-  t.eq({select(2, sh "$clshell tune none.lua")}, {"clshell tune: cannot open "
-    .. "none.lua: No such file or directory\n", 1})
-  for words, part in pairs{
-    ["own.lua --sizes 3"] = "a script takes no --sizes",
-    ["own.lua --fresh --resume"] = "--resume and --fresh exclude each other",
-    ["own.lua --strategy locl"] = "must be one of 'exhaustive'",
-    ["own.lua --seed x"] = "must be a whole number",
-  } do
-    out, err, code = sh("$clshell tune " .. words)
-    t.eq({out, code}, {"", 2}, words .. err)
-    has(err, part)
-  end
-  scratch.create("long.lua", "tune('gemm', {100})")
-  t.eq(select(3, sh "$clshell -q --timeout 1 tune long.lua"), 124)
-end)
-
 t.test("without a device: exit 3, and what is kept can be read", function()
   t.nodevices()
   sh "rm -rf config"
   local _, err, code = sh "OCL_ICD_VENDORS=/nonexistent $clshell tune gemm"
   t.eq(code, 3, err)
-  own_search()
-  t.eq(select(3, sh "OCL_ICD_VENDORS=/nonexistent $clshell tune own.lua"), 3)
   t.eq({sh "OCL_ICD_VENDORS=/nonexistent $clshell tune --kept gemm"},
     {"gemm: no kept choices\n", "", 0})
 end)
@@ -193,8 +134,6 @@ t.test("Ctrl-C ends the search", function()
   need_device()
   terminal.run("expect 1 size\nexpect best\nsend \\x03\nexit 130",
     "tune gemm --sizes 200 --seconds 1000")
-  local path = scratch.create("long.lua", "tune('gemm', {200})")
-  terminal.run("expect best\nsend \\x03\nexit 130", "tune " .. path)
   terminal.clean()
 end)
 

@@ -227,7 +227,8 @@ end)
 
 -- What the modules share among themselves: no `---` comment, no help.
 local INTERNAL = {"csr.wrap", "family.bind", "family.bytes", "family.flop",
-  "family.forget_plans", "family.host", "family.plan_for", "family.refusal",
+  "family.forget_plans", "family.host", "family.out_of_core",
+  "family.plan_for", "family.refusal", "script.declare",
   "family.truth",
   "bench.job", "bench.keep", "bench.median", "bench.mode", "bench.run",
   "peaks.better", "peaks.forget", "peaks.peaks",

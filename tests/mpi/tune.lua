@@ -94,9 +94,9 @@ t.test("a rank that is killed costs its point", function()
   local path = scratch.create("killed.lua", t.briefly .. [[
 
 local mpi = require "mpi"
-local crew = require "clshell.tune.crew"
-local run = crew.run
-function crew.run(source, ...)
+local rank_search = require "clshell.tune.rank_search"
+local run = rank_search.run
+function rank_search.run(source, ...)
   if mpi.rank() == 1 then -- at its first point
     function source.measure()
       os.execute "kill -9 $PPID"
@@ -127,7 +127,7 @@ t.test("where rank 0 is killed the others end", function()
   local path = scratch.create("killed.lua", t.briefly .. [[
 
 if require "mpi".rank() == 0 then
-  require "clshell.tune.search".run = function()
+  require "clshell.tune.search_loop".run = function()
     os.execute "kill -9 $PPID"
   end
 end

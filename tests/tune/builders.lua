@@ -204,17 +204,6 @@ t.test("where the first launch compiles, builders launch; a fault is theirs",
     scratch.has(reason, "signal 11", "while it ran")
   end)
 
-t.test("builders serve a search over several shapes", function()
-  local x, y = cl.buffer("int", 64, 1), cl.buffer("int", 64)
-  local r, b, _, ok = search{builders = 2, range = function(_, n)
-    return n
-  end, args = function() return {x, y} end, shapes = {64, 32}, output = y}
-  t.ok(ok, r)
-  t.eq(r.evaluations, 12)
-  t.ok(b.built > 0, "nothing was built")
-  t.eq(#b.source.programs{a = 1, b = 2}, 2)
-end)
-
 t.test("builders start by themselves where builds to come take long",
   function()
     local _, b = search{builders = 2, evaluations = 1}

@@ -110,18 +110,7 @@ t.test("10^5 points out of 10^8 combinations, without trying each", function()
   t.eq(#s, expected)
 end)
 
-t.test("10^5 points out of 10^9 combinations that one constraint joins",
-  function()
-    local s
-    local count = steps(function()
-      s = space.new({{"a", "1..64"}, {"b", "1..64"}, {"c", "1..64"},
-        {"d", "1..64"}, {"e", "1..60"}}, "a * b * c * d * e <= 600")
-    end)
-    t.eq(#s, 98456)
-    t.ok(count < 220000, count .. " thousand instructions")
-  end)
-
-t.test("halves of lists are excluded as each value would be", function()
+t.test("joined lists have the points that plain loops find", function()
   local lists = {{"a", "-20..20"}, {"b", "1..40*2"}, {"c", "-30..30:3"},
     {"d", "1..20"}}
   for _, where in ipairs{"a * b + c * d <= 40", "(a - c) * d >= 7 * b",
@@ -134,6 +123,26 @@ t.test("halves of lists are excluded as each value would be", function()
     t.eq(#s, brute(points, load("local p = ... return " .. where:gsub(
       "%f[%w]%a%f[%W]", "p.%0"))), where)
   end
+end)
+
+t.test("a function that reads a name at some points only joins it", function()
+  local s = space.new({a = "1..50", b = "1..50", c = "1..50"}, function(p)
+    return p.a < 50 or p.b < 25 or p.c > 10
+  end)
+  t.eq(#s, 50^3 - 26 * 10)
+end)
+
+t.test("a listed space has the points of its list", function()
+  local points = {{x = 4, y = "b"}, {x = 1, y = "a"}, {x = 4, y = "a"},
+    {x = 1, y = "a"}}
+  local s = space.of({{"x", {1, 2, 4}}, {"y", {"a", "b"}}}, points)
+  t.eq(#s, 3)
+  for id = 1, #s do
+    t.eq(s:number(s:point(id)), id)
+  end
+  t.eq(s:number{x = 2, y = "a"}, nil)
+  t.eq(s:why{x = 2, y = "a"}, "it is not among the points listed")
+  t.eq(s:why{x = 4, y = "b"}, nil)
 end)
 
 t.test("an empty space says which constraint refuses", function()

@@ -8,7 +8,6 @@ local options = require "clshell.base.options"
 local protocol = require "clshell.measure.protocol"
 local quantity = require "clshell.base.quantity"
 local rungs = require "clshell.ladder.rung"
-local runs = require "clshell.results.runs"
 local stats = require "clshell.measure.stats"
 local timer = require "clshell.measure.timer"
 local verify = require "clshell.ladder.verify"
@@ -336,7 +335,8 @@ local function compare_kept(a, b, opts)
       sides[i] = bench.run(x, {args = opts.args, cache = opts.cache})
     end
   end
-  return runs.compare(sides[1], sides[2], {threshold = opts.threshold})
+  return require "clshell.results.runs".compare(sides[1], sides[2],
+    {threshold = opts.threshold})
 end
 
 local LEAST = {rounds = LEAST_ROUNDS, samples = LEAST_SAMPLES}

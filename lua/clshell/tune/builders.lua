@@ -1,11 +1,11 @@
 -- tune/builders.lua - processes that build the programs of the next points
 -- together, while nothing is measured. The worker process, which measures, is
--- one of them: it builds the point that it measures next. It builds those of
--- the others again, in no time: drivers keep builds as files. Where the driver
--- does not, the binary cache does. A build that fails here fails there too,
--- and only there it counts. As drivers of CPUs compile at the first launch,
--- builders there have the arguments as well, and run each point once.
--- SPDX-License-Identifier: MIT
+-- one of them: it builds the point that it measures next. The points of the
+-- other builders it builds again, in no time: drivers keep builds as files,
+-- and where a driver does not, the binary cache does. A build that fails in a
+-- builder fails again in the worker process, and counts there. As drivers of
+-- CPUs compile at the first launch, builders have the arguments on a CPU, and
+-- run each point once. SPDX-License-Identifier: MIT
 
 local cl = require "cl"
 local interrupt = require "clshell.base.interrupt"
@@ -22,26 +22,26 @@ local WORTH = 5     -- seconds of builds to come that builders are for
 local PATIENCE = 60 -- seconds for a build
 local DEPTH = 3     -- points ahead for each builder, where one would wait
 local LOOK = 0.005  -- seconds between looks at builders
-local SLOW = 0.1    -- seconds of a build that nobody has kept
+local SLOW = 0.1    -- seconds of a build that was not kept before
 local MEMORY = 1 << 30 -- bytes of the device for a builder and its context
 local PART = 0.25   -- of that memory, for the arguments of all builders
-local REMOTE = "clshell.tune.remote"
+local REMOTE = "clshell.tune.remote_source"
 
 local Builders = {}
 Builders.__index = Builders
 
 --- builders.new(source, count [, sharing]) -> builders, or nil
---- The builders for a source, see evaluate.lua. None where the points need no
---- build. Without a count there are as many as cores, over the number of
---- searches that are `sharing` them, once the first points have shown that
---- building takes most of the time; on a CPU only for sources that another
---- process can run. One alone saves nothing: none then.
+--- The builders for a source, see evaluation.lua; nil where its points need no
+--- build, or where there would be one builder, which saves nothing. Without a
+--- count there are as many as cores, over the number of searches that are
+--- `sharing` them, once the first points have shown that building takes most
+--- of the time; on a CPU only for sources that another process can run.
 function M.new(source, count, sharing)
   if not source.programs or not cl.commandline then
     return nil
   end
   local device = source.context.device
-  local launches = device.type == "cpu" and source.number ~= nil
+  local launches = device.type == "cpu" and source.opening ~= nil
   local most = math.min(#source.space, count or math.min(
     system.cores() // (sharing or 1), device.global_mem_size // MEMORY))
   if most < 2 or not count and device.type == "cpu" and not launches then
@@ -51,7 +51,9 @@ function M.new(source, count, sharing)
     launches = launches, most = most, children = {}, number = 0,
     keep = false, ready = {}, stamps = {}, points = 0, seconds = 0,
     building = 0, took = {}, rebuilding = 0, built = 0,
-    set_cache = source.keep_binaries or program.keep_binaries}, Builders)
+    set_cache = source.keep_binaries and function(yes)
+      source:keep_binaries(yes)
+    end or program.keep_binaries}, Builders)
 end
 
 -- Waits for the start of children, or the call after it.
@@ -61,7 +63,8 @@ local function await(children)
   end
 end
 
--- Closes the children that have ended or took too long. None is replaced.
+-- Closes the children that have ended or took too long. No other process takes
+-- their place.
 function Builders:bury()
   for i = #self.children, 1, -1 do
     if self.children[i].lost then
@@ -75,32 +78,34 @@ end
 function Builders:begin(w, id, own)
   local src, p = self.source, self.source.space:point(id)
   assert(w:send(parcel.pack(REMOTE, "build", self.keep,
-    self.launches and src.number, self.launches and p or src.programs(p),
+    self.launches, self.launches and p or src:programs(p),
     own)))
   self.ready[id] = true
 end
 
--- Takes the answer of a process on a point. Returns true; or nil, and a reason
--- where it is lost.
+-- Takes the answer of a process on a point. Returns true; or nil, and the
+-- reason if the process is lost.
 function Builders:finish(w, id, own)
-  local ran, done, built = interrupt.pcall(w.answer, w)
-  if ran and done then
-    self.stamps[#self.stamps + 1] = built
-    self.built = self.built + (built.ok and 1 or 0)
-    self.took[id] = built.ok and not own and built.seconds or nil
-    return true
+  local sent, alive, answer = interrupt.pcall(w.answer, w)
+  if not sent then -- an error, which the process that measures meets again
+    w.lost = w.lost or not own
+    return nil
+  elseif not alive then
+    return nil, answer
   end
-  w.lost = w.lost or not ran and not own
-  return nil, ran and built or nil
+  self.stamps[#self.stamps + 1] = answer
+  self.built = self.built + (answer.ok and 1 or 0)
+  self.took[id] = answer.ok and not own and answer.seconds or nil
+  return true
 end
 
--- Has the first `needed` points of a list built together, the first one by the
--- process that measures, where that is not this one. A process that is done
--- takes the next point of the list while one of the needed is under way, as it
--- would only wait for it. Returns why the first point has ended the process
--- that measures, or nil.
+-- Has the first `needed` points of a list built together, the first point by
+-- the process that measures, if it is another process than this one. A process
+-- that is done takes the next point of the list while a needed point is under
+-- way, as it would only wait. Returns the reason if the first point has ended
+-- the process that measures.
 function Builders:hand_out(ids, needed, patience)
-  local own = self.source.worker and self.source.worker()
+  local own = self.source.worker and self.source:worker()
   local team, at = {own}, {} -- the index of the point under way
   table.move(self.children, 1, #self.children, #team + 1, team)
   local stop, given, open, fault = cl.now() + patience, 0, 0, nil
@@ -144,7 +149,7 @@ function Builders:start(patience)
   local opening, most = nil, self.most - (self.source.worker and 1 or 0)
   if self.launches then
     local memory = self.source.context.device.global_mem_size
-    opening = parcel.pack(self.source.opening())
+    opening = parcel.pack(self.source:opening())
     most = opening and math.min(most, PART * memory // #opening) or 0
   end
   local silent <close> = io.open("/dev/null", "w")
@@ -166,16 +171,18 @@ function Builders:start(patience)
 end
 
 -- Whether the driver keeps builds, so that another process has them at once:
--- by the seconds that a builder took for a program, and the process that
--- measures then. A quick build says nothing: it may have been kept already.
+-- by the seconds that a builder took for a program, and the seconds that the
+-- process that measures took for it after that. A quick build tells nothing:
+-- it may have been kept before.
 function Builders.driver_keeps(took, again)
   if took > SLOW then
     return again < took / 2
   end
 end
 
--- Another point is visited. The last one may have told whether the driver
--- keeps builds; where it does not, the binary cache is to hand them over.
+-- Notes that another point is visited. The last point may have told whether
+-- the driver keeps builds; where it does not, the binary cache hands them
+-- over.
 function Builders:visit(id)
   local took = self.took[self.visited]
   if took and self.keeps == nil then
@@ -189,7 +196,7 @@ function Builders:visit(id)
 end
 
 -- Whether builders are worth their start, for so many points and seconds. The
--- first build also loads the compiler: it says little of the others.
+-- first build also loads the compiler: it tells little of the next builds.
 function Builders:worth(left, seconds)
   if self.asked then
     return self.points >= 1
@@ -199,11 +206,11 @@ function Builders:worth(left, seconds)
 end
 
 --- builders:prepare(id, ahead, wanted, left, seconds) -> reason, or nil
---- Builds the programs of a point, which is measured next, and of those that
---- ahead(k, more) of the strategy lists where wanted(id) holds. Does nothing
---- where the point is built already. `left`: the points that the search may
---- still measure, and the seconds for that. The reason is that of a process
---- that the point has ended, the one that measures.
+--- Builds the programs of a point, which is measured next, and of the points
+--- that ahead(k, more) of the strategy lists where wanted(id) holds. Does
+--- nothing where the point is built already. `left` and `seconds`: the points
+--- that the search may still measure, and its time. The reason tells how the
+--- point has ended the process that measures.
 function Builders:prepare(id, ahead, wanted, left, seconds)
   if id ~= self.visited then
     self:visit(id)
@@ -231,8 +238,8 @@ function Builders:prepare(id, ahead, wanted, left, seconds)
 end
 
 --- builders:measured(seconds, running, building)
---- Notes what a point took in all, in launches and in builds. Where the first
---- launch builds, all but the launches counts.
+--- Notes the seconds of a point in all, in launches and in builds. Where the
+--- first launch builds, all seconds but those of launches count as builds.
 function Builders:measured(seconds, running, building)
   self.points, self.rebuilding = self.points + 1, self.rebuilding + building
   if self.points > 1 then

@@ -3,7 +3,6 @@
 -- SPDX-License-Identifier: MIT
 
 local cl = require "cl"
-local interval = require "clshell.tune.interval"
 local text = require "clshell.base.text"
 
 local M = {}
@@ -15,48 +14,17 @@ local function fail(message, ...)
   cl.error("tune: " .. message:format(...))
 end
 
--- What a read of a parameter without a value raises, inside a constraint.
-local UNSET = setmetatable({}, {__tostring = function()
-  return "a parameter that is not set yet"
-end})
-
 --- constraint.environment(set, by_name, read) -> point
---- The point that functions get: the parameters set so far. `read` is called
---- with each name; an unknown name raises.
+--- The point that functions get: the parameters of `set`. read(name) is called
+--- for each name that a function reads; an unknown name raises.
 function M.environment(set, by_name, read)
   return setmetatable({}, {__index = function(_, name)
     if not by_name[name] then
       error(text.unknown("parameter", tostring(name), text.keys(by_name)), 0)
     end
     read(name)
-    local v = set[name]
-    if v == nil then
-      error(UNSET, 0)
-    end
-    return v
+    return set[name]
   end})
-end
-
---- constraint.numeric(param) -> boolean
---- Whether all values of a parameter are numbers.
-function M.numeric(param)
-  for _, v in ipairs(param.values) do
-    if math.type(v) == nil then
-      return false
-    end
-  end
-  return true
-end
-
--- A test of an expression by the bounds of its parameters, where these are
--- numbers; nil where there is none.
-local function early_test(where, names, by_name)
-  for _, name in ipairs(names) do
-    if not M.numeric(by_name[name]) then
-      return nil
-    end
-  end
-  return interval.test(where, names)
 end
 
 -- A constraint from a Lua expression or a function of the point: see
@@ -84,7 +52,6 @@ local function constraint(where, number, by_name)
         message:gsub("^where:%d+: ", ""))
     end
     c.names, c.holds = names, chunk(math)
-    c.early = #names > 1 and early_test(where, names, by_name) or nil
   elseif type(where) == "function" then
     local info = debug.getinfo(where, "S")
     c.text = ("constraint %d (%s:%d)"):format(number, info.short_src,
@@ -98,9 +65,9 @@ local function constraint(where, number, by_name)
 end
 
 --- constraint.list(where, by_name) -> list
---- The constraints of `where` of tune over parameters by name: {text, holds(
---- point), names of the parameters that an expression reads, code: true of a
---- function, early(lo, hi): whether it holds between bounds}.
+--- The constraints of the option `where` of tune over parameters by name, each
+--- a table {text, holds(point), names, code}: names lists the parameters that
+--- an expression reads, code is true for a function.
 function M.list(where, by_name)
   local list = {}
   if type(where) ~= "table" then
@@ -113,14 +80,12 @@ function M.list(where, by_name)
 end
 
 --- constraint.holds(c, point) -> boolean, or nil
---- Whether a constraint holds; nil where it reads a parameter that is not set.
---- An error in it is raised.
+--- Whether a constraint holds at a point; an answer of nil is false. Its
+--- errors and other answers raise.
 function M.holds(c, p)
   local ok, answer = pcall(c.holds, p)
   if ok and (answer == nil or type(answer) == "boolean") then
     return answer
-  elseif not ok and answer == UNSET then
-    return nil
   end
   local name = c.code and c.text or ("where '%s'"):format(c.text)
   if ok then

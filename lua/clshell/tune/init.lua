@@ -1,50 +1,37 @@
 -- tune/init.lua - tune: the search for the best setting of a kernel. space.lua
--- has the points (constraint.lua, walk.lua), strategy.lua and surrogate.lua
--- their order, search.lua goes through them, race.lua says how often each is
--- measured, finals.lua tells the winners. ladder.lua and kernel.lua build,
--- check and measure one, shapes.lua does so on several shapes (settings.lua),
--- remote.lua in a process of its own; replay.lua answers from a file and
--- recall.lua from the run store; builders.lua builds the next ones ahead, and
--- crew.lua shares the points with other processes of mpirun.
--- result.lua is the end; effects.lua judges the parameters, view.lua and
--- page.lua show a search.
+-- has the points (constraint.lua, enumerate.lua), strategy.lua and
+-- surrogate.lua their order, search_loop.lua goes through them, sampling.lua
+-- says how often each is measured, final_round.lua tells the winners.
+-- rung_source.lua and kernel_source.lua build, check and measure a point,
+-- remote_source.lua in a process of its own; recorded_space.lua answers from a
+-- file and known_runs.lua from the run store; builders.lua builds the next
+-- points ahead, and rank_search.lua shares the points with other processes of
+-- mpirun. tune_result.lua is the end, search_progress.lua shows a search.
 -- SPDX-License-Identifier: MIT
 
-local aims = require "clshell.tune.aims"
 local argument = require "clshell.base.argument"
 local cl = require "cl"
-local demand = require "clshell.tune.demand"
 local integer = require "clshell.base.integer"
-local kernel = require "clshell.tune.kernel"
-local ladder = require "clshell.tune.ladder"
 local options = require "clshell.base.options"
-local remote = require "clshell.tune.remote"
-local replay = require "clshell.tune.replay"
-local search = require "clshell.tune.search"
-local shapes = require "clshell.tune.shapes"
+local remote_source = require "clshell.tune.remote_source"
+local search_loop = require "clshell.tune.search_loop"
 local text = require "clshell.base.text"
-local workload = require "clshell.ladder.workload"
-
--- A search of a source, by options and their limits.
-local function found(source, opts, limits)
-  local aim = opts.objectives and "objectives" or opts.objective
-    and "objective"
-  if opts.objective and opts.objectives then
-    cl.error("tune: objective and objectives exclude each other")
-  elseif source.shapes and aim then
-    cl.error(("tune: %s and shapes exclude each other: the mean over shapes "
-      .. "is one of times"):format(aim))
-  elseif not opts.ranks or cl.commandline.ranks == 1 then
-    return search.run(source, opts, limits)
-  end
-  return require "clshell.tune.crew".run(source, limits, function(crew)
-    return search.run(source, opts, limits, crew)
-  end)
-end
 
 local M = require "clshell.base.lazy".table(...)
 
 local SECONDS = 60
+
+-- Raises unless the objective is a function or the name of a field.
+local function check_objective(opts)
+  local kind = type(opts.objective)
+  if kind ~= "nil" and kind ~= "function" and kind ~= "string" then
+    cl.error(("tune: objective must be a function or the name of a field; got "
+      .. "a %s"):format(kind))
+  elseif opts.maximise ~= nil and kind == "nil" then
+    cl.error("tune: maximise needs an objective",
+      {hint = "objective = \"gflops\""})
+  end
+end
 
 -- Raises unless the common options are right. Returns them with defaults.
 local function checked(opts)
@@ -54,18 +41,16 @@ local function checked(opts)
       argument.positive("tune", name, opts[name])
     end
   end
-  for _, name in ipairs{"objective", "reset"} do
-    if opts[name] ~= nil and type(opts[name]) ~= "function" then
-      cl.error(("tune: %s must be a function; got a %s"):format(name,
-        type(opts[name])))
+  check_objective(opts)
+  if opts.reset ~= nil and type(opts.reset) ~= "function" then
+    cl.error(("tune: reset must be a function; got a %s"):format(
+      type(opts.reset)))
+  end
+  for _, name in ipairs{"worker", "maximise"} do
+    if opts[name] ~= nil and type(opts[name]) ~= "boolean" then
+      cl.error(("tune: %s must be true or false; got %s"):format(name,
+        text.got(opts[name])))
     end
-  end
-  if opts.objectives ~= nil then
-    aims.check(opts.objectives)
-  end
-  if opts.worker ~= nil and type(opts.worker) ~= "boolean" then
-    cl.error(("tune: worker must be true or false; got %s"):format(
-      text.got(opts.worker)))
   end
   o.limit = opts.limit
   o.evaluations = opts.evaluations
@@ -78,15 +63,29 @@ local function checked(opts)
   return o
 end
 
--- The source of a rung or a family on a shape, or on several; nil where
--- `what` is neither.
-local function source_of(what, shape, opts, link)
-  if type(shape) == "table" and shape.shapes ~= nil then
-    cl.options(shape, {"shapes"}, "tune")
-    return shapes.ladder(what, shape.shapes, opts, link)
+-- The source of a rung or a family on a shape, or of a table of the user's.
+local function source_of(what, shape, opts)
+  if what == opts and opts.replay ~= nil then
+    return require "clshell.tune.recorded_space".source(opts.replay)
+  elseif what == opts then
+    return require "clshell.tune.kernel_source".source(opts)
   end
-  local job = workload.ladder("tune", what, shape, opts.type)
-  return job and link:wrap(ladder.source(job, opts))
+  local job = (type(what) == "string" or type(what) == "table")
+    and require "clshell.ladder.workload".ladder("tune", what, shape,
+    opts.type)
+  if not job then
+    cl.error(("tune: the first argument must be a rung, a family or a table; "
+      .. "got %s"):format(what == nil and "nothing" or "a " .. type(what)),
+      {hint = "tune(\"gemm.tiled_padded\", {512}), or tune{kernel = "
+      .. "\"my.cl\", params = {bx = {8, 16}}, range = ..., args = ...}"})
+  end
+  return require "clshell.tune.rung_source".source(job, opts)
+end
+
+-- Whether an argument is the table of a kernel or a file, and not a rung.
+local function is_own(what)
+  return type(what) == "table" and not what.lesson
+    and (what.kernel ~= nil or what.replay ~= nil or what.params ~= nil)
 end
 
 --- tune(what [, shape [, opts]]) -> best
@@ -100,20 +99,6 @@ end
 --- upper case there. tune{kernel = "conv.cl", params = {bx = {8, 16, 32}, tx =
 --- "1..8"}, where = "tx * bx <= 128", range = function(p) return {n, m},
 --- {p.bx, 4} end, args = {A, B, n}, check = reference}.
----
---- Of several shapes, {shapes = {{512}, {shape = {2048, 64, 64}, weight = 3}}}
---- in place of one, the best has the least weighted geometric mean of its
---- times: the order by that mean does not depend on the best time of each
---- shape, and a large shape has no more say than a small one. A point that is
---- far behind at the first shapes does not run on the rest, and one that a
---- shape refuses still serves the others in best.table: the best settings,
---- one, two, up to four, with the loss of each shape against its best. The
---- functions of a kernel table take the shape too: range = function(p, shape).
----
---- Of several aims, objectives = {"ms", "err"}, the winners are the Pareto
---- set, best.pareto: the configurations that no other beats in all aims, by
---- the first one, with the values as row.aims. None is cut short or run in
---- turns.
 ---
 --- Every configuration is checked before it is timed, the finalists of a rung
 --- also on shapes that fit no tile. A configuration that is far from the best
@@ -138,9 +123,6 @@ end
 ---   defines, options, local_bytes  -  values, or functions of p
 ---   entry    the only one  the kernel's name in the file
 ---   start    the first values  the default configuration
----   shapes   -      a list of shapes or {shape =, weight = 1}: the functions
----            above are called as f(p, shape), reset as reset(shape), and
----            output may be function(shape) -> Buffer
 ---   name, title  -  strings: of the results
 ---   context  session's  the Context of the launches
 ---   replay   -      alone in the table, it searches in times measured before:
@@ -162,12 +144,10 @@ end
 ---   seed     1      of the strategy
 ---   where    none   a constraint or a list: "bx * by <= 256", or a function
 ---            of the parameters
----   objective  time  function(record of bench) -> number; lower is better
----   objectives  -    several aims, {"ms", "err", size = function(record) ...
----            end}: "ms", "err" (of a rung, or as check finds it), "energy"
----            (joules of a launch where nvidia-smi tells the power; takes two
----            seconds for each configuration), "bytes" (of the program's
----            binary), "local_bytes", "private_bytes", functions by name
+---   objective  time  a number of each row: a field of the record of bench, as
+---            "gflops" or "err", or function(record) -> number
+---   maximise  of a rate true, else false  the objective is best where it is
+---            greatest
 ---   race     true   false: takes all samples of slow configurations too
 ---   samples  -      as for bench
 ---   cache    -      as for bench
@@ -184,8 +164,7 @@ end
 ---            own that is like that of rank 0; each gets the result. A point
 ---            that ends a rank's worker process costs that point. So does a
 ---            rank that ends, if mpirun lets the others go on, as Open MPI's
----            does with --enable-recovery. Rank 0 alone searches over several
----            shapes
+---            does with --enable-recovery
 ---
 --- Points are built and run in a worker process, on copies of the arguments: a
 --- point that crashes it or passes the limit is a row "failed". The functions
@@ -195,14 +174,13 @@ end
 ---
 --- The result prints as text and has ms, params and rung of the best, winners,
 --- rows (all configurations in order: point, rung, config, status, reason, ms,
---- n, rel, value, record; of several shapes `at`, a row for each), table (of
---- several shapes, for 1, 2, 3 settings: loss, settings, shapes with row, ms
---- and loss), evaluations, stored, gain (over the default: ratio, lo, hi),
---- space, strategy, why, seed, seconds, sampled (the seconds of them that went
---- into samples) and ended ("budget", "space", "time", "device"). best.space
---- prints its size and the constraints; best.space:why{tile = 3} tells why a
---- point is out, #best.space counts the points. Ctrl-C is raised with
---- the result so far as `record`.
+--- n, rel, value, record), evaluations, stored, gain (over the default: ratio,
+--- lo, hi), space, strategy, why, seed, seconds, sampled (the seconds of them
+--- that went into samples) and ended ("budget", "space", "time", "device").
+--- best.space prints its size and the constraints; best.space:why{tile = 3}
+--- tells why a point is out, #best.space counts the points. Ctrl-C is raised
+--- with the result so far as `record`. html(best:records(), "best.html") draws
+--- it.
 --- Example:
 --- local best = tune("gemm.tiled_padded", {64}, {evaluations = 3})
 --- print(best.evaluations) --> 3
@@ -221,41 +199,29 @@ end
 --- print(scale.space:why{per = 4, group = 64})
 --- --> where 'per * group <= 128' is false
 ---
---- local shapes = {shapes = {{64}, {shape = {128, 16, 16}, weight = 2}}}
---- local several = tune("gemm.tiled_padded", shapes, {evaluations = 2})
---- print(several) -- the loss of each shape with one setting, and with two
---- local both = tune("gemm.tiled_padded", {64}, {evaluations = 2,
----   objectives = {"ms", "local_bytes"}})
---- print(#both.pareto >= 1) --> true
+--- local exact = tune("gemm.tiled_padded", {64}, {evaluations = 2,
+---   objective = "err"})
+--- print(exact.value == exact.winners[1].record.err) --> true
 function M.tune(what, shape, opts)
-  if type(what) == "table" and (what.kernel ~= nil or what.replay ~= nil
-      or what.params ~= nil) and not what.lesson then
-    what = options.check(demand.over(what), "tune")
+  if is_own(what) then
+    opts = options.check(what, "tune")
+    what = opts
     if shape ~= nil then
       cl.error("tune: a table takes no second argument")
     end
-    if what.replay ~= nil and what.shapes ~= nil then
-      cl.error("tune: a file of replay has one shape; leave shapes out")
-    end
-    local limits = checked(what)
-    local link <close> = remote.new(what)
-    local source = what.replay ~= nil and replay.source(what.replay)
-      or what.shapes ~= nil and shapes.kernel(what, link)
-      or link:wrap(kernel.source(what))
-    return demand.answer(found(source, what, limits))
+  else
+    opts = options.check(opts, "tune.rung", "tune")
   end
-  opts = options.check(demand.over(opts), "tune.rung", "tune")
   local limits = checked(opts)
-  local link <close> = remote.new(opts)
-  local source = (type(what) == "string" or type(what) == "table")
-    and source_of(what, shape, opts, link)
-  if not source then
-    cl.error(("tune: the first argument must be a rung, a family or a table; "
-      .. "got %s"):format(what == nil and "nothing" or "a " .. type(what)),
-      {hint = "tune(\"gemm.tiled_padded\", {512}), or tune{kernel = "
-      .. "\"my.cl\", params = {bx = {8, 16}}, range = ..., args = ...}"})
+  local link <close> = remote_source.new(opts)
+  local source = link:wrap(source_of(what, shape, opts))
+  if not opts.ranks or cl.commandline.ranks == 1 then
+    return search_loop.run(source, opts, limits)
   end
-  return demand.answer(found(source, opts, limits))
+  return require "clshell.tune.rank_search".run(source, limits,
+    function(ranks)
+      return search_loop.run(source, opts, limits, ranks)
+    end)
 end
 
 return setmetatable(M, {__call = function(_, ...)

@@ -1,18 +1,19 @@
 -- tune/space.lua - the configurations of a kernel: lists of values, and the
 -- points that meet constraints, each with a number. constraint.lua has the
--- constraints, walk.lua finds the points of each part of a space as ascending
--- codes: a binary search tells whether a code is a point.
+-- constraints, enumerate.lua finds the points of each part of a space as
+-- ascending codes: a binary search tells whether a code is a point.
 -- SPDX-License-Identifier: MIT
 
 local cl = require "cl"
 local constraint = require "clshell.tune.constraint"
+local enumerate = require "clshell.tune.enumerate"
 local range = require "clshell.base.range"
 local text = require "clshell.base.text"
-local walk = require "clshell.tune.walk"
 
 local M = {}
 local Space = {}
 Space.__index = Space
+M.Space = Space -- which another process finds by this name, see parcel.lua
 
 local LONGEST = 1000000 -- values of a parameter
 local ESCAPES = {["\n"] = "\\n", ["\t"] = "\\t", ['"'] = '\\"',
@@ -84,6 +85,39 @@ local function parameters(params)
   return list
 end
 
+-- A space of parameters, of which the parts are to come.
+local function empty(params)
+  local space = setmetatable({params = parameters(params), by_name = {},
+    constraints = {}, count = 1, product = 1}, Space)
+  for i, p in ipairs(space.params) do
+    space.by_name[p.name], p.place = p, i
+  end
+  return space
+end
+
+-- Finds the points of a space in parts. A function may read a parameter only
+-- at some points; where the search for the points shows that, the parts are
+-- made anew.
+local function find_points(space)
+  local again
+  repeat
+    space.parts, again = enumerate.parts(space.params, space.constraints),
+      false
+    for _, part in ipairs(space.parts) do
+      again = again or not enumerate.points(part, space.by_name)
+    end
+  until not again
+end
+
+-- Takes a part into the number of the points and of all combinations.
+local function multiply(space, part)
+  if part.count > 0 and space.count > math.maxinteger // part.count then
+    fail("the space has more than 2^63 points")
+  end
+  space.count = space.count * part.count
+  space.product = space.product * 1.0 * part.product
+end
+
 --- space.new(params [, where]) -> space
 --- The configurations of a kernel. `params` is a list of {name, values}, or a
 --- table name = values; values are a list of numbers, strings and booleans, or
@@ -92,47 +126,42 @@ end
 --- or a function of the point that tells whether it is legal. #space is the
 --- number of points, which have numbers from 1.
 function M.new(params, where)
-  local list = parameters(params)
-  local by_name = {}
-  for i, p in ipairs(list) do
-    by_name[p.name], p.place = p, i
-  end
-  local random = M.random(1)
-  local wheres = constraint.list(where, by_name)
-  for _, c in ipairs(wheres) do
+  local space, random = empty(params), M.random(1)
+  space.constraints = constraint.list(where, space.by_name)
+  for _, c in ipairs(space.constraints) do
     if not c.names then
-      constraint.trace(c, list, by_name, random)
+      constraint.trace(c, space.params, space.by_name, random)
     end
   end
-  local space = setmetatable({params = list, by_name = by_name,
-    constraints = wheres}, Space)
-  repeat
-    space.parts = walk.parts(list, wheres)
-    local again = false
-    for _, part in ipairs(space.parts) do
-      local ok, name = walk.points(part, by_name)
-      if not ok then -- join the constraint's parts by the name, and anew
-        for _, c in ipairs(part.constraints) do
-          table.insert(c.names, name)
-        end
-        again = true
-        break
-      end
-    end
-  until not again
-  space.count, space.product = 1, 1
+  find_points(space)
   for _, part in ipairs(space.parts) do
-    if part.count > 0 and space.count > math.maxinteger // part.count then
-      fail("the space has more than 2^63 points")
-    end
-    space.count = space.count * part.count
-    space.product = space.product * 1.0 * part.product
+    multiply(space, part)
   end
-  for _, c in ipairs(wheres) do -- without parameters: true or false at all
+  for _, c in ipairs(space.constraints) do -- without parameters
     if #c.names == 0 and not constraint.holds(c, {}) then
       space.count, c.refused, c.tested = 0, 1, 1
     end
   end
+  return space
+end
+
+--- space.of(params, points) -> space
+--- The space of points that are known: a list of tables by name.
+function M.of(params, points)
+  local space, codes, seen = empty(params), {}, {}
+  local part = {params = {table.unpack(space.params)}, constraints = {}}
+  enumerate.number(part)
+  for _, point in ipairs(points) do
+    local code = 0
+    for _, param in ipairs(part.params) do
+      code = code + (param.index[point[param.name]] - 1) * param.unit
+    end
+    codes[#codes + 1] = not seen[code] and code or nil
+    seen[code] = true
+  end
+  table.sort(codes)
+  space.parts, part.codes, part.count = {part}, codes, #codes
+  multiply(space, part)
   return space
 end
 
@@ -219,6 +248,7 @@ function Space:why(p)
         or ("where '%s' is false"):format(c.text)
     end
   end
+  return not self:number(p) and "it is not among the points listed" or nil
 end
 
 --- space:neighbours(number) -> list
@@ -255,8 +285,8 @@ function Space:tostring(p)
   return table.concat(words, " ")
 end
 
--- "11,088 of 1,152,000 combinations of 7 parameters; ..." and the constraint
--- that refuses most.
+-- "11088 points, of 1152000 combinations of 7 parameters", and a line for each
+-- constraint.
 function Space.__tostring(space)
   local lines = {("%s, of %.0f combinations of %s"):format(text.count(
     space.count, "point"), space.product, text.count(#space.params,

@@ -1,15 +1,14 @@
 -- tune/strategy.lua - the order in which a search measures the points of a
--- space, as functions: ask() -> number of a point, or nil at the end, and
--- tell(number, value); value is nil where the point failed, and lower is
--- better. ahead(k, more), between the two, lists up to k points that it will
--- ask for next, as far as it knows them, so that they can be built together,
--- and up to `more` behind them. Most strategies only look ahead; genetic and
--- surrogate then choose k points before they are told of the ones before, and
--- no more for the sake of `more`.
+-- space. A strategy is three functions: ask() returns the number of a point,
+-- or nil at the end; tell(number, value) takes its value, nil for a failure,
+-- the lower the better; ahead(k, more), between the two, lists up to k points
+-- that ask() will return next, as far as the strategy knows them, so that they
+-- can be built together, and up to `more` points behind them. Most strategies
+-- only look ahead; genetic and surrogate choose k points before they are told
+-- of the points before them, and no point for the sake of `more`.
 -- SPDX-License-Identifier: MIT
 
 local cl = require "cl"
-local surrogate = require "clshell.tune.surrogate"
 local text = require "clshell.base.text"
 
 local M = {}
@@ -19,9 +18,9 @@ local STRIKES = 50  -- moves that did not help, before a fresh start
 local POPULATION = 20
 local COOLING = 0.95
 
--- A strategy from a function that calls measure(number, list, at) -> value:
--- the points behind `at` in the list come next, unless this one changes that.
--- together() is the number of points that are built together.
+-- A strategy from body(measure, together), which calls measure(number, list,
+-- at) -> value: the points behind `at` in the list come next, unless the value
+-- changes that. together() is the number of points that are built together.
 local function sequential(body)
   local together = 1
   local walk = coroutine.wrap(function()
@@ -208,88 +207,93 @@ function M.anneal(space, random)
   end)
 end
 
--- A genetic search: parents by tournament, each parameter from one of them,
--- now and then a change; the better half lives on.
+-- Measures the points of a list and adds those that are new to a crowd, a list
+-- of {id, cost}. Points that the crowd has are measured too: that may end the
+-- search.
+local function add_all(crowd, measure, list)
+  for i, id in ipairs(list) do
+    local c, known = cost(measure(id, list, i)), false
+    for _, one in ipairs(crowd) do
+      known = known or one.id == id
+    end
+    crowd[#crowd + 1] = not known and {id = id, cost = c} or nil
+  end
+end
+
+-- A parent by tournament: the better of two of a crowd.
+local function parent(space, random, crowd)
+  local a, b = crowd[random(#crowd)], crowd[random(#crowd)]
+  return space:point((a.cost <= b.cost and a or b).id)
+end
+
+-- A child: each parameter from one of two parents, now and then a change; a
+-- point by chance where a constraint excludes it.
+local function child(space, random, crowd)
+  local a, b = parent(space, random, crowd), parent(space, random, crowd)
+  for _, param in ipairs(space.params) do
+    if random(2) == 1 then
+      a[param.name] = b[param.name]
+    end
+    if random() < 0.1 then
+      a[param.name] = param.values[random(#param.values)]
+    end
+  end
+  return space:number(a) or random(#space)
+end
+
+-- Leaves the best of a crowd.
+local function select_best(crowd)
+  table.sort(crowd, function(a, b)
+    return a.cost < b.cost or a.cost == b.cost and a.id < b.id
+  end)
+  for i = #crowd, POPULATION + 1, -1 do
+    crowd[i] = nil
+  end
+end
+
+-- Points by a function, in a list.
+local function some(count, new, ...)
+  local list = {}
+  for i = 1, count do
+    list[i] = new(...)
+  end
+  return list
+end
+
+-- A genetic search: as many children as there are points in the crowd, of
+-- which the better half lives on.
 function M.genetic(space, random)
   return sequential(function(measure, together)
     local crowd = {}
-    local function add(id, list, at)
-      -- known points too: that may end the search
-      local c = cost(measure(id, list, at))
-      for _, one in ipairs(crowd) do
-        if one.id == id then
-          return
-        end
-      end
-      crowd[#crowd + 1] = {id = id, cost = c}
-    end
-    local function add_all(list)
-      for i, id in ipairs(list) do
-        add(id, list, i)
-      end
-    end
-    local function anywhere()
-      return random(#space)
-    end
-    -- Points by a function, in a list.
-    local function some(count, new)
-      local list = {}
-      for i = 1, count do
-        list[i] = new()
-      end
-      return list
-    end
-    add_all(some(POPULATION, anywhere))
-    local function parent()
-      local a, b = crowd[random(#crowd)], crowd[random(#crowd)]
-      return space:point((a.cost <= b.cost and a or b).id)
-    end
-    local function child()
-      local a, b = parent(), parent()
-      for _, param in ipairs(space.params) do
-        if random(2) == 1 then
-          a[param.name] = b[param.name]
-        end
-        if random() < 0.1 then
-          a[param.name] = param.values[random(#param.values)]
-        end
-      end
-      return space:number(a) or anywhere()
-    end
+    add_all(crowd, measure, some(POPULATION, random, #space))
     while true do
       local left = POPULATION
       while left > 0 do
-        local children = some(math.min(left, together()), child)
-        add_all(children)
+        local children = some(math.min(left, together()), child, space, random,
+          crowd)
+        add_all(crowd, measure, children)
         left = left - #children
       end
-      table.sort(crowd, function(a, b)
-        return a.cost < b.cost or a.cost == b.cost and a.id < b.id
-      end)
-      for i = #crowd, POPULATION + 1, -1 do
-        crowd[i] = nil
-      end
+      select_best(crowd)
     end
   end)
 end
 
-M.surrogate = surrogate.new
+function M.surrogate(space, random)
+  return require "clshell.tune.surrogate".new(space, random)
+end
 
 M.names = {"exhaustive", "random", "one_factor", "local", "anneal", "genetic",
   "surrogate"}
 
---- strategy.choose(space, budget [, several]) -> name, reason
+--- strategy.choose(space, budget) -> name, reason
 --- The strategy of a search that names none. `budget` is the number of
---- evaluations, nil where only time limits them; `several`: there are several
---- aims.
-function M.choose(space, budget, several)
+--- evaluations, nil where only time limits them.
+function M.choose(space, budget)
   if #space <= (budget or 64) then
     return "exhaustive", ("the space has %s"):format(text.count(#space,
       "point"))
-  elseif several then
-    return "surrogate", "a model of the aims, mixed anew for each point, "
-      .. "picks the next (ParEGO)"
-  elseif (budget or 0) <= surrogate.MOST then
+  elseif (budget or 0) <= require "clshell.tune.surrogate".MOST then
     return "surrogate", "a model of the points measured picks the next: the "
       .. "most for few evaluations"
   end
@@ -297,24 +301,27 @@ function M.choose(space, budget, several)
     budget)
 end
 
---- strategy.new(name, space, random) -> ask, tell, ahead, again
+--- strategy.check(name)
+--- Raises unless a name is the name of a strategy.
+function M.check(name)
+  for _, known in ipairs(M.names) do
+    if name == known then
+      return
+    end
+  end
+  cl.error("tune: " .. text.unknown("strategy", tostring(name), M.names))
+end
+
+--- strategy.new(name, space, random) -> ask, tell, ahead
 --- The functions of a strategy, by name or a function of the user's with the
---- same arguments and results, of which all but ask may be missing. again(f)
---- is nil unless the strategy can take other values for the points told,
---- f(number).
+--- same arguments and results, of which all but ask may be missing.
 function M.new(name, space, random)
   local make = name
   if type(name) ~= "function" then
-    local known = false
-    for _, n in ipairs(M.names) do
-      known = known or n == name
-    end
-    if not known then
-      cl.error("tune: " .. text.unknown("strategy", tostring(name), M.names))
-    end
+    M.check(name)
     make = M[name]
   end
-  local ask, tell, ahead, again = make(space, random)
+  local ask, tell, ahead = make(space, random)
   if type(ask) ~= "function" then
     cl.error("tune: a strategy must return ask, and tell where it learns; "
       .. "got " .. type(ask), {hint = "strategy = function(space, random) "
@@ -322,7 +329,7 @@ function M.new(name, space, random)
   end
   return ask, tell or function() end, ahead or function()
     return {}
-  end, again
+  end
 end
 
 return M

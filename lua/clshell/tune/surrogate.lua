@@ -138,174 +138,198 @@ local function targets(values, n)
   end
 end
 
---- surrogate.new(space, random) -> ask, tell, ahead, again
+local Search = {}
+Search.__index = Search
+
+-- The row of a point in the model.
+local function row_of(self, id)
+  local rows, x = self.rows, self.x
+  if not rows[id] then
+    local p = self.space:point(id)
+    for i, c in ipairs(self.columns) do
+      x[i] = c.column[c.param.index[p[c.param.name]]]
+    end
+    rows[id] = self.model:point(x)
+    self.ids[rows[id]] = id
+  end
+  return rows[id]
+end
+
+-- A point by chance that was not asked for; nil where none is left.
+local function fresh(self)
+  for _ = 1, 1000 do
+    local id = self.random(#self.space)
+    if not self.asked[id] then
+      return id
+    end
+  end
+  for id = 1, #self.space do
+    if not self.asked[id] then
+      return id
+    end
+  end
+end
+
+-- The features of parameters with two values, which choose between variants.
+local function switches_of(columns)
+  local list = {}
+  for f, c in ipairs(columns) do
+    list[#list + 1] = #c.param.values == 2 and f or nil
+  end
+  return list
+end
+
+-- A part of the space, as features and values for model:lowest: the variants
+-- one after the other, or a value by chance of a feature by chance.
+local function part(self, variant)
+  local args, columns, random = {}, self.columns, self.random
+  if variant and #self.switches > 0 then
+    self.turn = self.turn + 1
+    for i, f in ipairs(self.switches) do
+      args[2 * i - 1], args[2 * i] = f, self.turn >> i - 1 & 1
+    end
+  else
+    local f = random(#columns)
+    args[1], args[2] = f, columns[f].column[random(#columns[f].column)]
+  end
+  return table.unpack(args)
+end
+
+-- Gives the model its candidates: points by chance, once, and the neighbours
+-- of the best points.
+local function add_candidates(self)
+  local count = #self.space
+  for i = 1, self.pooled and 0 or math.min(count, POOL) do
+    row_of(self, count <= POOL and i or self.random(count))
+  end
+  self.pooled = true
+  for i = 1, math.min(TOP, #self.order) do
+    local one = self.order[i]
+    if not one.near then
+      one.near = true
+      for _, id in ipairs(self.space:neighbours(one.id)) do
+        row_of(self, id)
+      end
+    end
+  end
+end
+
+-- A point by chance near the best.
+local function near_best(self)
+  local best = self.order[1]
+  local near = self.space:neighbours(best and best.id or 1)
+  local id = near[self.random(math.max(1, #near))]
+  return id and not self.asked[id] and id or fresh(self)
+end
+
+-- Fits the model to the values told, and its length scales from time to time.
+local function fit(self)
+  local learn = self.n >= LEARN * self.learned
+  self.learned = learn and self.n or self.learned
+  local list
+  list, self.scale = targets(self.values, self.n)
+  self.model:fit(list, learn)
+end
+
+-- The next point, or nil.
+local function choose(self)
+  local n, model, best = self.n, self.model, nil
+  if not model or n < FIRST then
+    return fresh(self)
+  elseif n >= M.MOST then
+    return near_best(self)
+  end
+  add_candidates(self)
+  fit(self)
+  for _ = 1, n % 2 == 0 and TRIES or 0 do
+    best = best or model:lowest(DARING, part(self, n % 4 == 0))
+  end
+  best = best or model:lowest(KAPPA[n // 2 % #KAPPA + 1])
+  return best and self.ids[best] or fresh(self)
+end
+
+-- Gives the model the value of a point; no value: the point failed.
+local function observe(self, id, value)
+  local n = self.n + 1
+  self.n, self.asked[id], self.values[n] = n, true, value or false
+  if self.model and n <= M.MOST then
+    self.model:observe(row_of(self, id))
+  end
+end
+
+-- Observes a point that is not measured yet at the value that the model
+-- predicts: a "kriging believer" (Ginsbourger, Le Riche and Carraro 2010).
+local function believe(self, id)
+  local scale = self.scale
+  observe(self, id, scale and scale((self.model:predict(row_of(self, id)))))
+  self.believed[id], self.waiting = self.n, self.waiting + 1
+end
+
+function Search:ask()
+  local id = table.remove(self.queue, 1) or choose(self)
+  if id then
+    self.asked[id] = true
+  end
+  self.last = id
+  return id
+end
+
+function Search:tell(id, value)
+  local at = self.believed[id]
+  self.last = nil
+  if at then
+    self.values[at] = value or false
+    self.believed[id], self.waiting = nil, self.waiting - 1
+  else
+    observe(self, id, value)
+  end
+  local order, place = self.order, #self.order + 1
+  while value and place > 1 and order[place - 1].value > value do
+    place = place - 1
+  end
+  if value then
+    table.insert(order, place, {id = id, value = value})
+  end
+end
+
+function Search:ahead(k)
+  local queue = self.queue
+  if self.last and not self.believed[self.last] then
+    believe(self, self.last)
+  end
+  -- the first model waits for the points by chance
+  while #queue < k and not (self.n >= FIRST
+      and self.n - self.waiting < FIRST) do
+    local id = choose(self)
+    if not id then
+      break
+    end
+    believe(self, id)
+    queue[#queue + 1] = id
+  end
+  return table.move(queue, 1, k, 1, {})
+end
+
+--- surrogate.new(space, random) -> ask, tell, ahead
 --- The search by a Gaussian process, for up to surrogate.MOST observations;
---- after that points by chance near the best. again(f) replaces the value of
---- each point told by f(number).
+--- after that points by chance near the best. See strategy.lua.
 function M.new(space, random)
   local columns = features(space)
-  local model = #columns > 0 and host.gaussian(#columns, M.MOST)
-  local rows, ids, x = {}, {}, {} -- of the model, by number and back
-  local values, told, order, n, learned = {}, {}, {}, 0, 0
-  local asked, pooled = {}, false
-  local scale            -- from a target of the last fit to a value
-  local believed, waiting, queue = {}, 0, {}
-  local function row(id)
-    if not rows[id] then
-      local p = space:point(id)
-      for i, c in ipairs(columns) do
-        x[i] = c.column[c.param.index[p[c.param.name]]]
-      end
-      rows[id] = model:point(x)
-      ids[rows[id]] = id
-    end
-    return rows[id]
+  -- rows of the model by number and back; values by observation, and the
+  -- observations of points that are believed; `order` has the points told,
+  -- best first
+  local self = setmetatable({space = space, random = random,
+    columns = columns, switches = switches_of(columns), turn = 0,
+    model = #columns > 0 and host.gaussian(#columns, M.MOST), rows = {},
+    ids = {}, x = {}, values = {}, n = 0, learned = 0, asked = {},
+    order = {}, believed = {}, waiting = 0, queue = {}}, Search)
+  return function()
+    return self:ask()
+  end, function(id, value)
+    self:tell(id, value)
+  end, function(k)
+    return self:ahead(k)
   end
-  local function fresh()
-    for _ = 1, 1000 do
-      local id = random(#space)
-      if not asked[id] then
-        return id
-      end
-    end
-    for id = 1, #space do
-      if not asked[id] then
-        return id
-      end
-    end
-  end
-  -- Switches: the parameters of two values, as they choose between variants.
-  local switches, turn = {}, 0
-  for f, c in ipairs(columns) do
-    if #c.param.values == 2 then
-      switches[#switches + 1] = f
-    end
-  end
-  -- A variant, in turns, or a value by chance of a feature by chance: features
-  -- and values for model:lowest.
-  local function part(variant)
-    local args = {}
-    if variant and #switches > 0 then
-      turn = turn + 1
-      for i, f in ipairs(switches) do
-        args[2 * i - 1], args[2 * i] = f, turn >> i - 1 & 1
-      end
-    else
-      local f = random(#columns)
-      args[1], args[2] = f, columns[f].column[random(#columns[f].column)]
-    end
-    return table.unpack(args)
-  end
-  local function candidates()
-    if not pooled then
-      pooled = true
-      if #space <= POOL then
-        for id = 1, #space do
-          row(id)
-        end
-      else
-        for _ = 1, POOL do
-          row(random(#space))
-        end
-      end
-    end
-    for i = 1, math.min(TOP, #order) do
-      local one = order[i]
-      if not one.near then
-        one.near = true
-        for _, id in ipairs(space:neighbours(one.id)) do
-          row(id)
-        end
-      end
-    end
-  end
-  local function choose()
-    if not model or n < FIRST then
-      return fresh()
-    elseif n >= M.MOST then
-      local near = space:neighbours(order[1] and order[1].id or 1)
-      local id = near[random(math.max(1, #near))]
-      return id and not asked[id] and id or fresh()
-    end
-    candidates()
-    local learn = n >= LEARN * learned
-    learned = learn and n or learned
-    local list
-    list, scale = targets(values, n)
-    model:fit(list, learn)
-    local best
-    for _ = 1, n % 2 == 0 and TRIES or 0 do
-      best = best or model:lowest(DARING, part(n % 4 == 0))
-    end
-    best = best or model:lowest(KAPPA[n // 2 % #KAPPA + 1])
-    return best and ids[best] or fresh()
-  end
-  local last -- asked and not told
-  local function ask()
-    local id = table.remove(queue, 1) or choose()
-    if id then
-      asked[id] = true
-    end
-    last = id
-    return id
-  end
-  local function observe(id, value)
-    n, asked[id] = n + 1, true
-    values[n], told[n] = value or false, id
-    if model and n <= M.MOST then
-      model:observe(row(id))
-    end
-  end
-  local function tell(id, value)
-    last = nil
-    if believed[id] then
-      values[believed[id]] = value or false
-      believed[id], waiting = nil, waiting - 1
-    else
-      observe(id, value)
-    end
-    if value then
-      local at = #order + 1
-      while at > 1 and order[at - 1].value > value do
-        at = at - 1
-      end
-      table.insert(order, at, {id = id, value = value})
-    end
-  end
-  local function again(f)
-    for i, id in ipairs(told) do
-      if not believed[id] then
-        values[i] = f(id) or false
-      end
-    end
-    for _, one in ipairs(order) do
-      one.value = f(one.id)
-    end
-    table.sort(order, function(a, b)
-      return a.value < b.value or a.value == b.value and a.id < b.id
-    end)
-  end
-  -- Observes a point that is not measured yet at the value that the model
-  -- predicts: a "kriging believer" (Ginsbourger, Le Riche and Carraro 2010).
-  local function believe(id)
-    observe(id, scale and scale((model:predict(row(id)))))
-    believed[id], waiting = n, waiting + 1
-  end
-  return ask, tell, function(k)
-    if last and not believed[last] then
-      believe(last)
-    end
-    -- the first model waits for the points by chance
-    while #queue < k and not (n >= FIRST and n - waiting < FIRST) do
-      local id = choose()
-      if not id then
-        break
-      end
-      believe(id)
-      queue[#queue + 1] = id
-    end
-    return table.move(queue, 1, k, 1, {})
-  end, again
 end
 
 return M

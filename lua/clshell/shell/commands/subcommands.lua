@@ -4,8 +4,7 @@
 --
 -- A command is a table: its description at [1], an epilog, lists of options
 -- and arguments as script.declare takes them, and run(values, parser) -> exit
--- code; for completion an argument has values, or files = true. A command that
--- sets o.scripted runs the user's Lua, whose errors the program reports.
+-- code; for completion an argument has values, or files = true.
 
 local interrupt = require "clshell.base.interrupt"
 local script = require "clshell.base.script"
@@ -42,7 +41,7 @@ function M.run(name, args)
   if ok then
     return result
   elseif type(result) == "table" and result.message and not result.code
-      and not interrupt.is(result) and not o.scripted then
+      and not interrupt.is(result) then
     io.stderr:write(text.message(("clshell %s: %s\n"):format(name,
       result.message)))
     return FAILED

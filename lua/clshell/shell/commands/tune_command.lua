@@ -1,13 +1,12 @@
 -- shell/commands/tune_command.lua - the command `clshell tune`: searches the
 -- fastest kernels of the ladders on this device, compares each in turns with
--- the one that calls take today, and keeps it where it is better; or runs a
--- script
+-- the one that calls take today, and keeps it where it is better
 -- SPDX-License-Identifier: MIT
 
 local cl = require "cl"
 local compare = require "clshell.measure.compare"
 local dia = require "clshell.data.dia"
-local evaluate = require "clshell.tune.evaluate"
+local evaluation = require "clshell.tune.evaluation"
 local family_list = require "clshell.ladder.families"
 local matrix = require "clshell.data.matrix"
 local output = require "clshell.results.output"
@@ -192,7 +191,7 @@ local function judge(family, today, r, operands, keep)
   local compared, c = pcall(compare, {name .. today.rung, operands,
     today.params}, {name .. r.kernel, operands, r.params}, {cache = r.mode})
   if not compared then
-    r.outcome = "not compared: " .. evaluate.reason(c)
+    r.outcome = "not compared: " .. evaluation.reason(c)
     return
   end
   r.gain = ("%sx"):format(quantity.number(1 / c.ratio, 3))
@@ -289,18 +288,6 @@ local function families_of(o, parser)
   return list
 end
 
--- Runs a script; options that only families have are mistakes.
-local function run_script(o, parser)
-  for name, option in pairs{sizes = "--sizes", type = "--type",
-    no_keep = "--no-keep", kept = "--kept", forget = "--forget"} do
-    if o[name] then
-      parser:error(("a script takes no %s"):format(option))
-    end
-  end
-  return require("clshell.shell.commands.tune_script").run(o.family[1],
-    {table.unpack(o.family, 2)}, o, parser)
-end
-
 -- Prints or forgets the rows kept. Returns the exit code.
 local function kept(families, forget)
   for _, family in ipairs(families) do
@@ -323,10 +310,6 @@ local function run(o, parser)
   o.serves = cl.commandline.rank > 0
   if o.ranks then
     require "mpi" -- or raises before any work
-  end
-  local first = o.family[1] or ""
-  if first:find "%.lua$" or first:find("/", 1, true) then
-    return run_script(o, parser)
   end
   local families = families_of(o, parser)
   if o.kept or o.forget then
@@ -365,19 +348,13 @@ end
 
 return {"Searches the fastest kernel of each family and size on this device, "
   .. "compares it in turns with the kernel that calls take today, and keeps "
-  .. "it for calls where it is better by more than 2 %. Or runs a script with "
-  .. "searches of your own: clshell tune script.lua [arguments].",
-  epilog = "Of a script, --seconds, --evaluations, --strategy, --seed, "
-    .. "--limit, --builders, --no-worker and --fresh stand above the options "
-    .. "of its calls of tune; each result that it does not print is printed, "
-    .. "and the exit code is 1 where no configuration ran. Arguments of its "
-    .. "own that begin with - come behind a --. Under mpirun all processes "
-    .. "measure, each on a device of its own. What is kept lies in "
-    .. "clshell/choices of $XDG_CONFIG_HOME (~/.config); help gemm.keep says "
-    .. "more. Ctrl-C ends the search; what was kept before stays.",
-  arguments = {{"family", table.concat(FAMILIES, ", ") .. "; all if left "
-    .. "out; or a script and its arguments", args = "*", values = FAMILIES,
-    files = true}},
+  .. "it for calls where it is better by more than 2 %.",
+  epilog = "Under mpirun all processes measure, each on a device of its own. "
+    .. "What is kept lies in clshell/choices of $XDG_CONFIG_HOME (~/.config); "
+    .. "help gemm.keep says more. Ctrl-C ends the search; what was kept "
+    .. "before stays. Help tune tells of searches of your own kernels.",
+  arguments = {{"family", table.concat(FAMILIES, ", ") .. "; all if left out",
+    args = "*", values = FAMILIES}},
   options = {
     {"--sizes", "sizes with commas between them: 512,1kx64x32 for gemm, 2k,"
       .. "512x2k for transpose, rows for spmv; otherwise those of the bench "

@@ -1,10 +1,10 @@
--- view.lua - the progress of a search, on a terminal and in a log, and the
--- charts of its rows
+-- search_progress.lua - the progress of a search, on a terminal and in a log,
+-- and the charts of its rows
 -- SPDX-License-Identifier: MIT
 
 local t = require "t"
 local spaces = require "clshell.tune.space"
-local view = require "clshell.tune.view"
+local search_progress = require "clshell.tune.search_progress"
 
 local TIMES = {8, 4, false, 6, 2, 3, 2, 5, 4, 1, 7, 6}
 
@@ -12,7 +12,8 @@ local function rows_of(times)
   local space, rows = spaces.new{x = {1, 2, 3, 4}, y = {1, 2, 3}}, {}
   for i, ms in ipairs(times) do
     rows[i] = {point = space:point(i), config = space:tostring(space:point(i)),
-      status = ms and "ok" or "failed", value = ms or nil, ms = ms or nil}
+      status = ms and "ok" or "failed", value = ms or nil, ms = ms or nil,
+      cost = ms or nil}
   end
   return space, rows
 end
@@ -26,7 +27,7 @@ local function run(times, seconds, opts)
   opts.total = opts.total or #times
   local _, rows = rows_of(times)
   do
-    local v <close> = view.new(opts)
+    local v <close> = search_progress.new(opts)
     for _, row in ipairs(rows) do
       v:step(row.config)
       time = time + seconds
@@ -83,27 +84,30 @@ end
 t.test("charts: the best over the evaluations, and a parameter", function()
   local space, rows = rows_of(TIMES)
   local best = {space = space, rows = rows, name = "search"}
-  local chart = view.plot(best)
+  local chart = search_progress.plot(best)
   t.eq(chart.title, "search")
   t.eq(points(chart, 1), {{1, 0.008}, {2, 0.004}, {4, 0.004}, {5, 0.002},
     {9, 0.002}, {10, 0.001}, {12, 0.001}})
-  chart = view.plot(best, "x", {title = "mine"})
+  chart = search_progress.plot(best, "x", {title = "mine"})
   t.eq(chart.title, "mine")
-  t.eq({chart.series[1].name, chart.series[2].name}, {"best", "median"})
-  t.eq(points(chart, 1), {{1, 0.004}, {2, 0.002}, {3, 0.002}, {4, 0.001}})
-  t.eq(points(chart, 2), {{1, 0.006}, {2, 0.003}, {3, 0.004}, {4, 0.006}})
+  local all = points(chart, 1)
+  t.eq(#all, 11, "a point for each row with a time")
+  t.eq({all[1][1], all[11][1]}, {1, 4})
   t.ok(chart:svg():find("<svg", 1, true))
-  t.ok(view.plot(best, {title = "other"}).title == "other")
-  t.raises(function() view.plot(best, "tile") end, "no parameter 'tile'")
-  t.raises(function() view.plot{space = space, rows = {}} end, "no evaluation")
+  t.ok(search_progress.plot(best, {title = "other"}).title == "other")
+  t.raises(function() search_progress.plot(best, "tile") end,
+    "no parameter 'tile'")
+  t.raises(function() search_progress.plot{space = space, rows = {}} end,
+    "no evaluation")
   for _, row in ipairs(rows) do
-    row.value = row.value and -row.value
+    row.cost = row.cost and -row.cost
+    row.value = row.cost
   end
-  t.eq(view.plot(best).y.label, "best objective")
-  t.eq(points(view.plot(best), 1)[1], {1, -8})
+  t.eq(search_progress.plot(best).y.label, "best objective")
+  t.eq(points(search_progress.plot(best), 1)[1], {1, -8})
 end)
 
-t.test("a result of tune judges, draws and saves itself", function()
+t.test("a result of tune draws itself, also as a report page", function()
   local path, lines = t.tmp("space.csv"), {"tile,pad,ms"}
   for _, tile in ipairs{4, 8, 16} do
     for pad = 0, 1 do
@@ -114,15 +118,15 @@ t.test("a result of tune judges, draws and saves itself", function()
   file:write(table.concat(lines, "\n"), "\n")
   file:close()
   local best = require "clshell.tune"{replay = path}
-  t.ok(tostring(best:effects()):find("tile=16 is the largest tried and 2.00x "
-    .. "faster than 8", 1, true), tostring(best:effects()))
-  t.eq(points(best:plot("tile"), 1), {{4, 0.016}, {8, 0.008}, {16, 0.004}})
+  t.eq(#points(best:plot("tile"), 1), 6)
+  t.eq(#best:records(), 6)
   t.eq(best:plot().y.label, "best time")
   local html = t.tmp("space.html")
   best:save(html)
   local page <close> = assert(io.open(html))
-  t.ok(page:read("a"):find("^<!DOCTYPE html>"))
-  t.raises(function() best:effects("tiled") end, "leave the rung out")
+  local words = page:read "a"
+  t.ok(words:find("^<!DOCTYPE html>"))
+  t.ok(words:find("tile=16 pad=0", 1, true), words)
 end)
 
 t.done()

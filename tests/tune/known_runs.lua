@@ -1,5 +1,5 @@
--- recall.lua - a search and the run store: rows of every status come back, a
--- killed search goes on, changes are said, bad stores cost no search
+-- known_runs.lua - a search and the run store: rows of every status come
+-- back, a killed search goes on, changes are said, bad stores cost no search
 -- SPDX-License-Identifier: MIT
 local t = require "t"
 

@@ -1,41 +1,40 @@
--- tune/evaluate.lua - configurations come from a source: ladder.lua for the
--- rungs of a family, kernel.lua for a kernel of the user's. It says the reason
--- against a configuration, builds, checks and measures it. This file has the
--- parts that both need. A source is a table:
---   space, spaces     the points, and those of each rung where several run
+-- tune/evaluation.lua - the evaluation of configurations. They come from a
+-- source: rung_source.lua for the rungs of a family, kernel_source.lua for a
+-- kernel of the user's, recorded_space.lua for a file. A source tells the
+-- reason against a configuration, builds, checks and measures it; this file
+-- has the parts that several sources need. A source is a table with these
+-- fields and methods; all methods but split, refusal and measure may be
+-- missing:
+--   space, spaces     the points, and the points of each of several rungs
 --   name, title       of the results
 --   first             points to begin with, the default configuration first
 --   split(p)          the parameters of a point, and its rung or nil
 --   refusal(p)        the reason of the device, before anything is built
---   measure(p, best)  {status, reason, record}, status as in tune, `log` of a
---                     failed build, the seconds `sampled` in samples and
---                     `building` in builds; or {ms, n, rel, at, stored} in
---                     place of a record. best: the least seconds so far; a
---                     time far above is not refined
---   programs(p)       what program.get takes for its programs, plain values: a
---                     list of {from, defines, options}; may be missing
+--   measure(p, best)  {status, reason, record}, with the status as in tune,
+--                     the `log` of a failed build, the seconds `sampled` in
+--                     samples and `building` in builds; or {ms, n} in place
+--                     of the record. best: the least seconds so far; a time
+--                     far above is not refined
+--   programs(p)       the arguments of program.get for its programs, plain
+--                     values: a list of {from, defines, options}
 --   launch(p)         builds it and runs it once, unchecked; returns programs
 --                     to forget, or nothing
---   number, opening() of a source made again in another process: its number
---                     there, and the call that makes it; see remote.lua
+--   opening()         the call that makes the source in another process; see
+--                     remote_source.lua
 --   worker()          the worker process that measures, for calls; nil where
---                     this process does. May be missing
---   keep_binaries(yes)  program.keep_binaries where it measures; may be
---                     missing
---   setting(p)        a text that tells equal measurements; nil: never equal;
---                     and the hash of its source
+--                     this process measures
+--   keep_binaries(yes)  program.keep_binaries where it measures
+--   setting(p)        a text that tells equal measurements, nil if none are
+--                     equal; and the hash of its source
 --   subject(p)        of the protocol, for turns; after refusal and measure
---   resource(p, name) see evaluate.resource; after measure
+--   local_bytes(p)    the local memory of a work-group; after measure
 --   awkward(p)        a reason against it on shapes that fit no tile
 --   note()            a line about the source, or nil
---   turns(points, seconds)  in place of subject: see evaluate.turns
---   again()           values for evaluate.again in another process, see
---                     remote.lua; nil: it works in this one only
+--   turns(points, seconds)  in place of subject: see evaluation.turns
+--   again()           the arguments that make the source in another process,
+--                     see remote_source.lua; nil: it works in this one only
 --   learned           a value that measure has found and that the source made
 --                     again is to know
--- One of several shapes, see shapes.lua, has parts, the sources of the shapes,
--- and measures with a function look(source, p, row, race), which fills the row
--- of a shape; its decide(rows, winner, seconds, proves) is its own.
 -- SPDX-License-Identifier: MIT
 
 local cachefile = require "clshell.base.cachefile"
@@ -44,13 +43,14 @@ local interrupt = require "clshell.base.interrupt"
 local phase = require "clshell.base.phase"
 local program = require "clshell.ladder.program"
 local protocol = require "clshell.measure.protocol"
-local race = require "clshell.tune.race"
+local record_fields = require "clshell.measure.record_fields"
+local sampling = require "clshell.tune.sampling"
 local text = require "clshell.base.text"
 local timer = require "clshell.measure.timer"
 
 local M = {}
 
---- evaluate.reason(e) -> string
+--- evaluation.reason(e) -> string
 --- The first line of an error of the device or the compiler. A mistake in the
 --- caller's Lua, and Ctrl-C, are raised again.
 function M.reason(e)
@@ -61,7 +61,7 @@ function M.reason(e)
   return e.message:match "^[^\n]*" .. (why and ": " .. why.text or "")
 end
 
---- evaluate.lost(context) -> reason, or nil
+--- evaluation.lost(context) -> reason, or nil
 --- The failure of the simplest work on a device, where it fails.
 function M.lost(context)
   local ok, e = interrupt.pcall(function()
@@ -71,15 +71,15 @@ function M.lost(context)
   return not ok and M.reason(e) or nil
 end
 
---- evaluate.unbuilt(e) -> {status, reason, log}
+--- evaluation.unbuilt(e) -> {status, reason, log}
 --- A failed build as the answer of a source.
 function M.unbuilt(e)
   return {status = "build", reason = M.reason(e), log = tostring(e)}
 end
 
-local noted = 0 -- seconds of builds that an answer has
+local noted = 0 -- seconds of builds that answers have told
 
---- evaluate.ended(r, sampled) -> {status, reason, record, sampled, building}
+--- evaluation.ended(r, sampled) -> {status, reason, record, sampled, building}
 --- The record of a measurement, which took so many seconds, as the answer of a
 --- source.
 function M.ended(r, sampled)
@@ -89,45 +89,85 @@ function M.ended(r, sampled)
     building = building}
 end
 
---- evaluate.row(source, p) -> {point, rung, config}
+--- evaluation.row(source, p) -> {point, rung, config}
 --- The row of a point, to be filled.
 function M.row(src, p)
-  local own, rung = src.split(p)
+  local own, rung = src:split(p)
   local row = {point = own, rung = rung}
   local points = rung and src.spaces[rung] or not rung and src.space
   row.config = points and points:tostring(own) or ""
   return row
 end
 
---- evaluate.fill(row, found)
+--- evaluation.fill(row, found)
 --- The answer of a source as the fields of a row.
 function M.fill(row, found)
   local r = found.record
   row.status, row.reason, row.record = found.status, found.reason, r
   row.ms, row.n = found.ms or r and r.ms, found.n or r and r.n
-  row.rel = found.rel or r and r.lo and r.median > 0
+  row.rel = r and r.lo and r.median > 0
     and (r.hi - r.lo) / 2 / r.median or nil
-  row.at, row.stored = found.at, found.stored
-  row.log = found.log or r and r.log
+  row.stored, row.log = found.stored, found.log or r and r.log
 end
 
---- evaluate.timed(row) -> boolean
+--- evaluation.reject(row, status, reason)
+--- Takes a row that had a time out of the rows that may win.
+function M.reject(row, status, reason)
+  row.status, row.reason, row.value, row.cost = status, reason, nil, nil
+end
+
+--- evaluation.timed(row) -> boolean
 --- Whether a row has a time; nil has none.
 function M.timed(row)
   return row and row.ms ~= nil and (row.status == "ok" or row.status == "slow")
 end
 
---- evaluate.turns(source, points, seconds) -> list of lists, or nil
---- The seconds of points of a source in turns, see race.turns. After nil the
---- number of the point that ended the process of the turns, and the reason.
+-- Whether more is better of the objective of some options: of a rate, unless
+-- they say it.
+local function maximised(opts)
+  local unit = type(opts.objective) == "string"
+    and record_fields.about(opts.objective).unit
+  if opts.maximise ~= nil then
+    return opts.maximise
+  end
+  return unit and unit ~= "s" or false
+end
+
+--- evaluation.value(row, opts) -> value, cost
+--- The value of the objective for a row, by the options of tune, and the
+--- number that the search makes small; nothing for a row without a time.
+function M.value(row, opts)
+  local objective, r = opts.objective, row.record or row
+  if not M.timed(row) then
+    return
+  elseif not objective then
+    return row.ms, row.ms
+  end
+  local value = r[objective]
+  if type(objective) == "function" then
+    value = objective(r)
+  end
+  if math.type(value) == nil or value ~= value then
+    cl.error(("tune: objective %s a number; got %s"):format(
+      type(objective) == "function" and "must return" or "must name a field "
+      .. "with", tostring(value)), {hint = "objective = \"gflops\", or "
+      .. "objective = function(r) return r.ms * r.params.tile end"})
+  end
+  return value, maximised(opts) and -value or value
+end
+
+--- evaluation.turns(source, points, seconds) -> list of lists, or nil
+--- The seconds of points of a source in turns, see sampling.turns. After nil
+--- the number of the point that ended the process of the turns, and the
+--- reason.
 function M.turns(src, points, seconds)
   if src.turns then
-    return src.turns(points, seconds)
+    return src:turns(points, seconds)
   end
   local subjects, spare = {}, nil
   for i, p in ipairs(points) do
     phase.begin("ran in turns", false, i)
-    local subject = src.subject(p)
+    local subject = src:subject(p)
     if not subject then
       return nil
     end
@@ -141,29 +181,14 @@ function M.turns(src, points, seconds)
     end
     subjects[i] = subject
   end
-  local lists = race.turns(subjects, seconds)
+  local lists = sampling.turns(subjects, seconds)
   if spare then
     spare:close()
   end
   return lists
 end
 
---- evaluate.resource(name, kernel, declared) -> bytes, or nil
---- What a kernel takes: "bytes" of its program as the driver keeps it,
---- "local_bytes" of a group, "private_bytes" of a work-item. `declared`: the
---- local memory that the source of the configurations names itself.
-function M.resource(name, kernel, declared)
-  if name == "local_bytes" then
-    return math.max(kernel.local_mem_size, declared or 0)
-  elseif name == "private_bytes" then
-    return kernel.private_mem_size
-  end
-  local ok, binary = interrupt.pcall(kernel.program.binary, kernel.program,
-    {raw = true})
-  return ok and #binary or nil
-end
-
---- evaluate.setting(context, ...) -> string
+--- evaluation.setting(context, ...) -> string
 --- A hash of all that a measurement depends on: the device, its driver, and
 --- the strings, numbers and flat tables that follow.
 function M.setting(context, ...)
@@ -183,7 +208,8 @@ function M.setting(context, ...)
   return cachefile.hash(table.concat(words, "\0"))
 end
 
--- The words of evaluate.identity, to a depth.
+-- Adds the words of a value for evaluation.identity, and of the values that a
+-- function uses, to a depth.
 local function identify(x, depth, words)
   local class = text.class(x)
   if (class == "Array" or class == "Buffer") and not x.closed then
@@ -210,10 +236,10 @@ local function identify(x, depth, words)
   end
 end
 
---- evaluate.identity(...) -> string
---- A text that tells values apart as far as that can be told in little time:
---- an Array by its type, its shape and its summary, a Buffer by its type and
---- its shape, a function by its code and the values outside that it uses.
+--- evaluation.identity(...) -> string
+--- A text that differs where values differ, as far as a short look tells: at
+--- the type, the shape and the summary of an Array, the type and the shape of
+--- a Buffer, the code of a function and the values outside that it uses.
 function M.identity(...)
   local words = {}
   for i = 1, select("#", ...) do
@@ -223,13 +249,13 @@ function M.identity(...)
   return table.concat(words, " ")
 end
 
---- evaluate.sizes(x) -> string
+--- evaluation.sizes(x) -> string
 --- The sizes of a global or local range as text: a number, or a list.
 function M.sizes(x)
   return type(x) == "table" and text.shape(x) or tostring(x)
 end
 
---- evaluate.options(opts) -> table
+--- evaluation.options(opts) -> table
 --- The options of bench that a search passes on.
 function M.options(opts)
   return {roof = false, tag = opts.tag, samples = opts.samples,

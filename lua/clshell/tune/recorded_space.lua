@@ -1,9 +1,8 @@
--- tune/replay.lua - spaces that were measured before, as files: CSV, Kernel
--- Tuner's cache files, and T4 (its results files); reading and writing
+-- tune/recorded_space.lua - spaces that were measured before, as files that a
+-- search replays: CSV and Kernel Tuner's cache files, to read and to write
 -- SPDX-License-Identifier: MIT
 
 local cl = require "cl"
-local csv = require "clshell.results.csv"
 local file = require "clshell.base.file"
 local json = require "clshell.base.json"
 local space = require "clshell.tune.space"
@@ -110,37 +109,19 @@ local function from_cache(data, path)
   return rows, names
 end
 
-local STATUS = {correct = "ok", constraints = "refused", compile = "build",
-  correctness = "wrong"}
-
-local function from_t4(data)
-  local rows, order, known = {}, {}, {}
-  for i, result in ipairs(data.results) do
-    local row = {point = {}}
-    for _, name in ipairs(text.keys(result.configuration)) do
-      row.point[name] = result.configuration[name]
-      if not known[name] then
-        known[name] = true
-        order[#order + 1] = name
-      end
-    end
-    for _, m in ipairs(result.measurements or {}) do
-      if m.name == "time" and type(m.value) == "number" then
-        row.ms = m.unit == "s" and m.value * 1e3 or m.value
-      end
-    end
-    row.status = STATUS[result.invalidity] or result.invalidity and "failed"
-    rows[i] = row
+-- The rows of a text that is JSON.
+local function from_json(content, path)
+  local data, why = json.decode(content)
+  if data == nil then -- Kernel Tuner does not close a cache that may grow
+    data = json.decode((content:gsub(",%s*$", "")) .. "}}")
   end
-  return rows, order
+  if type(data) ~= "table" or type(data.cache) ~= "table" then
+    fail(path, "%s", why or "is no cache file of Kernel Tuner")
+  end
+  return from_cache(data, path)
 end
 
---- replay.read(path) -> rows, names
---- The rows of a file, {point, ms, status, reason}, and the names of its
---- parameters: CSV with a column of each parameter and a column "ms" (or
---- "time", in ms; an empty cell or a word: the configuration failed), a cache
---- file of Kernel Tuner, or a T4 file.
-function M.read(path)
+local function content_of(path)
   if type(path) ~= "string" then
     cl.error(("tune: replay must be the path of a file; got a %s"):format(
       type(path)))
@@ -151,22 +132,18 @@ function M.read(path)
     cl.error("tune: cannot read " .. (message or path))
   end
   f:close()
-  local rows, names
-  if content:find "^%s*{" then
-    local data, why = json.decode(content)
-    if data == nil then -- Kernel Tuner leaves a cache that it adds to open
-      data = json.decode((content:gsub(",%s*$", "")) .. "}}")
-    end
-    if type(data) == "table" and type(data.cache) == "table" then
-      rows, names = from_cache(data, path)
-    elseif type(data) == "table" and type(data.results) == "table" then
-      rows, names = from_t4(data)
-    else
-      fail(path, "%s", why or "neither a cache nor results of Kernel Tuner")
-    end
-  else
-    rows, names = from_csv(content, path)
-  end
+  return content
+end
+
+--- recorded_space.read(path) -> rows, names
+--- The rows of a file, {point, ms, status, reason}, and the names of its
+--- parameters: a cache file of Kernel Tuner, or CSV with a column of each
+--- parameter and a column "ms" or "time", in ms. An empty cell or a word there
+--- says that the configuration failed.
+function M.read(path)
+  local content = content_of(path)
+  local rows, names = (content:find "^%s*{" and from_json or from_csv)(content,
+    path)
   if #rows == 0 then
     fail(path, "no configuration is in it")
   elseif #names == 0 then
@@ -197,60 +174,49 @@ local function before(a, b)
   return tostring(a) < tostring(b)
 end
 
---- replay.source(path) -> source
---- The configurations of a file; each measurement answers its row.
+-- The parameters of rows by their names: {name, values} each.
+local function parameters(rows, names)
+  local params = {}
+  for i, name in ipairs(names) do
+    local values, seen = {}, {}
+    for _, row in ipairs(rows) do
+      local v = row.point[name]
+      values[#values + 1] = not seen[v] and v or nil
+      seen[v] = true
+    end
+    table.sort(values, before)
+    params[i] = {name, values}
+  end
+  return params
+end
+
+--- recorded_space.source(path) -> source
+--- The configurations of a file; each measurement answers its row. Of a point
+--- that is there twice the last row counts.
 function M.source(path)
   local rows, names = M.read(path)
-  local values, tree, seen = {}, {}, {}
-  for i, name in ipairs(names) do
-    values[i], seen[i] = {name, {}}, {}
+  local points, by_number = {}, {}
+  for i, row in ipairs(rows) do
+    points[i] = row.point
   end
-  for _, row in ipairs(rows) do
-    local node = tree
-    for i, name in ipairs(names) do
-      local v = row.point[name]
-      if not seen[i][v] then
-        seen[i][v] = true
-        table.insert(values[i][2], v)
-      end
-      node[v] = node[v] or {}
-      node = node[v]
-    end
-    node.row = row
-  end
-  for _, entry in ipairs(values) do
-    table.sort(entry[2], before)
-  end
-  local function find(p)
-    local node = tree
-    for _, name in ipairs(names) do
-      node = node[p[name]]
-      if not node then
-        return nil
-      end
-    end
-    return node.row
-  end
-  local src = {space = space.new(values, function(p)
-    return find(p) ~= nil
-  end), name = path:match "([^/]*)$", title = "recorded", out = {},
+  local src = {space = space.of(parameters(rows, names), points),
+    name = path:match "([^/]*)$", title = "recorded", out = {},
     recorded = true, first = {}}
-  function src.split(p)
+  for _, row in ipairs(rows) do
+    by_number[src.space:number(row.point)] = row
+  end
+  function src:split(p) -- luacheck: ignore 212
     return p
   end
-  function src.refusal() end
-  function src.note() end
-  function src.measure(p)
-    local row = find(p)
+  function src:refusal() end -- luacheck: ignore 212
+  function src:measure(p)
+    local row = by_number[self.space:number(p)]
     return {status = row.status, reason = row.reason, ms = row.ms, n = 1}
   end
   return src
 end
 
-local INVALIDITY = {ok = "correct", slow = "correct", refused = "constraints",
-  build = "compile", wrong = "correctness", failed = "runtime"}
-
--- The points of rows with all parameters that any of them has.
+-- The names of the parameters of a result, the rung first.
 local function names_of(result)
   local names = {}
   if result.spaces then
@@ -271,8 +237,8 @@ local function cell(row, name)
   return row.point[name]
 end
 
-function M.csv(result)
-  local columns = {}
+local function as_csv(result)
+  local csv, columns = require "clshell.results.csv", {}
   for i, name in ipairs(names_of(result)) do
     columns[i] = {name, function(row)
       return cell(row, name)
@@ -284,7 +250,7 @@ function M.csv(result)
   return csv.text(columns, result.rows)
 end
 
-function M.cache(result)
+local function as_cache(result)
   local names, entries, lists = names_of(result), {}, {}
   local seen = {}
   for i, name in ipairs(names) do
@@ -310,39 +276,11 @@ function M.cache(result)
     {"cache", json.object(entries)}}, true) .. "\n"
 end
 
-function M.t4(result)
-  local list = json.list{}
-  for i, row in ipairs(result.rows) do
-    local members, configuration = {}, {}
-    for _, name in ipairs(names_of(result)) do
-      configuration[#configuration + 1] = {name, cell(row, name)}
-    end
-    local measured = json.list{}
-    if row.ms then
-      measured[1] = json.object{{"name", "time"}, {"value", row.ms},
-        {"unit", "ms"}}
-    end
-    members[1] = {"configuration", json.object(configuration)}
-    members[2] = {"invalidity", INVALIDITY[row.status] or "runtime"}
-    members[3] = {"correctness", row.ms and 1 or 0}
-    members[4] = {"objectives", json.list{"time"}}
-    members[5] = {"measurements", measured}
-    list[i] = json.object(members)
-  end
-  return json.encode(json.object{{"schema_version", "1.0.0"},
-    {"results", list}}, true) .. "\n"
-end
-
---- replay.save(result, path)
---- Writes the rows of a result: CSV; a name that ends in .cache.json: a cache
---- file of Kernel Tuner; another .json: T4.
+--- recorded_space.save(result, path)
+--- Writes the rows of a result: a name that ends in .json: a cache file of
+--- Kernel Tuner; another name: CSV.
 function M.save(result, path)
-  if type(path) ~= "string" then
-    cl.error(("tune: save needs the path of a file; got a %s"):format(
-      type(path)))
-  end
-  local write = path:find "%.cache%.json$" and M.cache
-    or path:find "%.json$" and M.t4 or M.csv
+  local write = path:find "%.json$" and as_cache or as_csv
   file.write(path, write(result), "the configurations")
 end
 

@@ -1,35 +1,35 @@
--- tune/crew.lua - a search whose points several processes of mpirun measure,
--- each on a device of its own. Rank 0 searches: it gives the next points to
--- ranks that are free, measures one itself meanwhile, and has the run store.
--- The others measure, each in a worker process: a point that ends that costs
--- the point. So does a rank that ends, where mpirun lets the others go on, as
--- Open MPI's does with --enable-recovery. A rank measures only where the
--- device is like that of rank 0, and no other rank measures on the same one:
--- its times would not be comparable.
--- SPDX-License-Identifier: MIT
+-- tune/rank_search.lua - a search whose points several processes of mpirun
+-- measure, each on a device of its own. Rank 0 searches: it gives the next
+-- points to ranks that are free, measures one itself meanwhile, and has the
+-- run store. The others measure, each in a worker process: a point that ends
+-- the process costs the point. So does a rank that ends, where mpirun lets the
+-- others go on, as Open MPI's does with --enable-recovery. A rank measures
+-- only where its device is like the device of rank 0, and where no other rank
+-- measures on it: its times would not be comparable. SPDX-License-Identifier:
+-- MIT
 
 local bench = require "clshell.measure.bench"
 local builders = require "clshell.tune.builders"
 local cachefile = require "clshell.base.cachefile"
 local cl = require "cl"
 local parcel = require "clshell.calls.parcel"
-local remote = require "clshell.tune.remote"
+local remote = require "clshell.tune.remote_source"
 local text = require "clshell.base.text"
 
 local M = {}
 
 local DEPTH = 4     -- points that a rank has in hand, for its builders, and as
                     -- rank 0 deals none out while it measures
-local CHOSEN = 2    -- of them, those that a strategy chooses before it is told
-                    -- of the ones before
+local CHOSEN = 2    -- of them, points that a strategy chooses before it is
+                    -- told of the points before
 local LOOK = 0.002  -- seconds between looks for answers
 local SILENT = 4    -- limits of a point without a word from a rank of another
-                    -- host, which is taken for lost then
+                    -- host, after which the rank counts as lost
 local POINT, ANSWER = 1, 2 -- tags of messages; the last one is empty
 local RESULT = 3
 
-local Crew = {}
-Crew.__index = Crew
+local Ranks = {}
+Ranks.__index = Ranks
 
 local mpi
 local comm -- of all ranks, apart from the user's messages
@@ -40,15 +40,16 @@ local function host()
 end
 
 -- The state of a process of this host, a letter of proc(5), and its number;
--- nil where it is not there.
+-- nil where there is no such process.
 local function process(number)
   local file <close> = io.open(("/proc/%s/stat"):format(number))
   local n, state = (file and file:read "a" or ""):match "^(%d+) .*%) (%a)"
   return state, n
 end
 
--- What must be the same on a rank that measures, the device that no other rank
--- may have, its host, and the number of its process there.
+-- The card of a rank: a text that must be the same on all ranks that measure,
+-- the device that no other rank may have, the host, and the number of the
+-- rank's process there.
 local function card(src)
   local device = src.context.device
   return parcel.pack(table.concat({cachefile.identity(device), src.name,
@@ -62,8 +63,8 @@ local function has_ended(number)
   return not state or state == "Z" or state == "X"
 end
 
--- Waits for a message of rank 0, whose process `first` is, if it is of this
--- host. Raises where that has ended.
+-- Waits for a message of rank 0. `first` is its process if it runs on this
+-- host; an error where that process has ended.
 local function await(request, first)
   while not request:test() do
     if first and has_ended(first) then
@@ -74,15 +75,15 @@ local function await(request, first)
   return request:wait()
 end
 
--- On all ranks: the process of rank 0, nil where it is of another host.
+-- On all ranks: the process of rank 0; nil where it runs on another host.
 local function first_process()
   local place, number = parcel.unpack(comm:bcast(comm:rank() == 0
     and parcel.pack(host(), select(2, process "self")) or nil))
   return place == host() and number and process(number) and number or nil
 end
 
--- On rank 0: the hands of the ranks that measure, after it, {rank, ids, heard,
--- process (nil: of another host)}, and a line about the others.
+-- On rank 0: the hands of the other ranks that measure, {rank, ids, heard,
+-- process (nil: on another host)}, and how many ranks have no part, by reason.
 local function muster(src)
   local own, device = parcel.unpack(card(src))
   local taken, list, unlike, shared = {[device] = true}, {}, 0, 0
@@ -113,7 +114,7 @@ end
 local function measure(src, team, hand, best, left, seconds)
   local id = hand[1]
   local function now()
-    return src.measure(src.space:point(id), best)
+    return src:measure(src.space:point(id), best)
   end
   if not team then
     return now()
@@ -126,7 +127,7 @@ local function measure(src, team, hand, best, left, seconds)
 end
 
 -- Takes the points that rank 0 has sent into a hand: all that are there, and
--- one at least. Returns what it has said with the last, or nil at the end.
+-- one at least. Returns the last message as a list, or nil at the end.
 local function draw(hand, mail, said)
   while mail.coming:test() or #hand == 0 do
     local message = await(mail.coming, mail.first)
@@ -141,7 +142,7 @@ local function draw(hand, mail, said)
 end
 
 -- Serves rank 0, of process `first`, with measurements of a source, until it
--- sends no more points. Those that are in hand then are not measured.
+-- sends no more points. Points that are in hand then are not measured.
 local function serve(src, limits, first)
   local hand, said = {}, nil
   local mail = {coming = comm:irecv("string", 0, POINT), first = first}
@@ -161,20 +162,20 @@ end
 -- first.
 local function new(src, limits)
   local hands, others = muster(src)
-  local crew = setmetatable({source = src, others = others, own = {ids = {}},
+  local ranks = setmetatable({source = src, others = others, own = {ids = {}},
     answers = {}, under_way = {}, points = 0,
     silent = SILENT * (limits.limit or remote.LIMIT),
-    builders = new_builders(src, limits)}, Crew)
-  crew.hands = {crew.own}
+    builders = new_builders(src, limits)}, Ranks)
+  ranks.hands = {ranks.own}
   for i, hand in ipairs(hands) do
-    crew.hands[i + 1] = hand
+    ranks.hands[i + 1] = hand
     hand.coming = comm:irecv("string", hand.rank, ANSWER)
   end
-  return crew
+  return ranks
 end
 
--- Whether the process of a rank has ended, as far as is known.
-function Crew:ended(hand)
+-- Whether the process of a rank has ended, as far as this rank knows.
+function Ranks:ended(hand)
   if hand.process then
     hand.lost = has_ended(hand.process)
   else
@@ -183,8 +184,8 @@ function Crew:ended(hand)
   return hand.lost
 end
 
--- Ends the point that a lost rank had before it; the others go back.
-function Crew:lose(hand)
+-- Fails the point that a lost rank was at; its other points go back.
+function Ranks:lose(hand)
   for i, id in ipairs(hand.ids) do
     self.under_way[id] = nil
     if i == 1 then
@@ -195,8 +196,8 @@ function Crew:lose(hand)
   hand.ids = {}
 end
 
--- Takes the answers that are there; keeps their records.
-function Crew:collect()
+-- Takes the answers that have come, and keeps their records.
+function Ranks:collect()
   for i = 2, #self.hands do
     local hand = self.hands[i]
     while #hand.ids > 0 and hand.coming:test() do
@@ -205,7 +206,7 @@ function Crew:collect()
       table.remove(hand.ids, 1)
       local r = found.record
       if r then
-        r.setting, r.source_hash = self.source.setting(
+        r.setting, r.source_hash = self.source:setting(
           self.source.space:point(id))
         bench.keep(r)
       end
@@ -219,13 +220,13 @@ function Crew:collect()
   end
 end
 
--- The points that the search has not visited: in hand, and measured.
-local function ahead_of(crew)
+-- The number of points in hand and of answers that the search has not taken.
+local function ahead_of(ranks)
   local n = 0
-  for _ in pairs(crew.answers) do
+  for _ in pairs(ranks.answers) do
     n = n + 1
   end
-  for _, hand in ipairs(crew.hands) do
+  for _, hand in ipairs(ranks.hands) do
     n = n + #hand.ids
   end
   return n
@@ -242,7 +243,7 @@ end
 
 -- Deals points out to the hands that have room, one to each before another
 -- gets two.
-function Crew:deal(ids, best, left, seconds)
+function Ranks:deal(ids, best, left, seconds)
   local at, share = 1, left // #self.hands
   for depth = 1, DEPTH do
     for _, hand in ipairs(self.hands) do
@@ -260,7 +261,7 @@ function Crew:deal(ids, best, left, seconds)
 end
 
 -- Measures the first point in the hand of rank 0.
-function Crew:work(best, left, seconds)
+function Ranks:work(best, left, seconds)
   local hand = self.own.ids
   local found = measure(self.source, self.builders, hand, best,
     left // #self.hands, seconds)
@@ -268,11 +269,12 @@ function Crew:work(best, left, seconds)
   self.answers[id], self.under_way[id] = found, nil
 end
 
---- crew:measure(id, best, ahead, wanted, left, seconds) -> found
---- The measurement of a point, here or on another rank. Meanwhile those that
---- ahead(k, more) of the strategy lists are measured where wanted(id) holds.
---- `left`: the points that the search may still measure, and the seconds.
-function Crew:measure(id, best, ahead, wanted, left, seconds)
+--- ranks:measure(id, best, ahead, wanted, left, seconds) -> found
+--- The measurement of a point, here or on another rank. Meanwhile the points
+--- that ahead(k, more) of the strategy lists are measured where wanted(id)
+--- holds. `left` and `seconds`: the points that the search may still measure,
+--- and its time.
+function Ranks:measure(id, best, ahead, wanted, left, seconds)
   local n, stop = #self.hands, cl.now() + seconds
   local function next_points()
     local ids = {id}
@@ -298,9 +300,9 @@ function Crew:measure(id, best, ahead, wanted, left, seconds)
   return found
 end
 
---- crew:note() -> string
+--- ranks:note() -> string
 --- A line about the ranks of a search.
-function Crew:note()
+function Ranks:note()
   local words = {("%s measured %s for rank 0"):format(text.count(
     #self.hands - 1, "rank"), text.count(self.points, "configuration"))}
   for _, kind in ipairs{{"unlike", "another device than rank 0"},
@@ -316,8 +318,8 @@ function Crew:note()
   return table.concat(words, "; ")
 end
 
--- Lets a rank go: it measures what is under way, and no more.
-function Crew:dismiss(hand)
+-- Lets a rank go: it ends the point that is under way, and measures no more.
+function Ranks:dismiss(hand)
   comm:send("", hand.rank, POINT)
   hand.heard = cl.now()
   repeat
@@ -332,14 +334,14 @@ function Crew:dismiss(hand)
   until last
 end
 
--- Gives all ranks that are there the result. A broadcast may go by way of one
--- that is not.
-local function spread(crew, result)
+-- Gives all ranks that are there the result, by messages: a broadcast may pass
+-- a rank that is lost.
+local function spread(ranks, result)
   local lost = {}
-  for i = 2, crew and #crew.hands or 0 do
-    local hand = crew.hands[i]
+  for i = 2, ranks and #ranks.hands or 0 do
+    local hand = ranks.hands[i]
     if not hand.lost then
-      crew:dismiss(hand)
+      ranks:dismiss(hand)
     end
     lost[hand.rank] = hand.lost or nil
   end
@@ -354,13 +356,13 @@ local function spread(crew, result)
   end
 end
 
---- crew.run(source, limits, search) -> result
---- The result of search(crew) on rank 0, which measures points of a source
---- with the others, by the limits of search.run; of search() where points have
---- no measurement of their own: over several shapes, and in recorded times.
---- Each rank calls this, and gets a copy of the result.
+--- rank_search.run(source, limits, search) -> result
+--- The result of search(ranks) on rank 0, which measures points of a source
+--- with the others, by the limits of search_loop.run; of search() for the
+--- recorded times of a file. Each rank calls this, and gets a copy of the
+--- result.
 function M.run(src, limits, search)
-  local alone = src.shapes or src.recorded
+  local alone = src.recorded
   mpi = require "mpi"
   comm = comm or mpi.split(0)
   local first = first_process()
@@ -375,10 +377,10 @@ function M.run(src, limits, search)
     end
     return result
   end
-  local crew = not alone and new(src, limits) or nil
-  local team <close> = crew and crew.builders -- luacheck: ignore 211
-  local result = search(crew)
-  spread(crew, result)
+  local ranks = not alone and new(src, limits) or nil
+  local team <close> = ranks and ranks.builders -- luacheck: ignore 211
+  local result = search(ranks)
+  spread(ranks, result)
   return result
 end
 

@@ -1,4 +1,4 @@
--- tune/race.lua - how many samples a configuration deserves: few where it is
+-- tune/sampling.lua - how many samples a configuration gets: few where it is
 -- far from the best, and turns with the others where it is near
 -- SPDX-License-Identifier: MIT
 
@@ -8,30 +8,24 @@ local protocol = require "clshell.measure.protocol"
 local stats = require "clshell.measure.stats"
 
 local M = {}
-local Race = {}
-Race.__index = Race
 
 local FAR = 1.5   -- times the best: the lesser of two samples says slow
 local BEHIND = 1.2 -- times the best: the median of three says slow
 local ROUNDS, LEAST_ROUNDS = 11, 8
 local SAMPLES = 3 -- of each in a round
 local NEAR = 0.03 -- of the best: run in turns at the end
--- The limits of a measurement, as turns at the end decide among the nearest;
--- the seconds hold so many launches of the best.
+-- The limits of a measurement are short, as turns at the end decide among the
+-- nearest: seconds of warm-up, of a busy device and of samples, or the seconds
+-- of so many launches of the best.
 local WARMUP, BUSY, SECONDS, LAUNCHES = 0.05, 0.03, 0.1, 15
 
---- race.near
+--- sampling.near
 --- The part of the best time within which rows are run in turns at the end.
 M.near = NEAR
 
---- race.new() -> race
---- A race of configurations; race.best is the least median so far.
-function M.new()
-  return setmetatable({best = math.huge}, Race)
-end
-
--- The limits of protocol.measure for a runner: short, and until its interval
--- is above all that is near the best, or narrow enough to tell that.
+-- The limits of protocol.measure for a configuration: it ends once the
+-- interval lies above all times near the best, or is narrow enough to tell
+-- that.
 local function short(limits, best)
   return {samples = limits.samples,
     warmup = math.min(WARMUP, limits.warmup),
@@ -40,12 +34,12 @@ local function short(limits, best)
     width = NEAR / 2, above = (1 + NEAR) * best}
 end
 
---- race.measure(best, subject, r, limits)
+--- sampling.measure(best, subject, r, limits)
 --- Measures a subject into the result r, as protocol.measure does, unless a
 --- first look says that it is slow: r.status is "slow" then. Two samples say
---- so above 1.5 times the best, three above 1.2 times. Without a race (nil)
---- none is slow and all are measured at length. Returns the seconds that it
---- took.
+--- so above 1.5 times the best, three above 1.2 times. Without `best`, the
+--- least seconds so far, no subject is slow, and each is measured at length.
+--- Returns the seconds of the measurement.
 function M.measure(best, subject, r, limits)
   local begin = subject.now()
   if best and best < math.huge then
@@ -69,14 +63,6 @@ function M.measure(best, subject, r, limits)
   return subject.now() - begin
 end
 
---- race:finished(r)
---- Notes the result of a measurement.
-function Race:finished(r)
-  if r.median and r.median > 0 then
-    self.best = math.min(self.best, r.median)
-  end
-end
-
 -- One round: the median of each subject's samples; nil where the timer fails.
 local function round(subjects, batches, timer, number)
   local scores = {}
@@ -96,7 +82,7 @@ local function round(subjects, batches, timer, number)
   return scores
 end
 
---- race.turns(subjects, seconds) -> list of lists, or nil
+--- sampling.turns(subjects, seconds) -> list of lists, or nil
 --- Seconds of a launch of each subject in each round: the subjects run one
 --- after the other, in the next round the other way round, 11 times, fewer
 --- where the seconds are over; nil where they do not suffice for 8 rounds.
@@ -133,10 +119,10 @@ function M.turns(subjects, seconds)
   return lists
 end
 
---- race.judge(lists) -> list of {median, verdict, ratio, lo, hi}, best
---- The verdicts of race.turns on each against the best of them, as compare
+--- sampling.judge(lists) -> list of {median, verdict, ratio, lo, hi}, best
+--- The verdicts of sampling.turns on each against the best of them, as compare
 --- gives them: "SLOWER" where it is, by 1 % and beyond doubt. The ratio is its
---- time over that of the best, with the 95 % interval.
+--- time over the time of the best, with the 95 % interval.
 function M.judge(lists)
   local verdicts, best = {}, 1
   for i, list in ipairs(lists) do

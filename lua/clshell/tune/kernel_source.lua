@@ -1,0 +1,469 @@
+-- tune/kernel_source.lua - the configurations of a kernel of the user's as a
+-- source; see evaluation.lua
+-- SPDX-License-Identifier: MIT
+
+local arguments = require "clshell.ladder.operands"
+local bench = require "clshell.measure.bench"
+local cl = require "cl"
+local device_limits = require "clshell.ladder.device_limits"
+local evaluation = require "clshell.tune.evaluation"
+local program = require "clshell.ladder.program"
+local sampling = require "clshell.tune.sampling"
+local space = require "clshell.tune.space"
+local phase = require "clshell.base.phase"
+local text = require "clshell.base.text"
+local timer = require "clshell.measure.timer"
+
+local M = {}
+local Kernel = {}
+Kernel.__index = Kernel
+
+local MODULE = ...
+
+-- The largest differences that a check passes, as parts of the largest
+-- reference.
+local TOLERANCE = {half = 1e-2, float = 1e-4, double = 1e-10}
+
+-- The base type of "float4".
+local function scalar(type)
+  return type:match "^%a+"
+end
+
+-- A reference as an Array, checked.
+local function reference_array(check, output)
+  local ref = check
+  if text.class(check) == "Array" and check.closed then
+    cl.error("tune: check must be an open Array; it is closed")
+  end
+  if arguments.is_buffer(check) then
+    ref = check:read()
+  elseif text.class(check) ~= "Array" then
+    cl.error(("tune: check must be an Array, a Buffer or a function; got %s")
+      :format(type(check)))
+  end
+  if not output then
+    cl.error("tune: check is a reference, but no argument is the result",
+      {hint = "output = a Buffer among the arguments"})
+  elseif #ref ~= #output then
+    cl.error(("tune: check has %d elements, the output %d"):format(#ref,
+      #output))
+  end
+  local sum = ref:summary()
+  if sum.nan > 0 or sum.inf > 0 then
+    cl.error(("tune: check has %s"):format(sum.nan > 0
+      and text.count(sum.nan, "NaN") or text.count(sum.inf, "infinity")))
+  end
+  return ref
+end
+
+-- What program.get takes for a kernel, which is the path of a file or its
+-- text; and the text.
+local function source_of(kernel)
+  if kernel:find "[\n{;]" then
+    return {source = kernel, name = "(source)"}, kernel
+  end
+  local path = program.locate(kernel, {"", program.script_folder(),
+    cl.home .. "/kernels/"}, "tune")
+  local f <close> = assert(io.open(path, "rb"))
+  return {path = path}, f:read "a"
+end
+
+-- The value of an option that may be a function of the point.
+local function value(x, p)
+  if type(x) == "function" then
+    return x(p)
+  end
+  return x
+end
+
+-- A point that notes the names that a function reads.
+local function noting(p, read)
+  return setmetatable({}, {__index = function(_, key)
+    read[key] = true
+    return p[key]
+  end})
+end
+
+local function macro(v)
+  if type(v) == "boolean" then
+    return v and 1 or 0
+  end
+  return v
+end
+
+local function is_open(x)
+  return arguments.is_buffer(x) and not x.closed
+end
+
+-- Raises where two parameters would be one macro.
+local function check_macros(params)
+  local by = {}
+  for _, param in ipairs(params) do
+    local name = param.name:upper()
+    if by[name] then
+      cl.error(("tune: params: %s and %s are both the macro %s"):format(
+        by[name], param.name, name), {hint = "another name, or defines = "
+        .. "function(p) return {...} end"})
+    end
+    by[name] = param.name
+  end
+end
+
+-- The default configuration: the values that `start` gives, else the first
+-- ones; the first point where these are none.
+local function start_of(points, start)
+  local p = {}
+  for _, param in ipairs(points.params) do
+    p[param.name] = param.values[1]
+  end
+  for name, v in pairs(start or {}) do
+    p[name] = v
+  end
+  if start and not points:number(p) then
+    cl.error("tune: start is no point: " .. points:why(p))
+  end
+  return points:number(p) and p or points:point(1)
+end
+
+-- Raises unless the options that every kernel needs are right.
+local function check_options(t)
+  if type(t.kernel) ~= "string" then
+    cl.error(("tune: kernel must be the path of a .cl file or its text; got "
+      .. "%s"):format(t.kernel == nil and "nothing" or type(t.kernel)))
+  elseif t.range == nil then
+    cl.error("tune: range is missing",
+      {hint = "range = function(p) return {n, m}, {p.bx, p.by} end"})
+  elseif t.args ~= nil and type(t.args) ~= "table"
+      and type(t.args) ~= "function" then
+    cl.error(("tune: args must be a list or a function of the parameters; got "
+      .. "a %s"):format(type(t.args)))
+  elseif t.output ~= nil and not is_open(t.output) then
+    cl.error("tune: output must be an open Buffer")
+  end
+end
+
+-- The arguments of a configuration.
+local function args_of(t, p)
+  local args = value(t.args, p) or {}
+  if type(args) ~= "table" then
+    cl.error(("tune: args(p) must return a list; got a %s"):format(
+      type(args)))
+  end
+  return args
+end
+
+-- The global and the local size of a configuration.
+local function range_of(t, p)
+  local global, size = t.range, nil
+  if type(global) == "function" then
+    global, size = global(p)
+  end
+  return global, math.type(size) and {size} or size
+end
+
+-- The macros of a configuration.
+local function defines_of(t, p)
+  local defines, given = {}, t.defines and value(t.defines, p) or p
+  if type(given) ~= "table" then
+    cl.error(("tune: defines must be a table of macros; got %s"):format(
+      text.got(given)))
+  end
+  for name, v in pairs(given) do
+    defines[t.defines and name or name:upper()] = macro(v)
+  end
+  return defines
+end
+
+-- The shapes of the Buffers among the arguments: "64x64, 64".
+local function title_of(t, first)
+  local words = {}
+  for _, x in ipairs(args_of(t, first)) do
+    words[#words + 1] = is_open(x) and text.shape(x.shape) or nil
+  end
+  return table.concat(words, ", ")
+end
+
+-- The parameters that neither the source nor the functions read.
+local function unused_of(t, params, first, source)
+  local unused, read = {}, {}
+  if t.defines or t.options or source:find("#%s*include") then
+    return unused
+  end
+  range_of(t, noting(first, read))
+  args_of(t, noting(first, read))
+  for _, param in ipairs(params) do
+    if not read[param.name] and not source:find("%f[%w_]"
+        .. param.name:upper() .. "%f[^%w_]") then
+      unused[#unused + 1] = param.name
+    end
+  end
+  return unused
+end
+
+-- The rung that device_limits asks about a configuration.
+local function as_rung(name, t)
+  return {name = name,
+    range = function(_, p)
+      return range_of(t, p)
+    end,
+    local_bytes = t.local_bytes and function(_, p)
+      return value(t.local_bytes, p)
+    end}
+end
+
+-- Options of the search, which a source made again does not look at.
+local OF_SEARCH = {"params", "where", "start", "strategy", "objective"}
+
+--- kernel_source.source(t [, known]) -> source
+--- The configurations of a kernel of the user's: the table of tune. In another
+--- process `known` has the space and the title that the first one has found.
+function M.source(t, known)
+  check_options(t)
+  local from, source = source_of(t.kernel)
+  local self = setmetatable({options = t, from = from,
+    context = t.context or cl.context(), mode = t.cache or "hot", out = {},
+    module = MODULE, output = t.output, unused = {},
+    name = t.name or from.path and from.path:match "([^/]*)%.%w*$"
+      or source:match "kernel%s+void%s+([%w_]+)" or "kernel"}, Kernel)
+  local first
+  if known then
+    self.space, self.title = known.space, known.title
+  else
+    self.space = space.new(t.params, t.where)
+    if not t.defines then
+      check_macros(self.space.params)
+    end
+    first = #self.space > 0 and start_of(self.space, t.start) or nil
+  end
+  self.first, self.rung = {first}, as_rung(self.name, t)
+  if first then
+    self.title = t.title or title_of(t, first)
+    self.unused = unused_of(t, self.space.params, first, source)
+  end
+  self.source_hash = select(2, program.source(from, first
+    and {options = value(t.options, first)}))
+  self.fixed = evaluation.identity(t.check, t.tolerance, t.reset, t.output)
+  return self
+end
+
+function Kernel:note()
+  local unused = self.unused
+  if #unused > 0 then
+    return ("nothing uses %s: the source has no %s"):format(
+      table.concat(unused, ", "), unused[1]:upper())
+  end
+  return self.remark
+end
+
+function Kernel:split(p) -- luacheck: ignore 212
+  return p
+end
+
+function Kernel:refusal(p)
+  return device_limits.device({}, self.rung, p, {}, self.context.device)
+end
+
+-- The result of a kernel that says it: its only Buffer that is not const; nil
+-- where there are several.
+local function find_output(kernel, args)
+  local found
+  for i, param in ipairs(kernel.args) do
+    if param.space == "global" and not param.const and is_open(args[i]) then
+      if found then
+        return nil
+      end
+      found = args[i]
+    end
+  end
+  return found
+end
+
+-- Finds the output and the reference at the first configuration that builds.
+local function ready_reference(self, kernel, args)
+  local check = self.options.check
+  self.output = self.output or find_output(kernel, args)
+  if check ~= nil and type(check) ~= "function" and not self.reference then
+    self.reference = reference_array(check, self.output)
+  end
+end
+
+-- Fills the output with values that no result has, and calls reset.
+local function poison(self)
+  local output, reset = self.output, self.options.reset
+  if output then
+    pcall(output.fill, output, TOLERANCE[scalar(output.type)] and 0 / 0 or 85)
+  end
+  if reset then
+    reset()
+  end
+end
+
+-- Compares the output with the reference: ok, message, err.
+local function compared(self)
+  local got <close> = self.output:read()
+  local diff, at = got:max_diff(self.reference)
+  local sum = self.reference:summary()
+  local scale = math.max(math.abs(sum.min or 0), math.abs(sum.max or 0))
+  local part = self.options.tolerance
+    or TOLERANCE[scalar(self.output.type)] or 0
+  local err = scale > 0 and diff / scale or diff
+  if diff <= part * scale then
+    return true, nil, err
+  end
+  return false, ("differs by %.3g at element %d, %.3g allowed"):format(diff,
+    at, part * scale), err
+end
+
+-- Takes the first result for the reference: ok, message.
+local function learn(self)
+  local got = self.output:read()
+  local sum = got:summary()
+  if sum.nan > 0 then
+    return false, ("%s in the result; a kernel that reads its output "
+      .. "needs reset"):format(text.count(sum.nan, "NaN"))
+  end
+  self.reference, self.learned = got, got
+  self.remark = "compared with the first configuration, as check is not given"
+  return true
+end
+
+-- Checks the result of a configuration that has run: ok, message, err.
+local function check(self, p)
+  local given = self.options.check
+  self.reference = self.reference or self.learned
+  if type(given) == "function" then
+    return given(p)
+  elseif self.reference then
+    return compared(self)
+  elseif self.output then
+    return learn(self)
+  end
+  self.remark = "not checked: neither check nor output is given"
+  return true
+end
+
+-- Builds a configuration. Returns its launch and its arguments, or nil and the
+-- answer of the source where there is no launch.
+local function launch_of(self, p)
+  local t, context = self.options, self.context
+  phase.begin "built"
+  local ok, kernel = pcall(function()
+    return program.kernel(program.get(context, self.from, defines_of(t, p),
+      value(t.options, p)), t.entry)
+  end)
+  if not ok then
+    return nil, evaluation.unbuilt(kernel)
+  end
+  self.last_program = kernel.program
+  local args = args_of(t, p)
+  ready_reference(self, kernel, args)
+  local _, size = range_of(t, p)
+  local reason = device_limits.kernel({}, kernel, size, context.device)
+    or device_limits.constants(kernel, args, context.device)
+  if reason then
+    return nil, {status = "refused", reason = reason}
+  end
+  local made, launch = pcall(kernel.range, kernel, range_of(t, p))
+  if not made then -- the library calls it "?", as pcall called it
+    return nil, {status = "refused", reason = evaluation.reason(launch)
+      :gsub("^%?: bad argument #%d: ", "range: ")}
+  end
+  return launch, args
+end
+
+local function call_of(launch, args)
+  local n = args.n or #args
+  return function()
+    return launch(table.unpack(args, 1, n))
+  end
+end
+
+function Kernel:programs(p)
+  return {{from = self.from, defines = defines_of(self.options, p),
+    options = value(self.options.options, p)}}
+end
+
+function Kernel:setting(p)
+  local t = self.options
+  local global, size = range_of(t, p)
+  local args = args_of(t, p)
+  return evaluation.setting(self.context, self.source_hash, defines_of(t, p),
+    value(t.options, p), evaluation.sizes(global), evaluation.sizes(size),
+    evaluation.identity(table.unpack(args, 1, args.n or #args)), self.mode,
+    t.entry, self.fixed, value(t.flop, p), value(t.bytes, p)),
+    self.source_hash
+end
+
+function Kernel:measure(p, best)
+  local launch, args = launch_of(self, p)
+  if not launch then
+    return args
+  end
+  local t, sampled = self.options, nil
+  local result -- the record, which the check gives its error
+  local opts = evaluation.options(t)
+  opts.name, opts.flop, opts.bytes = self.name, value(t.flop, p),
+    value(t.bytes, p)
+  opts.check = function()
+    local ok, message, err = check(self, p)
+    result.err = tonumber(err)
+    return ok, message
+  end
+  poison(self)
+  local r = bench.job({call = call_of(launch, args), kernel = launch.kernel,
+    size = launch.localsize, name = self.name, context = self.context,
+    before = t.reset, describe = function(r)
+      result = r
+      r.params, r.config, r.title = p, self.space:tostring(p), self.title
+      r.setting, r.source_hash = self:setting(p)
+      r.kernel = launch.kernel.name
+    end}, opts, function(...)
+      sampled = sampling.measure(best, ...)
+    end, "tune")
+  program.forget{self.last_program}
+  return evaluation.ended(r, sampled)
+end
+
+function Kernel:subject(p)
+  local launch, args = launch_of(self, p)
+  if launch then
+    local subject = timer.new(self.context, {call_of(launch, args)})
+    subject.before = self.options.reset
+    return subject
+  end
+end
+
+function Kernel:launch(p)
+  local launch, args = launch_of(self, p)
+  if launch then
+    poison(self)
+    phase.begin "ran"
+    call_of(launch, args)():wait()
+    return {self.last_program}
+  end
+end
+
+function Kernel:local_bytes(p)
+  local launch = launch_of(self, p)
+  return launch and math.max(launch.kernel.local_mem_size,
+    value(self.options.local_bytes, p) or 0) or 0
+end
+
+function Kernel:again()
+  local own = {kernel = self.from.path or self.options.kernel,
+    context = self.context}
+  for name, v in pairs(self.options) do
+    own[name] = own[name] or v
+  end
+  for _, name in ipairs(OF_SEARCH) do
+    own[name] = nil
+  end
+  local names = {}
+  for i, param in ipairs(self.space.params) do
+    names[i] = {name = param.name}
+  end
+  return own, {title = self.title, space = setmetatable({params = names},
+    getmetatable(self.space))}
+end
+
+return M

@@ -1,0 +1,266 @@
+-- tune/remote_source.lua - a source whose points are built, checked and
+-- measured in a worker process, which a point may hang or crash: that costs
+-- the point. This file is used at both ends. The rest of a search, and the run
+-- store, stay in the process of the user. SPDX-License-Identifier: MIT
+
+local bench = require "clshell.measure.bench"
+local cl = require "cl"
+local evaluation = require "clshell.tune.evaluation"
+local interrupt = require "clshell.base.interrupt"
+local program = require "clshell.ladder.program"
+local protocol = require "clshell.measure.protocol"
+local workers = require "clshell.calls"
+
+local M = {}
+local Link = {}
+Link.__index = Link
+
+local NAME = "clshell.tune.remote_source"
+local START = 60 -- seconds for the process to start, and to take the arguments
+M.LIMIT = 30 -- seconds of a phase
+local CHANCES = 2 -- runs in turns for a point that ends the process
+
+local served -- in the worker process: the source
+
+--- remote_source.open(module, learned, efforts, keeping, ...)
+--- In the worker: makes a source again by the source(...) of its module, for
+--- measurements of these lengths, with the binary cache or not.
+function M.open(module, learned, efforts, keeping, ...)
+  program.keep_binaries(keeping)
+  for name, effort in pairs(efforts) do
+    protocol.efforts[name] = effort
+  end
+  served = require(module).source(...)
+  served.learned = learned
+end
+
+--- remote_source.measure(p, best) -> found, note, learned
+--- In the worker: measures a point. The value that the source has learned is a
+--- result where it is new.
+function M.measure(p, best)
+  local src = served
+  local before = src.learned
+  local found = src:measure(p, best)
+  found.lost = found.status == "failed" and evaluation.lost(src.context)
+  return found, src.note and src:note(), src.learned ~= before and src.learned
+    or nil
+end
+
+--- remote_source.build(keep, launches, x [, stays]) -> {begin, stop, ok,
+--- seconds}
+--- In a builder: builds programs x, a list of the arguments of program.get; or
+--- `launches` the point x of the source once, unchecked. `stays`: the point is
+--- measured here next, so its programs are kept. The seconds are those of the
+--- builds alone.
+function M.build(keep, launches, x, stays)
+  local begin, before = cl.now(), program.seconds
+  local context = served and served.context or cl.context()
+  program.keep_binaries(keep)
+  local ok = interrupt.pcall(function()
+    local made = launches and served:launch(x) or {}
+    for i, one in ipairs(launches and {} or x) do
+      made[i] = program.get(context, one.from, one.defines, one.options)
+    end
+    if not stays then
+      program.forget(made)
+    end
+  end)
+  collectgarbage()
+  return {begin = begin, stop = cl.now(), ok = ok,
+    seconds = program.seconds - before}
+end
+
+--- remote_source.awkward(p) -> reason, or nothing
+function M.awkward(p)
+  return served:awkward(p)
+end
+
+--- remote_source.turns(points, seconds) -> list of lists, or nil
+function M.turns(points, seconds)
+  return evaluation.turns(served, points, seconds)
+end
+
+--- remote_source.new(opts) -> link
+--- The worker process of a search, by the options of tune: worker and limit.
+--- It starts when the first point is measured, and ends with link:close().
+function M.new(opts)
+  return setmetatable({off = opts.worker == false,
+    limit = opts.limit or M.LIMIT}, Link)
+end
+
+-- The arguments of remote_source.open for the source of a link.
+local function recipe(link)
+  local src, efforts = link.source, {}
+  for name, effort in pairs(protocol.efforts) do
+    efforts[name] = {table.unpack(effort)}
+    for key, value in pairs(effort) do
+      efforts[name][key] = value
+    end
+  end
+  return src.module, src.learned, efforts, link.keeping, src:again()
+end
+
+-- Starts the process, with the source. Returns whether that worked, or nil
+-- and a reason.
+local function start(link)
+  local w = link.worker
+  if w then
+    w.opts.limit = START
+    local ok, reason = w:restart()
+    if not ok then
+      return nil, reason
+    end
+  else
+    local reason
+    w, reason = workers.start{limit = START, device = cl.device().index}
+    if not w then
+      return nil, reason
+    end
+    link.worker = w
+  end
+  local ok, reason = w:call(NAME, "open", recipe(link))
+  w.opts.limit = link.limit
+  return ok, reason
+end
+
+-- Whether the process is there. Where it cannot start, this process serves; a
+-- process that was there and does not start again raises.
+function Link:ready()
+  if self.reason then
+    return false
+  elseif self.worker and not self.worker.lost then
+    return true
+  end
+  local again = self.worker ~= nil
+  local ran, ok, reason = interrupt.pcall(start, self)
+  if not ran then
+    ok, reason = nil, type(ok) == "table" and ok.message or tostring(ok)
+  end
+  if not ok and again then
+    cl.error("tune: the worker process does not start again: " .. reason)
+  elseif not ok then
+    self.reason = tostring(reason):match "^[^\n]*"
+    self:close()
+  end
+  return ok
+end
+
+-- Calls a function of this file in the process. Returns true and results; nil,
+-- a reason and a number where the process is lost; false where there is none.
+function Link:call(name, ...)
+  if not self:ready() then
+    return false
+  end
+  local results = table.pack(self.worker:call(NAME, name, ...))
+  if not results[1] and not self.worker.lost then -- cannot be sent
+    self.reason = results[2]
+    self:close()
+    return false
+  end
+  return table.unpack(results, 1, results.n)
+end
+
+-- A source that measures in the worker process of a link: `near` is the source
+-- here, to which all other fields and methods belong.
+local Remote = {}
+
+function Remote:__index(key)
+  return Remote[key] or self.near[key]
+end
+
+-- The call that makes the source in another process, for parcel.pack.
+function Remote:opening()
+  return NAME, "open", recipe(self.link)
+end
+
+function Remote:measure(p, best)
+  local link, near = self.link, self.near
+  local done, found, note, learned = link:call("measure", p, best)
+  if done == false then
+    return near:measure(p, best)
+  elseif not done then
+    return {status = "failed", reason = found}
+  end
+  link.worker.lost = found.lost ~= nil and found.lost ~= false
+  self.remark = note or self.remark
+  near.learned = learned or near.learned
+  local r = found.record
+  if r then
+    r.setting, r.source_hash = near:setting(p)
+    bench.keep(r)
+  end
+  return found
+end
+
+function Remote:worker()
+  return self.link:ready() and self.link.worker or nil
+end
+
+function Remote:awkward(p)
+  if not self.near.awkward then
+    return nil
+  end
+  local done, reason = self.link:call("awkward", p)
+  if done == false then
+    return self.near:awkward(p)
+  end
+  return reason, not done and "failed" or nil
+end
+
+function Remote:turns(points, seconds)
+  local ended = {}
+  while true do
+    local done, lists, at = self.link:call("turns", points, seconds)
+    if done == false then
+      return evaluation.turns(self.near, points, seconds)
+    elseif done or not at then
+      return done and lists or nil
+    end
+    ended[at] = (ended[at] or 0) + 1
+    if ended[at] == CHANCES then
+      return nil, at, lists
+    end
+  end
+end
+
+function Remote:keep_binaries(yes)
+  local link = self.link
+  link.keeping = yes
+  program.keep_binaries(yes)
+  if link.worker and not link.worker.lost then
+    link.worker:call("clshell.ladder.program", "keep_binaries", yes)
+  end
+end
+
+function Remote:note()
+  return self.near.note and self.near:note() or rawget(self, "remark")
+end
+
+function Remote:process()
+  return self.link.reason and "measured without a worker process: "
+    .. self.link.reason or nil
+end
+
+--- link:wrap(source) -> source
+--- A source that measures in the worker process, where it can be made again
+--- there.
+function Link:wrap(src)
+  if self.off or not src.again then
+    return src
+  end
+  self.source = src
+  return setmetatable({near = src, link = self}, Remote)
+end
+
+--- link:close()
+--- Ends the process; closing twice is fine.
+function Link:close()
+  if self.worker then
+    self.worker:close()
+  end
+  self.worker = nil
+end
+
+Link.__close = Link.close
+
+return M

@@ -1,0 +1,344 @@
+-- tune/rung_source.lua - the configurations of a rung, or of all rungs of a
+-- family, as a source; see evaluation.lua
+-- SPDX-License-Identifier: MIT
+
+local bench = require "clshell.measure.bench"
+local cl = require "cl"
+local evaluation = require "clshell.tune.evaluation"
+local phase = require "clshell.base.phase"
+local plans = require "clshell.ladder.plan"
+local program = require "clshell.ladder.program"
+local rungs = require "clshell.ladder.rung"
+local sampling = require "clshell.tune.sampling"
+local space = require "clshell.tune.space"
+local timer = require "clshell.measure.timer"
+local verify = require "clshell.ladder.verify"
+local workload = require "clshell.ladder.workload"
+
+local M = {}
+local Rungs = {}
+Rungs.__index = Rungs
+
+local MODULE = ...
+local TRIES = 30 -- points by chance of a rung whose default is refused
+
+-- The parameters of a rung as lists for a space.
+local function lists(rung)
+  local params = {}
+  for i, param in ipairs(rung.params) do
+    params[i] = {param.name, param.values}
+  end
+  return params
+end
+
+-- The parameters of several rungs as lists for a space, first the rung; and
+-- the legal values of each, by rung and name.
+local function joined_lists(family, names)
+  local params, by_name, legal = {{"rung", names}}, {}, {}
+  for _, rung_name in ipairs(names) do
+    legal[rung_name] = {}
+    for _, param in ipairs(family.rung(rung_name).params) do
+      local entry = by_name[param.name]
+      if not entry then
+        entry = {list = {}, seen = {}}
+        by_name[param.name] = entry
+        params[#params + 1] = {param.name, entry.list}
+      end
+      local mine = {}
+      legal[rung_name][param.name] = mine
+      for _, v in ipairs(param.values) do
+        mine[v] = true
+        if not entry.seen[v] then
+          entry.seen[v] = true
+          table.insert(entry.list, v)
+        end
+      end
+    end
+  end
+  return params, legal
+end
+
+-- The space of several rungs: a parameter `rung`, and the parameters of all;
+-- a parameter that is not the rung's has its first value.
+local function joined(family, names, where)
+  local params, legal = joined_lists(family, names)
+  local constraints = {}
+  for i = 2, #params do
+    local name, values = params[i][1], params[i][2]
+    constraints[i - 1] = function(p)
+      local set, v = legal[p.rung][name], p[name]
+      return set and set[v] or not set and v == values[1]
+    end
+  end
+  for _, w in ipairs(type(where) == "table" and where or {where}) do
+    constraints[#constraints + 1] = w
+  end
+  return space.new(params, constraints)
+end
+
+-- The reason against each point tried of a rung on a shape; nil where the
+-- device accepts one of them.
+local function refusal_of(family, rung, s)
+  local own, random = #rung.params > 0 and space.new(lists(rung)),
+    space.random(1)
+  local reason = family.refusal(rung.name, rungs.parameters(rung, {}), s)
+  for _ = 1, reason and own and TRIES or 0 do
+    reason = family.refusal(rung.name, own:point(random(#own)), s)
+    if not reason then
+      return nil
+    end
+  end
+  return reason
+end
+
+-- The rungs of a family that the device may run at all on a shape, and the
+-- reasons against the others. A rung that cuts its operands is not taken
+-- unless it is named.
+local function usable(family, s)
+  local names, out = {}, {}
+  for _, entry in ipairs(family.kernels()) do
+    local rung = entry.rung
+    local reason = rung.input_roundoff
+      and "cuts its operands; name it to tune it"
+      or refusal_of(family, rung, s)
+    if reason then
+      out[#out + 1] = {rung = rung.name, reason = reason}
+    else
+      names[#names + 1] = rung.name
+    end
+  end
+  return names, out
+end
+
+-- A point of the space of several rungs: parameters of one, the first values
+-- of the others.
+local function joined_point(params, name, own)
+  local p = {rung = name}
+  for _, param in ipairs(params) do
+    local v = own[param.name]
+    p[param.name] = p[param.name] or v == nil and param.values[1] or v
+  end
+  return p
+end
+
+-- Gives a source the points of one rung.
+local function take_rung(self, rung, where)
+  if #rung.params == 0 then
+    cl.error(("tune: %s has no parameter to tune"):format(self.name),
+      {hint = ("bench(\"%s\", ...) measures it"):format(self.name)})
+  end
+  self.space = space.new(lists(rung), where)
+  self.first = {rungs.parameters(rung, {})}
+end
+
+-- Gives a source the points of all rungs that the device accepts; it begins
+-- with the choice of calls that name no rung, and the default of each rung.
+local function take_family(self, where)
+  local family = self.family
+  local names, out = usable(family, self.shape)
+  self.out = out
+  if #names == 0 then
+    cl.error(("tune: the device accepts no rung of %s on %s"):format(
+      family.name, self.title), {hint = self.out[1].reason})
+  end
+  self.space, self.spaces = joined(family, names, where), {}
+  local choice, params = family.choice(self.job.operands), self.space.params
+  self.first = {joined_point(params, choice.rung, choice.params)}
+  for _, name in ipairs(names) do
+    local rung = family.rung(name)
+    self.spaces[name] = #rung.params > 0 and space.new(lists(rung)) or nil
+    table.insert(self.first, joined_point(params, name,
+      rungs.parameters(rung, {})))
+  end
+end
+
+-- The sizes of a shape, without its operands.
+local function plain_sizes(family, s)
+  local plain = {}
+  for key, v in pairs(family.spec.sizes(s)) do
+    plain[key] = type(v) ~= "table" and type(v) ~= "userdata" and v or nil
+  end
+  return plain
+end
+
+--- rung_source.source(job, opts [, known]) -> source
+--- The configurations of a rung, or of all rungs of a family that the device
+--- accepts, on operands: job is the result of target.ladder. In another
+--- process `known` has the rungs of the user's own, and no space is made.
+function M.source(job, opts, known)
+  local family = job.family
+  for _, rung in ipairs(known or {}) do
+    if not pcall(family.rung, rung.name) then
+      table.insert(family.list, rung)
+    end
+  end
+  local _, s = family.bind(job.operands)
+  local self = setmetatable({job = job, options = opts, family = family,
+    name = job.rung and ("%s.%s"):format(family.name, job.rung)
+      or family.name, title = family.spec.title(s), shape = s, first = {},
+    context = s.context, out = {}, mode = opts.cache or bench.mode(family),
+    sizes = plain_sizes(family, s), truth = verify.once(family.truth),
+    module = MODULE}, Rungs)
+  if not known and job.rung then
+    take_rung(self, family.rung(job.rung), opts.where)
+  elseif not known then
+    take_family(self, opts.where)
+  end
+  return self
+end
+
+function Rungs:split(p)
+  local own, name = {}, self.job.rung or p.rung
+  for _, param in ipairs(self.family.rung(name).params) do
+    own[param.name] = p[param.name]
+  end
+  return own, not self.job.rung and name or nil
+end
+
+-- The name of the rung of a point, and its parameters.
+local function rung_of(self, p)
+  return self.job.rung or p.rung, (self:split(p))
+end
+
+function Rungs:refusal(p)
+  local name, own = rung_of(self, p)
+  return self.family.refusal(name, own, self.shape)
+end
+
+-- The rung of a point, the arguments of program.get for it, and its ranges.
+local function described(self, p)
+  local name, own = rung_of(self, p)
+  local rung = self.family.rung(name)
+  local seen = plans.shape(self.family, rung, self.shape)
+  local from = {path = rung.path, source = rung.source, name = rung.name,
+    ptx = rung.ptx}
+  return rung, {from = from, defines = rungs.defines(rung, own, seen),
+    options = rung.options and rung.options(own, seen)},
+    rung.range(seen, own)
+end
+
+function Rungs:programs(p)
+  return {(select(2, described(self, p)))}
+end
+
+function Rungs:setting(p)
+  local rung, built, global, size = described(self, p)
+  local hash, s = select(2, program.source(rung)), self.shape
+  return evaluation.setting(s.context, hash, built.defines, built.options,
+    evaluation.sizes(global), evaluation.sizes(size), self.sizes, s.type,
+    self.mode, self.job.seed), hash
+end
+
+function Rungs:measure(p, best)
+  local job, family = self.job, self.family
+  local name, own = rung_of(self, p)
+  phase.begin "built"
+  local ok, usable_kernel, reason = pcall(family.check, name, own,
+    job.operands)
+  if not ok then
+    return evaluation.unbuilt(usable_kernel)
+  elseif not usable_kernel then
+    return {status = "refused", reason = reason}
+  end
+  local sampled
+  local r = bench.job({family = family, rung = name, params = own,
+    operands = job.operands, seed = job.seed, setting = self:setting(p),
+    truth = self.truth}, evaluation.options(self.options), function(...)
+      sampled = sampling.measure(best, ...)
+    end, "tune")
+  return evaluation.ended(r, sampled)
+end
+
+-- The prepared call of a point, or nil.
+local function plan_of(self, p)
+  local name, own = rung_of(self, p)
+  phase.begin "built"
+  return self.family.plan_for(name, own, self.job.operands)
+end
+
+function Rungs:subject(p)
+  local plan = plan_of(self, p)
+  return plan and timer.new(plan.shape.context, {plan})
+end
+
+function Rungs:launch(p)
+  local plan = plan_of(self, p)
+  if plan then
+    phase.begin "ran"
+    plan():wait()
+  end
+end
+
+function Rungs:local_bytes(p)
+  local plan = plan_of(self, p)
+  local declared = plan and plan.rung.local_bytes
+  return plan and math.max(
+    plan.commands[plan.main].launch.kernel.local_mem_size,
+    declared and declared(plan.shape, (self:split(p))) or 0) or 0
+end
+
+-- Operands of shapes that fit no tile, with the words of the shape tuned.
+-- There are none of a family whose operands come from the user alone.
+local function awkward_operands(self)
+  local family, s, cases = self.family, self.shape, {}
+  for i, fits_none in ipairs(workload.awkward(family, true)) do
+    local here = {}
+    for _, name in ipairs{"format", table.unpack(family.spec.extras)} do
+      here[name] = type(s[name]) == "string" and s[name] or nil
+    end
+    for key, v in pairs(fits_none) do
+      here[key] = v
+    end
+    local made, o = pcall(workload.ladder, "tune", family, here, s.type)
+    if not made then
+      evaluation.reason(o)
+      return cases
+    end
+    cases[i] = {operands = workload.longer(o.operands) or o.operands,
+      truth = verify.once(family.truth)}
+  end
+  return cases
+end
+
+-- The reason against a plan whose result is compared with the truth, or nil.
+local function fault_of(family, plan, truth)
+  local good, result = pcall(function()
+    return verify.run(plan, plan.output, truth(plan))
+  end)
+  local at = "at " .. family.spec.title(plan.shape)
+  if not good then
+    return ("%s: %s"):format(at, evaluation.reason(result))
+  elseif not result.ok then
+    return ("%s, rows %d longer: err=%.1e, bound %.1e"):format(at,
+      workload.MARGIN, result.err, result.bound)
+  end
+end
+
+function Rungs:awkward(p)
+  local name, own = rung_of(self, p)
+  phase.begin "built"
+  self.cases = self.cases or awkward_operands(self)
+  for _, case in ipairs(self.cases) do
+    local ok, plan = pcall(self.family.plan_for, name, own, case.operands)
+    local fault
+    if ok and plan then
+      fault = fault_of(self.family, plan, case.truth)
+    elseif not ok then
+      evaluation.reason(plan)
+    end
+    if fault then
+      return fault
+    end
+  end
+end
+
+function Rungs:again()
+  local own, job = {}, self.job
+  for _, rung in ipairs(self.family.list) do
+    own[#own + 1] = not rung.builtin and rung or nil
+  end
+  return {family = self.family, rung = job.rung, operands = job.operands,
+    seed = job.seed}, evaluation.options(self.options), own
+end
+
+return M

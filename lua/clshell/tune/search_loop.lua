@@ -1,0 +1,344 @@
+-- tune/search_loop.lua - one search: it measures points in the order of a
+-- strategy until the budget ends, and then finds the winners
+-- SPDX-License-Identifier: MIT
+
+local builders = require "clshell.tune.builders"
+local cl = require "cl"
+local evaluation = require "clshell.tune.evaluation"
+local final_round = require "clshell.tune.final_round"
+local interrupt = require "clshell.base.interrupt"
+local results = require "clshell.tune.tune_result"
+local search_progress = require "clshell.tune.search_progress"
+local spaces = require "clshell.tune.space"
+local strategy = require "clshell.tune.strategy"
+
+local M = {}
+
+local SEARCH = 0.8 -- part of the seconds; the rest is for the final round
+-- The statuses of a point that a device gives which is lost.
+local FAILURES = {failed = true, build = true, refused = true}
+local IDLE = 10000 -- known points in a row that end a strategy
+
+local Search = {}
+Search.__index = Search
+
+-- The points that the search may still measure, and a function that tells
+-- whether a point that comes later is to be measured.
+local function to_come(search)
+  local src = search.source
+  return math.min(#src.space - search.count,
+    (search.limits.evaluations or math.huge) - search.evaluations),
+    function(id)
+      local p = src.space:point(id)
+      return not search.seen[id] and not src:refusal(p)
+        and not (search.known and search.known:knows(p))
+    end
+end
+
+-- The seconds that are left for points.
+local function seconds_left(search)
+  return SEARCH * search.limits.seconds - (cl.now() - search.begin)
+end
+
+-- The measurement of a point, here or on another rank, while programs of the
+-- points that come next are built, or those points measured.
+local function measurement(search, id, p, ahead)
+  local src, ranks = search.source, search.ranks
+  local best = search.raced and search.least or nil
+  if not (ranks or search.builders) then
+    return src:measure(p, best)
+  end
+  local left, wanted = to_come(search)
+  if ranks then
+    return ranks:measure(id, best, ahead, wanted, left, seconds_left(search))
+  end
+  return search.builders:measure(function()
+    return src:measure(p, best)
+  end, id, ahead, wanted, left, seconds_left(search))
+end
+
+-- Notes the median of a record for the points that follow.
+local function finished(search, r)
+  if r and r.median and r.median > 0 then
+    search.least = math.min(search.least, r.median)
+  end
+end
+
+-- Fills the row of a point from the run store, or by a measurement.
+local function look(search, row, p, ahead)
+  local known, kept, change = search.known, nil, nil
+  if known then
+    kept, change = known:find(row, search.source:setting(p))
+  end
+  if kept then
+    evaluation.fill(row, {status = kept.status, reason = kept.error,
+      record = kept, stored = true})
+    return finished(search, kept)
+  end
+  search.progress:say(change)
+  local begin = cl.now()
+  local found = measurement(search, row.id, p, ahead)
+  evaluation.fill(row, found)
+  finished(search, row.record)
+  search.sampled = search.sampled + (found.sampled or 0)
+  search.spent = search.spent + cl.now() - begin
+  if known then
+    search.lost = FAILURES[row.status]
+      and evaluation.lost(search.source.context) or nil
+    if not search.lost then
+      known:keep(row)
+    end
+  end
+end
+
+-- Adds a row that is complete to the search.
+local function add(search, row)
+  row.value, row.cost = evaluation.value(row, search.opts)
+  search.seen[row.id], search.count = row, search.count + 1
+  search.rows[#search.rows + 1] = row
+  if row.cost and row.status == "ok"
+      and (not search.best or row.cost < search.best.cost) then
+    search.best = row
+  end
+  search.progress:add(row)
+end
+
+-- The row of a point, which is measured unless that was done before. ahead(k)
+-- lists points that come next.
+function Search:visit(id, ahead)
+  if self.seen[id] then
+    return self.seen[id]
+  end
+  local src = self.source
+  local p = src.space:point(id)
+  local row = evaluation.row(src, p)
+  row.id = id
+  self.progress:step(results.named(row))
+  local reason = src:refusal(p)
+  if reason then
+    row.status, row.reason = "refused", reason
+  else
+    look(self, row, p, ahead)
+    self.stored = self.stored + (row.stored and 1 or 0)
+    self.evaluations = self.evaluations + (row.status ~= "refused" and 1 or 0)
+  end
+  add(self, row)
+  return row
+end
+
+-- Why the search ends now, or nil.
+function Search:over()
+  local o = self.limits
+  return self.lost and "device"
+    or self.count >= #self.source.space and "space"
+    or o.evaluations and self.evaluations >= o.evaluations and "budget"
+    or seconds_left(self) <= 0 and "time" or nil
+end
+
+-- The number of evaluations that the budget allows in all, by the time that
+-- points took so far.
+local function affordable(search)
+  local o = search.limits
+  if o.seconds == math.huge then
+    return o.evaluations
+  end
+  local measured = search.evaluations - search.stored
+  local more = measured > 0 and search.spent > 0 and math.floor(
+    seconds_left(search) / search.spent * measured) or o.evaluations or 100
+  return math.max(1, math.min(o.evaluations or math.huge,
+    math.tointeger(search.evaluations + more) or 1000000))
+end
+
+-- Measures the points that a source begins with. Returns their rows.
+local function visit_first(search)
+  local src, first, rows = search.source, {}, {}
+  for i, p in ipairs(src.first) do
+    first[i] = src.space:number(p)
+  end
+  for i, id in ipairs(first) do
+    if not search.seen[id] and not search:over() then
+      rows[#rows + 1] = search:visit(id, function(k, more)
+        return table.move(first, i + 1, math.min(i + k + more, #first), 1, {})
+      end)
+    end
+  end
+  return rows
+end
+
+-- The functions of the strategy, by the options or by the space.
+local function strategy_of(search)
+  local chosen = search.opts.strategy
+  if chosen == nil then
+    chosen, search.why = strategy.choose(search.source.space,
+      affordable(search))
+  end
+  search.strategy = type(chosen) == "function" and "of your own" or chosen
+  return strategy.new(chosen, search.source.space,
+    spaces.random(search.limits.seed))
+end
+
+-- Measures points until the budget ends. Returns the reason of the end.
+function Search:run()
+  local told = visit_first(self)
+  self.default = told[1]
+  local ask, tell, ahead = strategy_of(self)
+  for _, row in ipairs(told) do
+    tell(row.id, row.cost)
+  end
+  local idle, count = 0, #self.source.space
+  while not self:over() do
+    local id = ask()
+    if id == nil then
+      return "space"
+    elseif math.type(id) ~= "integer" or id < 1 or id > count then
+      cl.error(("tune: a strategy must ask for the number of a point, 1 to "
+        .. "%d; got %s"):format(count, tostring(id)))
+    end
+    idle = self.seen[id] and idle + 1 or 0
+    if idle > IDLE then
+      return "space"
+    end
+    tell(id, self:visit(id, ahead).cost)
+  end
+  return self:over()
+end
+
+-- The winners: those of the search before, where all rows are from the run
+-- store.
+function Search:finals()
+  local seconds = math.max(2, math.min(20,
+    (1 - SEARCH) * self.limits.seconds))
+  local function find()
+    return final_round.find(self, seconds)
+  end
+  local winners
+  if self.known then
+    winners, self.gain = self.known:finals(self.rows,
+      self.stored == self.evaluations, find)
+  else
+    winners, self.gain = find()
+  end
+  return winners
+end
+
+-- A line where all results are wrong in the same way.
+local function doubt(rows)
+  local count, reason = 0, nil
+  for _, row in ipairs(rows) do
+    if evaluation.timed(row) or row.status == "wrong" and count > 0
+        and row.reason ~= reason then
+      return nil
+    elseif row.status == "wrong" then
+      count, reason = count + 1, row.reason
+    end
+  end
+  return count > 1 and ("all %d results are wrong in the same way: the "
+    .. "reference may be wrong"):format(count) or nil
+end
+
+-- The lines below a result.
+local function notes_of(search)
+  local src = search.source
+  local notes = {src.note and src:note() or nil}
+  notes[#notes + 1] = doubt(search.rows)
+  notes[#notes + 1] = src.process and src:process() or nil
+  notes[#notes + 1] = search.builders and search.builders:note() or nil
+  notes[#notes + 1] = search.ranks and search.ranks:note() or nil
+  for _, note in ipairs(search.known and search.known:notes() or {}) do
+    notes[#notes + 1] = note
+  end
+  notes[#notes + 1] = search.lost
+  return notes
+end
+
+-- The result of a search that ended for a reason.
+local function result_of(search, ended, winners)
+  local src, best, default = search.source, winners[1], search.default
+  if best and default and default ~= best and evaluation.timed(default) then
+    search.gain = search.gain or {ratio = default.ms / best.ms}
+  end
+  return results.new{
+    ms = best and (best.turns and best.turns * 1e3 or best.ms),
+    value = best and best.value, params = best and best.point,
+    rung = best and best.rung, winners = winners, rows = search.rows,
+    default = default, objective = search.opts.objective,
+    evaluations = search.evaluations, stored = search.stored,
+    space = src.space, spaces = src.spaces, out = src.out, name = src.name,
+    title = src.title, family = src.family, shape = src.shape,
+    context = src.context, strategy = search.strategy or "none",
+    why = search.why or "as asked", seed = search.limits.seed,
+    seconds = cl.now() - search.begin, sampled = search.sampled,
+    ended = ended, gain = search.gain, notes = notes_of(search)}
+end
+
+-- An error with the stack where it was raised; Ctrl-C as it is.
+local function with_stack(e)
+  if interrupt.is(e) then
+    return e
+  end
+  local found, failure = pcall(require, "clshell.failure")
+  return found and failure.keep(e) or e
+end
+
+-- The result of a search that is ready to run. A device that is lost ends it
+-- with the rows so far.
+local function searched(search)
+  local ended, winners = search:run(), nil
+  if not search.lost then
+    local fine
+    fine, winners = xpcall(search.finals, with_stack, search)
+    search.lost = not fine and not interrupt.is(winners)
+      and search.known and evaluation.lost(search.source.context) or nil
+    if not fine and not search.lost then
+      error(winners, 0)
+    end
+  end
+  if search.lost then
+    return result_of(search, "device", final_round.so_far(search))
+  end
+  return result_of(search, ended, winners)
+end
+
+--- search_loop.run(source, opts, limits [, ranks]) -> result
+--- Searches a source, see evaluation.lua, by the options of tune; limits has
+--- their seconds, evaluations and seed. Ctrl-C is raised with the result so
+--- far as `record`. With `ranks`, see rank_search.lua, other ranks measure
+--- too.
+function M.run(source, opts, limits, ranks)
+  if #source.space == 0 then
+    cl.error("tune: no point meets the constraints",
+      {hint = tostring(source.space)})
+  end
+  local search = setmetatable({source = source, opts = opts, limits = limits,
+    rows = {}, seen = {}, count = 0, evaluations = 0, stored = 0, spent = 0,
+    sampled = 0, least = math.huge, begin = cl.now(), ranks = ranks,
+    -- the time says too little of another objective to end a measurement
+    raced = opts.race ~= false and not opts.objective}, Search)
+  if opts.strategy ~= nil and type(opts.strategy) ~= "function" then
+    strategy.check(opts.strategy)
+  end
+  if not source.recorded then
+    search.known = require "clshell.tune.known_runs".new(source, opts)
+  end
+  local shown <close> = search_progress.new{quiet = opts.quiet
+    or source.recorded, seconds = limits.seconds < math.huge
+    and SEARCH * limits.seconds or nil, total = math.min(#source.space,
+    limits.evaluations or #source.space)}
+  search.progress = shown
+  local running <close> = not ranks and builders.new(source, limits.builders)
+    or nil
+  search.builders = running
+  local ok, answer = xpcall(searched, with_stack, search)
+  if ok then
+    return answer
+  elseif interrupt.is(answer) and type(answer) == "table" then
+    cl.undisturbed(function()
+      answer.record = result_of(search, "interrupted",
+        final_round.so_far(search))
+      answer.hint = tostring(answer.record)
+    end)
+  end
+  error(answer, 0)
+end
+
+return M
