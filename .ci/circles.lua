@@ -5,7 +5,7 @@
 -- at the top or inside a function.
 -- SPDX-License-Identifier: MIT
 
-local FOLDERS = {cl = 1, host = 2, edit = 3, worker = 4, shell = 5, mpi = 6}
+local FOLDERS = {cl = 1, host = 2, edit = 3, shell = 4, mpi = 5}
 local objects = assert(arg[1], "usage: circles.lua OBJECTS")
 local found = 0
 

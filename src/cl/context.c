@@ -5,7 +5,6 @@
 */
 #include <assert.h>
 #include <pthread.h>
-#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -13,7 +12,6 @@
 #include "device.h"
 #include "pool.h"
 #include "process.h"
-#include "worker.h"
 
 #define CONTEXTS "cl.contexts" /* registry: device index -> Context */
 
@@ -27,18 +25,16 @@
 typedef struct Notice {
   pthread_mutex_t lock;
   char text[1280];
-  atomic_bool ended; /* it tells of a worker: the next call raises */
 } Notice;
 
-static Notice notice = {PTHREAD_MUTEX_INITIALIZER, "", false};
+static Notice notice = {PTHREAD_MUTEX_INITIALIZER, ""};
+
 static void CL_CALLBACK onnotice(const char *text, const void *data,
                                  size_t size, void *user) {
   (void)data, (void)size, (void)user;
   pthread_mutex_lock(&notice.lock);
   snprintf(notice.text, sizeof notice.text, "%.*s",
            (int)sizeof notice.text - 1, text != NULL ? text : "");
-  notice.ended =
-      strncmp(notice.text, WORKER_NOTICE, strlen(WORKER_NOTICE)) == 0;
   pthread_mutex_unlock(&notice.lock);
 }
 
@@ -48,46 +44,8 @@ void clsh_context_pushnotice(lua_State *L) {
   pthread_mutex_lock(&notice.lock);
   memcpy(text, notice.text, sizeof text);
   notice.text[0] = '\0';
-  notice.ended = false;
   pthread_mutex_unlock(&notice.lock);
   lua_pushstring(L, text);
-}
-
-/* Pushes what is to be told of a worker that has ended, or nil. */
-void clsh_context_pushended(lua_State *L) {
-  if (!notice.ended) {
-    lua_pushnil(L);
-    return;
-  }
-  clsh_context_pushnotice(L);
-  lua_pushstring(L, lua_tostring(L, -1) + strlen(WORKER_NOTICE));
-  lua_remove(L, -2);
-}
-
-/*
-** Raises where a command failed as its worker ended; says why once. A
-** collection takes what is kept to be used again: its content may have gone,
-** too.
-*/
-void clsh_context_checkworker(lua_State *L, cl_int code, const char *call) {
-  if (code == WORKER_LACKS)
-    clsh_error_check(L, code, call);
-  if (code != WORKER_DIED && code != CONTENT_LOST)
-    return;
-  clsh_error_reclaim(L);
-  clsh_context_pushnotice(L);
-  const char *text = lua_tostring(L, -1);
-  if (strncmp(text, WORKER_NOTICE, strlen(WORKER_NOTICE)) == 0)
-    text += strlen(WORKER_NOTICE);
-  else
-    text = "the command was given up: its worker had ended";
-  const char *remedy = strchr(text, '\n');
-  lua_pushlstring(L, text,
-                  remedy != NULL ? (size_t)(remedy - text) : strlen(text));
-  clsh_error_push(L, code, call, lua_tostring(L, -1));
-  lua_pushstring(L, remedy != NULL ? remedy + 1 : NULL);
-  lua_setfield(L, -2, "hint");
-  lua_error(L);
 }
 
 static void context_release(Object *o) {
@@ -284,8 +242,6 @@ void clsh_context_alive(lua_State *L, Context *c) {
     clsh_error(L, "the program ends while the device is at work");
   if (c->head.closed)
     clsh_error(L, "its Context is closed");
-  if (notice.ended)
-    clsh_context_checkworker(L, WORKER_DIED, NULL);
   if (c->lost == CL_SUCCESS)
     return;
   lua_pushfstring(L, "the device is lost: %s gave %s (%d) before this call",
@@ -308,7 +264,6 @@ void clsh_context_setlost(Context *c, cl_int code, const char *call) {
 */
 void clsh_context_checkcommand(lua_State *L, Context *c, cl_int err,
                                const char *call) {
-  clsh_context_checkworker(L, err, call);
   if (err == CL_INVALID_COMMAND_QUEUE || err < -1100)
     clsh_context_setlost(c, err, call);
   clsh_error_check(L, err, call);
@@ -489,8 +444,7 @@ static int context_tostring(lua_State *L) {
  * made, kept for the next results of the same sizes. Only the default queue's
  * commands have used them and will use them first, so that none meets one of
  * before.
- * Not more than an eighth of the device's memory is held; none on a simulator
- * and with --worker.
+ * Not more than an eighth of the device's memory is held; none on a simulator.
  */
 static int cl_context_(lua_State *L) {
   lua_settop(L, 1);

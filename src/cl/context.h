@@ -47,7 +47,6 @@ void clsh_context_alive(lua_State *L, Context *c);
 void clsh_context_setlost(Context *c, cl_int code, const char *call);
 void clsh_context_checkcommand(lua_State *L, Context *c, cl_int err,
                                const char *call);
-void clsh_context_checkworker(lua_State *L, cl_int code, const char *call);
 void clsh_context_reserve(lua_State *L, Context *c, size_t bytes,
                           const char *call, const char *thing);
 void clsh_context_take(Context *c, size_t bytes);

@@ -282,7 +282,6 @@ void clsh_event_setkernel(Event *e, const char *name) {
 */
 static void commandfailed(lua_State *L, Event *e) {
   cl_int code = e->status;
-  clsh_context_checkworker(L, code, "clWaitForEvents");
   if (e->queue == NULL && code != GIVENUP)
     clsh_error_call(L, code, "clWaitForEvents",
                     "Event:fail has set the Event");

@@ -16,11 +16,6 @@
 #include "shell.h"
 
 #define STACK ((size_t)64 << 10) /* of the handler, bytes */
-#ifdef __linux__
-#define WORKER "  " PROGRAM " --worker goes on after such a kernel\n"
-#else
-#define WORKER "" /* there is none */
-#endif
 
 static const struct {
   int number;
@@ -81,7 +76,7 @@ static void report(size_t which) {
     add("  for stores outside a buffer see ");
     add(script != NULL ? PROGRAM " --memcheck " : "check(launch, ...)");
     add(script != NULL ? script : "");
-    add("\n" WORKER);
+    add("\n");
   }
   if (journal >= 0) {
     keep(journal);

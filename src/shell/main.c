@@ -18,7 +18,6 @@
 #include "cl/cl.h"
 #include "host/host.h"
 #include "shell.h"
-#include "worker/serve.h"
 
 #define STACKSIZE ((size_t)64 << 20) /* of a driver's threads, bytes */
 #define NOMEMORY PROGRAM ": not enough memory\n"
@@ -254,7 +253,6 @@ static void preload(lua_State *L) {
   static const luaL_Reg modules[] = {
       {"cl.host", luaopen_cl_host},
       {PROGRAM ".child", luaopen_clshell_child},
-      {PROGRAM ".isolate", luaopen_clshell_isolate},
       {PROGRAM ".journal", luaopen_clshell_journal},
       {PROGRAM ".optiontable", luaopen_clshell_optiontable},
       {PROGRAM ".system", luaopen_clshell_system},
@@ -303,7 +301,6 @@ static const char *openstate(lua_State *L, const Options *o) {
   lua_pushvalue(L, -1);
   lua_setfield(L, 1, "home");
   const char *home = lua_tostring(L, 2);
-  clsh_isolate_open(L, o, home);
   const char *script = NULL;
   if (o->script < o->argc) {
     script = clsh_home_pushscript(L, o->argv[o->script], home);
@@ -388,8 +385,7 @@ static int run(Options *o) {
   lua_pushcfunction(L, pmain);
   lua_pushlightuserdata(L, o);
   report(L, lua_pcall(L, 1, 0, 0));
-  if (!clsh_exit_leave(L) && exitcode == EXIT_OK)
-    exitcode = EXIT_SCRIPT;
+  clsh_exit_leave(L);
   if (clsh_exit_library != NULL)
     clsh_exit_library(clsh_timeout_expired() ? EXIT_TIMEOUT : exitcode);
   lua_close(L);
@@ -398,12 +394,6 @@ static int run(Options *o) {
 
 int main(int argc, char *argv[]) {
   Options o = {.argc = argc, .argv = argv};
-#ifdef __linux__
-  if (argc == 2 && strcmp(argv[1], "--driver") == 0) {
-    deepenstacks();
-    return clsh_serve_run();
-  }
-#endif
   clsh_exit_begin();
   o.actions = calloc((size_t)argc + 1, sizeof *o.actions);
   if (o.actions == NULL) {

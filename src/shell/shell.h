@@ -33,7 +33,6 @@
 #define OPT_CALLS 265
 #define OPT_CUDA 266
 #define OPT_MEMCHECK 267
-#define OPT_WORKER 268
 typedef struct Option {
   int code;          /* its letter, or a number above OPT_LONG */
   const char *name;  /* the long name; may be NULL */
@@ -66,7 +65,6 @@ typedef struct Options {
   double timeout;   /* seconds; 0: none */
   bool code;        /* -e or -p is among the actions */
   bool interactive, noinit, quiet;
-  bool worker; /* OpenCL runs in another process */
 } Options;
 int clsh_options_parse(Options *o);
 const char *clsh_options_shown(const char *word);
@@ -78,10 +76,6 @@ const char *clsh_home_pushscript(lua_State *L, const char *name,
                                  const char *home);
 void clsh_home_pushfolder(lua_State *L, const char *script);
 void clsh_home_setpath(lua_State *L, const char *home);
-
-/* isolate.c */
-int luaopen_clshell_isolate(lua_State *L);
-void clsh_isolate_open(lua_State *L, const Options *o, const char *home);
 
 /* child.c */
 int luaopen_clshell_child(lua_State *L);
@@ -140,7 +134,7 @@ void clsh_lines_end(void);
 /* exit.c */
 extern void (*clsh_exit_library)(int code); /* what module mpi has to do */
 void clsh_exit_begin(void);
-bool clsh_exit_leave(lua_State *L);
+void clsh_exit_leave(lua_State *L);
 void clsh_exit_end(int code);
 void clsh_exit_open(lua_State *L);
 

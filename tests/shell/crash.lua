@@ -48,7 +48,6 @@ t.test("a wild store tells the launch, its arguments and its line", function()
     with x = Buffer float[4][5], n = 1
     launched at crash.lua:2
   for stores outside a buffer see clshell --memcheck crash.lua
-  clshell --worker goes on after such a kernel
 ]])
 end)
 

@@ -58,7 +58,7 @@ print(info.used_bytes <= info.max_bytes) --> true
 --- Context:trim
 local x <close> = cl.buffer("float", 1000, 1);
 (x + 1):eval():close()
-print(cl.context().held) -- 4000; 0 on a simulator and with --worker
+print(cl.context().held) -- 4000; 0 on a simulator
 cl.context():trim()
 print(cl.context().held) --> 0
 
