@@ -21,6 +21,15 @@
 #define NONUNIFORM 0x1065   /* CL_DEVICE_NON_UNIFORM_WORK_GROUP_SUPPORT */
 #define NVRESERVE 1024 /* local memory that CUDA keeps in each work-group */
 
+/* The remedies for a lost device. NVIDIA's driver refuses all later calls of
+   the process. */
+#define NVIDIALOST                                                            \
+  "it takes no command from this process any more; at the prompt %restart "   \
+  "begins anew and restores the session, a script has to be started again"
+#define LOST                                                                  \
+  "everything on it is gone; new buffers and programs open it again, or "     \
+  "%restart at the prompt, and cl.use() takes another device"
+
 /* The driver's text of its last error, written from any thread. */
 typedef struct Notice {
   pthread_mutex_t lock;
@@ -247,8 +256,7 @@ void clsh_context_alive(lua_State *L, Context *c) {
   lua_pushfstring(L, "the device is lost: %s gave %s (%d) before this call",
                   c->lostcall, clsh_error_name(c->lost), (int)c->lost);
   clsh_error_push(L, c->lost, c->lostcall, lua_tostring(L, -1));
-  lua_pushliteral(L, "everything on it is gone; new buffers and programs "
-                     "open it again, and cl.use() takes another device");
+  lua_pushstring(L, c->limits.reserve != 0 ? NVIDIALOST : LOST);
   lua_setfield(L, -2, "hint");
   lua_error(L);
 }

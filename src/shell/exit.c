@@ -100,6 +100,7 @@ static void await(lua_State *L) {
 */
 void clsh_exit_leave(lua_State *L) {
   fflush(stdout);
+  clsh_restart_stage(RESTART_NEVER);
   clsh_interrupt_close();
   clsh_event_failall();
   if (!clsh_timeout_expired())

@@ -255,6 +255,7 @@ static void preload(lua_State *L) {
       {PROGRAM ".child", luaopen_clshell_child},
       {PROGRAM ".journal", luaopen_clshell_journal},
       {PROGRAM ".optiontable", luaopen_clshell_optiontable},
+      {PROGRAM ".restart", luaopen_clshell_restart},
       {PROGRAM ".system", luaopen_clshell_system},
       {NULL, NULL}};
   luaL_getsubtable(L, LUA_REGISTRYINDEX, LUA_PRELOAD_TABLE);
@@ -287,10 +288,11 @@ static void deepenstacks(void) {
 /* Makes the state ready; returns the script's path (anchored) or NULL. */
 static const char *openstate(lua_State *L, const Options *o) {
   luaL_openlibs(L);
+  clsh_restart_open(L, o->argv);
   clsh_interrupt_open(L);
   clsh_traceback_open(L);
   if (o->timeout > 0)
-    clsh_timeout_start(L, o->timeout);
+    clsh_timeout_start(L, clsh_restart_deadline(o->timeout));
   if (o->tool == NULL)
     clsh_crash_open();
   clsh_exit_open(L);
@@ -314,6 +316,28 @@ static const char *openstate(lua_State *L, const Options *o) {
   return script;
 }
 
+/*
+** Whether the code and the script of the command line are run: always, but
+** after a restart only where the user wants the session back.
+*/
+static bool wanted(lua_State *L, bool hascode) {
+  if (!clsh_restart_began())
+    return true;
+  lua_getglobal(L, "require");
+  lua_pushliteral(L, PROGRAM ".prompt.restore");
+  int status = clsh_run_call(L, 1, 1);
+  if (status == LUA_OK) {
+    lua_getfield(L, -1, "ask");
+    lua_remove(L, -2);
+    lua_pushboolean(L, hascode);
+    status = clsh_run_call(L, 1, 1);
+  }
+  if (report(L, status) != LUA_OK || !lua_toboolean(L, -1))
+    return false;
+  clsh_restart_stage(RESTART_RESTORE);
+  return true;
+}
+
 /* Runs the tool, or the code and script, of the command line. */
 static int runoptions(lua_State *L, const Options *o, const char *script) {
   lua_getglobal(L, "require");
@@ -321,8 +345,12 @@ static int runoptions(lua_State *L, const Options *o, const char *script) {
   int status = report(L, clsh_run_call(L, 1, 0));
   if (o->tool != NULL)
     return runtool(L, o, o->what != NULL ? o->what : script);
+  bool all = wanted(L, script != NULL || o->code);
   for (int i = 0; i < o->nactions && status == LUA_OK; i++)
-    status = doaction(L, &o->actions[i]);
+    if (all || o->actions[i].kind == 'l')
+      status = doaction(L, &o->actions[i]);
+  if (!all)
+    return status;
   bool input = !o->code && !o->interactive && !isatty(STDIN_FILENO);
   if (status == LUA_OK && (script != NULL || input))
     status = runscript(L, o, script);

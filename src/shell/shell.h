@@ -84,13 +84,29 @@ int luaopen_clshell_child(lua_State *L);
 int luaopen_clshell_system(lua_State *L);
 
 /* timeout.c */
-void clsh_timeout_start(lua_State *L, double seconds);
+void clsh_timeout_start(lua_State *L, double end);
 bool clsh_timeout_expired(void);
 
 /* journal.c */
 int clsh_journal_file(const char **name);
 void clsh_journal_remove(void);
 int luaopen_clshell_journal(lua_State *L);
+
+/* restart.c: what a crash leads to, and what the program that begins then is
+   told: the end; the user is asked; the restore crashed; %restart */
+typedef enum Restart {
+  RESTART_NEVER = '-',
+  RESTART_PROMPT = 'p',
+  RESTART_RESTORE = 'r',
+  RESTART_COMMAND = 'c'
+} Restart;
+void clsh_restart_open(lua_State *L, char *argv[]);
+double clsh_restart_deadline(double seconds);
+bool clsh_restart_began(void);
+void clsh_restart_stage(Restart now);
+bool clsh_restart_able(void);
+void clsh_restart_crashed(void);
+int luaopen_clshell_restart(lua_State *L);
 
 /* crash.c */
 void clsh_crash_open(void);

@@ -84,7 +84,10 @@ require "clshell.shell.prompt.commands".shell "uname -m" -- at the prompt: !unam
 -- at the prompt: %save session.lua, and then: clshell session.lua
 
 --- commands.restore
--- at the prompt of a new session, after a crash: %restore
+-- at the prompt of a new session, after one was killed: %restore
+
+--- commands.restart
+-- at the prompt, where a GPU was lost: %restart
 
 --- commands.who
 _G.x = 5

@@ -498,11 +498,16 @@ exit or quit on a line of its own, or Ctrl-D, ends the session. In a script,
 os.exit(code) ends the program.
 Try: ?os.exit
 
-crash, segfault, segmentation fault
-A kernel of a CPU that stores beyond its memory may end its process; a GPU
-that faults takes no more commands from its process. The last words name the
-launches under way, with their arguments and lines, and %restore in a new
-session runs the inputs again.
+crash, segfault, segmentation fault, restart, device lost
+A kernel of a CPU that stores beyond its memory may crash its process. The
+launches under way are named, with their arguments and lines. A script ends
+then. At a prompt the program begins anew in the same terminal and asks whether
+to restore the session: it runs the inputs again that built something, leaves
+out the one that crashed and those that only measured or printed, and says what
+it could not bring back. A GPU that faults may take no more commands from its
+process; %restart begins anew as well, at any time. %restore runs the inputs of
+an earlier session that a signal or a closed terminal ended. --no-init keeps no
+inputs, so there the new session is empty.
 Try: ?check
 
 keys, key, editing, shortcut, prompt
