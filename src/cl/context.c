@@ -165,11 +165,16 @@ static cl_context newhandle(lua_State *L, cl_uint n, const cl_device_id *list,
   return handle;
 }
 
-/* Pushes a new context for the device at `arg`. */
-static Context *newcontext(lua_State *L, int arg) {
+/*
+** Pushes a new context for the device at `arg`, in place of a `lost` one
+** unless that is NULL: where there is no other, the loss is what went wrong.
+*/
+static Context *newcontext(lua_State *L, int arg, Context *lost) {
   cl_int err;
   Context *c = pushbox(L, arg);
   c->handle = newhandle(L, 1, &c->device, &err);
+  if (err != CL_SUCCESS && lost != NULL)
+    clsh_context_alive(L, lost);
   clsh_error_check(L, err, "clCreateContext");
   return c;
 }
@@ -195,7 +200,7 @@ static Context *pushdevicecontext(lua_State *L, int device) {
     if (own != NULL && own->lost == CL_SUCCESS)
       return own;
     lua_pop(L, 1);
-    own = newcontext(L, device);
+    own = newcontext(L, device, own);
     lua_pushvalue(L, -1);
     lua_setiuservalue(L, device, 2);
     return own;
@@ -207,7 +212,7 @@ static Context *pushdevicecontext(lua_State *L, int device) {
   Context *c = clsh_class_test(L, -1, &class);
   if (c == NULL || c->lost != CL_SUCCESS) {
     lua_pop(L, 1);
-    c = newcontext(L, device);
+    c = newcontext(L, device, c);
     lua_pushvalue(L, -2);
     lua_pushvalue(L, -2);
     lua_rawset(L, -5);
@@ -255,7 +260,13 @@ void clsh_context_alive(lua_State *L, Context *c) {
     return;
   lua_pushfstring(L, "the device is lost: %s gave %s (%d) before this call",
                   c->lostcall, clsh_error_name(c->lost), (int)c->lost);
-  clsh_error_push(L, c->lost, c->lostcall, lua_tostring(L, -1));
+  clsh_context_raiselost(L, c, c->lostcall, lua_tostring(L, -1));
+}
+
+/* Raises for the loss of the device, with a message and the remedy. */
+void clsh_context_raiselost(lua_State *L, const Context *c, const char *call,
+                            const char *message) {
+  clsh_error_push(L, c->lost, call, message);
   lua_pushstring(L, c->limits.reserve != 0 ? NVIDIALOST : LOST);
   lua_setfield(L, -2, "hint");
   lua_error(L);
@@ -268,11 +279,14 @@ void clsh_context_setlost(Context *c, cl_int code, const char *call) {
 
 /*
 ** Raises for a command that the driver refused. A queue that is no longer
-** valid and errors beyond the standard's mean that the device is lost.
+** valid and errors beyond the standard's mean that the device is lost, and so
+** do, on NVIDIA, two commands on end for which there are no resources.
 */
 void clsh_context_checkcommand(lua_State *L, Context *c, cl_int err,
                                const char *call) {
-  if (err == CL_INVALID_COMMAND_QUEUE || err < -1100)
+  c->refused = err == CL_OUT_OF_RESOURCES ? c->refused + 1 : 0;
+  if (err == CL_INVALID_COMMAND_QUEUE || err < -1100 ||
+      (c->refused >= 2 && c->limits.reserve != 0))
     clsh_context_setlost(c, err, call);
   clsh_error_check(L, err, call);
 }

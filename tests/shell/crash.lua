@@ -1,5 +1,6 @@
 -- crash.lua - a script that a kernel or a driver crashes tells which launch
--- was under way, and ends as it would without the report; restart.lua has prompts
+-- was under way, and ends as it would without the report; restart.lua has the
+-- prompt
 -- SPDX-License-Identifier: MIT
 local t = require "t"
 local scratch = require "scratch"

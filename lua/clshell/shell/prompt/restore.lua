@@ -55,7 +55,11 @@ local function agreed(question)
   local terminal <close> = io.open "/dev/tty" -- its end ends no later input
   while terminal do
     io.stderr:write(question, " [Y/n] ")
-    local answer = (terminal:read "l" or "n"):lower():match "^%s*(.-)%s*$"
+    local line = terminal:read "l"
+    if not line then
+      io.stderr:write "\n" -- Ctrl-D
+    end
+    local answer = (line or "n"):lower():match "^%s*(.-)%s*$"
     if answer == "" or ("yes"):find(answer, 1, true) == 1 then
       return true
     elseif ("no"):find(answer, 1, true) == 1 then
