@@ -35,7 +35,7 @@ typedef struct Context {
   struct Pool *pool;             /* pinned host memory; NULL: none yet */
   cl_int lost;                   /* the error that ended it, or CL_SUCCESS */
   const char *lostcall;
-  int refused; /* commands on end without resources */
+  int refused;    /* commands on end without resources */
   bool failed;    /* a user event has, or may: what waits for it does too */
   cl_int failure; /* its status */
 } Context;
