@@ -10,15 +10,11 @@ LUA     = lua5.4
 SAN     =
 
 # The folders of src, each calling only those before it. cl and host make
-# cl.so; edit, the worker's side and shell make the program around it. The
-# other files of worker make worker.so, the driver of --worker, on Linux.
+# cl.so; edit and shell make the program around it.
 sources = $(sort $(wildcard $(1:%=src/%/*.c)))
 MODULE  = $(call sources,cl host)
 PROGRAM = $(filter-out $(LINEEDIT_not_$(LINEEDIT)),$(call sources,edit)) \
-          $(SERVE) $(call sources,shell)
-SERVE   = src/worker/serve.c
-DRIVER  = $(filter-out $(SERVE),$(call sources,worker))
-WORKER  = $(BUILD)/worker.so
+          $(call sources,shell)
 # Module mpi, where mpicc is: that of Open MPI, MPICH or a relative of them.
 MPICC   = mpicc
 MPI     = $(if $(shell command -v $(MPICC)),$(BUILD)/mpi.so)
@@ -44,8 +40,6 @@ OPENCL_LIBS = -framework OpenCL
 EXPORT     =
 SHARED     = -bundle -undefined dynamic_lookup
 LIBDL      =
-SERVE      =
-WORKER     =
 endif
 pkg = $(shell $(PKG_CONFIG) $(1) 2>/dev/null)
 ifndef LUA_PC
@@ -73,7 +67,6 @@ LIBS = $(LUA_LIBS) $(OPENCL_LIBS) $(LIBDL) -lm
 LIBOBJ = $(MODULE:src/%.c=$(BUILD)/%.o)
 OBJ    = $(LIBOBJ) $(PROGRAM:src/%.c=$(BUILD)/%.o)
 MPIOBJ = $(if $(MPI),$(patsubst src/%.c,$(BUILD)/%.o,$(call sources,mpi)))
-DRVOBJ = $(if $(WORKER),$(DRIVER:src/%.c=$(BUILD)/%.o))
 TOOLS  = $(wildcard tests/tools/*.c)
 TESTS  = $(patsubst tests/tools/%.c,$(BUILD)/tests/%,$(filter-out %layer.c, \
          $(TOOLS))) $(BUILD)/tests/faultlayer.so $(BUILD)/clshell-none \
@@ -89,9 +82,9 @@ TRACE = $(if $(and $(OCLGRIND),$(wildcard /usr/include/oclgrind/Plugin.h \
         /usr/local/include/oclgrind/Plugin.h),$(shell command -v $(CXX))),\
         build/trace.so)
 
-all: $(BUILD)/clshell build/api.lua $(TRACE) $(WORKER) $(MPI) ## build build/clshell
+all: $(BUILD)/clshell build/api.lua $(TRACE) $(MPI) ## build build/clshell
 lib: $(BUILD)/cl.so build/api.lua ## build build/cl.so, the bindings for stock lua5.4
-objects: $(OBJ) $(DRVOBJ) $(MPIOBJ) $(TESTS)
+objects: $(OBJ) $(MPIOBJ) $(TESTS)
 
 $(BUILD)/clshell: $(OBJ) $(BUILD)/ldflags
 	$(CC) $(CF) $(LDFLAGS) $(EXPORT) -o $@ $(OBJ) $(READLINE_LIBS) $(LIBS)
@@ -107,11 +100,6 @@ $(BUILD)/clshell-none: $(NONE) $(BUILD)/ldflags
 $(BUILD)/cl.so: $(LIBOBJ) $(BUILD)/ldflags
 	$(CC) $(CF) $(LDFLAGS) $(SHARED) -o $@ $(LIBOBJ) $(OPENCL_LIBS) \
 	  $(LIBDL) -lm
-
-# Only the loader and src/shell/isolate.c call it, by its exported names.
-$(DRVOBJ): CPPF += -fvisibility=hidden
-$(BUILD)/worker.so: $(DRVOBJ) $(BUILD)/ldflags
-	$(CC) $(CF) $(LDFLAGS) $(SHARED) -o $@ $(DRVOBJ)
 
 # mpicc knows where MPI is, and calls the compiler that these name.
 WITHMPI = OMPI_CC='$(CC)' MPICH_CC='$(CC)' I_MPI_CC='$(CC)' $(MPICC)
@@ -257,7 +245,6 @@ install-files:
 	install -m 755 $(BUILD)/clshell '$(DESTDIR)$(BINDIR)/clshell'
 	for f in $(DATA); do install -m 644 $$f $(TO)/$$f || exit 1; done
 	$(if $(TRACE),install -m 755 $(TRACE) $(TO)/trace.so)
-	$(if $(WORKER),install -m 755 $(WORKER) $(TO)/worker.so)
 	$(if $(MPI),install -m 755 $(MPI) $(TO)/mpi.so)
 	install -m 644 build/api.lua $(TO)/api.lua
 	for m in $(MANUALS); do f='$(DESTDIR)$(PREFIX)'/$${m#*:}; \
@@ -265,7 +252,7 @@ install-files:
 	  chmod 644 "$$f" || exit 1; done
 uninstall: ## remove what install wrote
 	rm -f '$(DESTDIR)$(BINDIR)/clshell' $(DATA:%=$(TO)/%) $(TO)/api.lua \
-	  $(TO)/trace.so $(TO)/worker.so $(TO)/mpi.so $(foreach m,$(MANUALS),'$(DESTDIR)$(PREFIX)/$(lastword $(subst :, ,$m))')
+	  $(TO)/trace.so $(TO)/mpi.so $(foreach m,$(MANUALS),'$(DESTDIR)$(PREFIX)/$(lastword $(subst :, ,$m))')
 	-find $(TO) -depth -type d -exec rmdir {} \; 2>/dev/null
 
 compile_commands.json: FORCE ## for editors, made with bear
@@ -281,4 +268,4 @@ FORCE:
   install install-files uninstall clean help FORCE
 .DELETE_ON_ERROR:
 
--include $(OBJ:.o=.d) $(DRVOBJ:.o=.d) $(MPIOBJ:.o=.d) $(TESTS:=.d)
+-include $(OBJ:.o=.d) $(MPIOBJ:.o=.d) $(TESTS:=.d)

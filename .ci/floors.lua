@@ -7,7 +7,7 @@
 -- room a calls the room of each module that the name may be.
 -- SPDX-License-Identifier: MIT
 
-local FOLDERS = {cl = 1, host = 2, edit = 3, worker = 4, shell = 5, mpi = 6}
+local FOLDERS = {cl = 1, host = 2, edit = 3, shell = 4, mpi = 5}
 -- The rooms of lua/clshell: each calls only those before it.
 local ROOMS = {"base", "cuda", "errors", "data", "ladder", "ladders",
   "arrays", "measure", "results", "calls", "tune", "explain", "parts",

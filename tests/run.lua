@@ -18,7 +18,7 @@ local passed, failed, skipped = 0, 0, 0
 -- the rest is run: objects and launches, families, data, reports, store,
 -- plots, editing, help, and the words of the prompt.
 local LONG = {"gemm/gemm", "gemm/nvptx", "shell/interrupt", "cl/memfail",
-  "calls/driver", "ranks/sparse", "ranks/dense", "scripts/scripts",
+  "ranks/sparse", "ranks/dense", "scripts/scripts",
   "measure/other_programs",
   "help/examples", "explain/claims", "gemm/blas", "spmv/spmv",
   "ladders/transpose", "ladders/scan", "ladders/reduce", "ladders/gemv",

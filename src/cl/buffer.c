@@ -516,8 +516,8 @@ static cl_mem newhosted(lua_State *L, Buffer *b, cl_mem_flags flags,
   clsh_array_giveback(block);
   if (*err == CL_INVALID_OPERATION)
     clsh_error_call(L, *err, "clCreateBuffer",
-                    "the driver takes no memory of an Array, as with "
-                    "--worker; leave use_host_ptr out, which copies it");
+                    "the driver takes no memory of an Array; leave "
+                    "use_host_ptr out, which copies it");
   return NULL;
 }
 

@@ -71,8 +71,8 @@ static void failed(lua_State *L, int program, const char *source, bool istext,
   const Program *p = clsh_program_check(L, program);
   if (p->making != BUILD && err == CL_INVALID_OPERATION)
     clsh_error_call(L, err, maker(p),
-                    "the driver does not compile and link apart, as with "
-                    "--worker; cl.build takes all at once");
+                    "the driver does not compile and link apart; cl.build "
+                    "takes all at once");
   lua_pushfstring(L, "%s: %s (%d)%s%s", maker(p), clsh_error_name(err),
                   (int)err, *log != '\0' ? "\n" : "", log);
   clsh_error_push(L, err, maker(p), lua_tostring(L, -1));
@@ -121,7 +121,6 @@ void clsh_build_make(lua_State *L, int program, const char *options,
   if (err == CL_BUILD_PROGRAM_FAILURE &&
       strstr(lua_tostring(L, -1), "ptxas") != NULL)
     err = compile(L, program, options + strlen(CLSHELL_ARGINFO));
-  clsh_context_checkworker(L, err, maker(clsh_program_check(L, program)));
   if (err != CL_SUCCESS)
     failed(L, program, source, istext, err);
   clsh_program_check(L, program)->builds = 1;

@@ -50,9 +50,6 @@ size_t clsh_flight_tell(char *text, size_t size);
 /* hush.c: the user's standard error, which a compiler does not get */
 extern volatile int clsh_hush_stderr;
 
-/* context.c: what nobody was told of a worker that has ended */
-void clsh_context_pushended(lua_State *L);
-
 /* event.c: the program's end sets the user events that nobody has set */
 void clsh_event_failall(void);
 

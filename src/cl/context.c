@@ -5,7 +5,6 @@
 */
 #include <assert.h>
 #include <pthread.h>
-#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -13,7 +12,6 @@
 #include "device.h"
 #include "pool.h"
 #include "process.h"
-#include "worker.h"
 
 #define CONTEXTS "cl.contexts" /* registry: device index -> Context */
 
@@ -23,22 +21,29 @@
 #define NONUNIFORM 0x1065   /* CL_DEVICE_NON_UNIFORM_WORK_GROUP_SUPPORT */
 #define NVRESERVE 1024 /* local memory that CUDA keeps in each work-group */
 
+/* The remedies for a lost device. NVIDIA's driver refuses all later calls of
+   the process. */
+#define NVIDIALOST                                                            \
+  "it takes no command from this process any more; at the prompt %restart "   \
+  "begins anew and restores the session, a script has to be started again"
+#define LOST                                                                  \
+  "everything on it is gone; new buffers and programs open it again, or "     \
+  "%restart at the prompt, and cl.use() takes another device"
+
 /* The driver's text of its last error, written from any thread. */
 typedef struct Notice {
   pthread_mutex_t lock;
   char text[1280];
-  atomic_bool ended; /* it tells of a worker: the next call raises */
 } Notice;
 
-static Notice notice = {PTHREAD_MUTEX_INITIALIZER, "", false};
+static Notice notice = {PTHREAD_MUTEX_INITIALIZER, ""};
+
 static void CL_CALLBACK onnotice(const char *text, const void *data,
                                  size_t size, void *user) {
   (void)data, (void)size, (void)user;
   pthread_mutex_lock(&notice.lock);
   snprintf(notice.text, sizeof notice.text, "%.*s",
            (int)sizeof notice.text - 1, text != NULL ? text : "");
-  notice.ended =
-      strncmp(notice.text, WORKER_NOTICE, strlen(WORKER_NOTICE)) == 0;
   pthread_mutex_unlock(&notice.lock);
 }
 
@@ -48,46 +53,8 @@ void clsh_context_pushnotice(lua_State *L) {
   pthread_mutex_lock(&notice.lock);
   memcpy(text, notice.text, sizeof text);
   notice.text[0] = '\0';
-  notice.ended = false;
   pthread_mutex_unlock(&notice.lock);
   lua_pushstring(L, text);
-}
-
-/* Pushes what is to be told of a worker that has ended, or nil. */
-void clsh_context_pushended(lua_State *L) {
-  if (!notice.ended) {
-    lua_pushnil(L);
-    return;
-  }
-  clsh_context_pushnotice(L);
-  lua_pushstring(L, lua_tostring(L, -1) + strlen(WORKER_NOTICE));
-  lua_remove(L, -2);
-}
-
-/*
-** Raises where a command failed as its worker ended; says why once. A
-** collection takes what is kept to be used again: its content may have gone,
-** too.
-*/
-void clsh_context_checkworker(lua_State *L, cl_int code, const char *call) {
-  if (code == WORKER_LACKS)
-    clsh_error_check(L, code, call);
-  if (code != WORKER_DIED && code != CONTENT_LOST)
-    return;
-  clsh_error_reclaim(L);
-  clsh_context_pushnotice(L);
-  const char *text = lua_tostring(L, -1);
-  if (strncmp(text, WORKER_NOTICE, strlen(WORKER_NOTICE)) == 0)
-    text += strlen(WORKER_NOTICE);
-  else
-    text = "the command was given up: its worker had ended";
-  const char *remedy = strchr(text, '\n');
-  lua_pushlstring(L, text,
-                  remedy != NULL ? (size_t)(remedy - text) : strlen(text));
-  clsh_error_push(L, code, call, lua_tostring(L, -1));
-  lua_pushstring(L, remedy != NULL ? remedy + 1 : NULL);
-  lua_setfield(L, -2, "hint");
-  lua_error(L);
 }
 
 static void context_release(Object *o) {
@@ -198,11 +165,16 @@ static cl_context newhandle(lua_State *L, cl_uint n, const cl_device_id *list,
   return handle;
 }
 
-/* Pushes a new context for the device at `arg`. */
-static Context *newcontext(lua_State *L, int arg) {
+/*
+** Pushes a new context for the device at `arg`, in place of a `lost` one
+** unless that is NULL: where there is no other, the loss is what went wrong.
+*/
+static Context *newcontext(lua_State *L, int arg, Context *lost) {
   cl_int err;
   Context *c = pushbox(L, arg);
   c->handle = newhandle(L, 1, &c->device, &err);
+  if (err != CL_SUCCESS && lost != NULL)
+    clsh_context_alive(L, lost);
   clsh_error_check(L, err, "clCreateContext");
   return c;
 }
@@ -228,7 +200,7 @@ static Context *pushdevicecontext(lua_State *L, int device) {
     if (own != NULL && own->lost == CL_SUCCESS)
       return own;
     lua_pop(L, 1);
-    own = newcontext(L, device);
+    own = newcontext(L, device, own);
     lua_pushvalue(L, -1);
     lua_setiuservalue(L, device, 2);
     return own;
@@ -240,7 +212,7 @@ static Context *pushdevicecontext(lua_State *L, int device) {
   Context *c = clsh_class_test(L, -1, &class);
   if (c == NULL || c->lost != CL_SUCCESS) {
     lua_pop(L, 1);
-    c = newcontext(L, device);
+    c = newcontext(L, device, c);
     lua_pushvalue(L, -2);
     lua_pushvalue(L, -2);
     lua_rawset(L, -5);
@@ -284,15 +256,18 @@ void clsh_context_alive(lua_State *L, Context *c) {
     clsh_error(L, "the program ends while the device is at work");
   if (c->head.closed)
     clsh_error(L, "its Context is closed");
-  if (notice.ended)
-    clsh_context_checkworker(L, WORKER_DIED, NULL);
   if (c->lost == CL_SUCCESS)
     return;
   lua_pushfstring(L, "the device is lost: %s gave %s (%d) before this call",
                   c->lostcall, clsh_error_name(c->lost), (int)c->lost);
-  clsh_error_push(L, c->lost, c->lostcall, lua_tostring(L, -1));
-  lua_pushliteral(L, "everything on it is gone; new buffers and programs "
-                     "open it again, and cl.use() takes another device");
+  clsh_context_raiselost(L, c, c->lostcall, lua_tostring(L, -1));
+}
+
+/* Raises for the loss of the device, with a message and the remedy. */
+void clsh_context_raiselost(lua_State *L, const Context *c, const char *call,
+                            const char *message) {
+  clsh_error_push(L, c->lost, call, message);
+  lua_pushstring(L, c->limits.reserve != 0 ? NVIDIALOST : LOST);
   lua_setfield(L, -2, "hint");
   lua_error(L);
 }
@@ -304,12 +279,14 @@ void clsh_context_setlost(Context *c, cl_int code, const char *call) {
 
 /*
 ** Raises for a command that the driver refused. A queue that is no longer
-** valid and errors beyond the standard's mean that the device is lost.
+** valid and errors beyond the standard's mean that the device is lost, and so
+** do, on NVIDIA, two commands on end for which there are no resources.
 */
 void clsh_context_checkcommand(lua_State *L, Context *c, cl_int err,
                                const char *call) {
-  clsh_context_checkworker(L, err, call);
-  if (err == CL_INVALID_COMMAND_QUEUE || err < -1100)
+  c->refused = err == CL_OUT_OF_RESOURCES ? c->refused + 1 : 0;
+  if (err == CL_INVALID_COMMAND_QUEUE || err < -1100 ||
+      (c->refused >= 2 && c->limits.reserve != 0))
     clsh_context_setlost(c, err, call);
   clsh_error_check(L, err, call);
 }
@@ -428,7 +405,7 @@ static int context_held(lua_State *L) {
  * Example:
  * local x <close> = cl.buffer("float", 1000, 1);
  * (x + 1):eval():close()
- * print(cl.context().held) -- 4000; 0 on a simulator and with --worker
+ * print(cl.context().held) -- 4000; 0 on a simulator
  * cl.context():trim()
  * print(cl.context().held) --> 0
  */
@@ -498,8 +475,7 @@ static int context_tostring(lua_State *L) {
  * made, kept for the next results of the same sizes. Only the default queue's
  * commands have used them and will use them first, so that none meets one of
  * before.
- * Not more than an eighth of the device's memory is held; none on a simulator
- * and with --worker.
+ * Not more than an eighth of the device's memory is held; none on a simulator.
  * Example:
  * local context = cl.context()
  * print(context.device.name, context.used)

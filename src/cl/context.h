@@ -35,6 +35,7 @@ typedef struct Context {
   struct Pool *pool;             /* pinned host memory; NULL: none yet */
   cl_int lost;                   /* the error that ended it, or CL_SUCCESS */
   const char *lostcall;
+  int refused;    /* commands on end without resources */
   bool failed;    /* a user event has, or may: what waits for it does too */
   cl_int failure; /* its status */
 } Context;
@@ -45,9 +46,10 @@ cl_context clsh_context_handle(lua_State *L, Context *c);
 cl_ulong clsh_context_localroom(const Context *c, cl_ulong own, cl_ulong most);
 void clsh_context_alive(lua_State *L, Context *c);
 void clsh_context_setlost(Context *c, cl_int code, const char *call);
+void clsh_context_raiselost(lua_State *L, const Context *c, const char *call,
+                            const char *message);
 void clsh_context_checkcommand(lua_State *L, Context *c, cl_int err,
                                const char *call);
-void clsh_context_checkworker(lua_State *L, cl_int code, const char *call);
 void clsh_context_reserve(lua_State *L, Context *c, size_t bytes,
                           const char *call, const char *thing);
 void clsh_context_take(Context *c, size_t bytes);

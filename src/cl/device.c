@@ -10,7 +10,6 @@
 #include "device.h"
 #include "object.h"
 #include "process.h"
-#include "worker.h"
 
 #define MAXPLATFORMS 32
 #define NOPLATFORM (-1001) /* CL_PLATFORM_NOT_FOUND_KHR */
@@ -246,11 +245,10 @@ static void readpartition(lua_State *L, cl_device_partition_property *p) {
 static void checkpartition(lua_State *L, cl_int err) {
   if (err != CL_SUCCESS) {
     lua_getfield(L, 1, "compute_units");
-    if (err == CL_INVALID_OPERATION || err == WORKER_LACKS)
+    if (err == CL_INVALID_OPERATION)
       clsh_error_call(L, err, "clCreateSubDevices",
-                      "the driver makes no parts of devices, as with "
-                      "--worker; a queue on the whole device, and smaller "
-                      "launches, serve everywhere");
+                      "the driver makes no parts of devices; a queue on the "
+                      "whole device, and smaller launches, serve everywhere");
     clsh_error_call(L, err, "clCreateSubDevices",
                     "the device, of %s compute units, has no such parts; "
                     "see dev.partition_properties; a queue on the whole "

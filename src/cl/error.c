@@ -8,7 +8,6 @@
 
 #include "hold.h"
 #include "object.h"
-#include "worker.h"
 
 #define TNAME "Error"
 #define LONGEST 640          /* bytes in a line of a message */
@@ -78,9 +77,6 @@ static const struct {
     ROW(CL_INVALID_COMPILER_OPTIONS),
     ROW(CL_INVALID_LINKER_OPTIONS),
     ROW(CL_INVALID_DEVICE_PARTITION_COUNT),
-    ROW(WORKER_DIED),
-    ROW(WORKER_LACKS),
-    ROW(CONTENT_LOST),
 #undef ROW
     {-1001, "CL_PLATFORM_NOT_FOUND_KHR"},
     {-9999, "NVIDIA: illegal access in a kernel"},
@@ -257,10 +253,7 @@ int clsh_error_call(lua_State *L, cl_int code, const char *call,
 /* Raises unless `code` is CL_SUCCESS. */
 void clsh_error_check(lua_State *L, cl_int code, const char *call) {
   if (code != CL_SUCCESS)
-    clsh_error_call(L, code, call, "%s",
-                    code == WORKER_LACKS
-                        ? "not in a worker process; start without --worker"
-                        : "");
+    clsh_error_call(L, code, call, "");
 }
 
 /*

@@ -282,7 +282,6 @@ void clsh_event_setkernel(Event *e, const char *name) {
 */
 static void commandfailed(lua_State *L, Event *e) {
   cl_int code = e->status;
-  clsh_context_checkworker(L, code, "clWaitForEvents");
   if (e->queue == NULL && code != GIVENUP)
     clsh_error_call(L, code, "clWaitForEvents",
                     "Event:fail has set the Event");
@@ -301,14 +300,19 @@ static void commandfailed(lua_State *L, Event *e) {
                              "default one, which is replaced"
                            : "an event that the command waits for has failed");
   }
-  if (code != CL_MEM_OBJECT_ALLOCATION_FAILURE)
-    clsh_context_setlost(e->context, code, "a command");
   clsh_context_pushnotice(L);
-  clsh_error_call(
-      L, code, "clWaitForEvents",
-      "the command failed on the device%s%s; a kernel may have gone "
-      "outside its buffers",
-      *lua_tostring(L, -1) != '\0' ? ": " : "", lua_tostring(L, -1));
+  const char *notice = lua_tostring(L, -1);
+  const char *message = lua_pushfstring(
+      L,
+      "clWaitForEvents: %s (%d): the command failed on the device%s%s; a "
+      "kernel may have gone outside its buffers",
+      clsh_error_name(code), (int)code, *notice != '\0' ? ": " : "", notice);
+  if (code != CL_MEM_OBJECT_ALLOCATION_FAILURE) {
+    clsh_context_setlost(e->context, code, "a command");
+    clsh_context_raiselost(L, e->context, "clWaitForEvents", message);
+  }
+  clsh_error_push(L, code, "clWaitForEvents", message);
+  lua_error(L);
 }
 
 /* The four times of an ended command; false where it has none. */

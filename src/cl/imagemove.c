@@ -398,9 +398,8 @@ static int image_map(lua_State *L) {
                                    m.waits.n, m.waits.list, &e->handle, &err);
   if (err == CL_INVALID_OPERATION)
     return clsh_error_call(L, err, "clEnqueueMapImage",
-                           "the driver maps no images, as with --worker, or "
-                           "this part is mapped already; use img:read and "
-                           "img:write");
+                           "the driver maps no images, or this part is mapped "
+                           "already; use img:read and img:write");
   if (err == CL_SUCCESS)
     clsh_mapping_set(k, mapped);
   clsh_move_end(L, &m, err, "clEnqueueMapImage");

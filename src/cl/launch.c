@@ -301,7 +301,6 @@ static const char *pushlocal(lua_State *L, const Launch *l) {
 
 /* Raises for a launch that the driver refused. */
 static void launchfailed(lua_State *L, const Launch *l, cl_int err) {
-  clsh_context_checkworker(L, err, "clEnqueueNDRangeKernel");
   if (err == CL_INVALID_COMMAND_QUEUE || err < -1100)
     clsh_context_setlost(l->kernel->context, err, "clEnqueueNDRangeKernel");
   clsh_context_pushnotice(L);

@@ -61,8 +61,7 @@ static void allocate(lua_State *L, Pipe *p) {
       p->handle = mem;
   } while (clsh_error_retry(L, err, &tries));
   if (err == CL_INVALID_OPERATION)
-    clsh_error_call(L, err, "clCreatePipe",
-                    "the driver makes no pipes, as with --worker; %s",
+    clsh_error_call(L, err, "clCreatePipe", "the driver makes no pipes; %s",
                     instead);
   clsh_error_check(L, err, "clCreatePipe");
   clsh_context_take(p->context, pipebytes(p));

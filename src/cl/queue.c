@@ -118,8 +118,8 @@ static Queue *newqueue(lua_State *L, int arg, int opts, bool profiled,
   q->handle = err == CL_SUCCESS ? q->handle : NULL;
   if (create != NULL && err == CL_INVALID_OPERATION)
     clsh_error_call(L, err, "clCreateCommandQueueWithProperties",
-                    "the driver, or the process of --worker, takes no "
-                    "priority or throttle; leave them out");
+                    "the driver takes no priority or throttle; leave them "
+                    "out");
   if (err == CL_INVALID_QUEUE_PROPERTIES)
     clsh_error_call(
         L, err, "clCreateCommandQueue",

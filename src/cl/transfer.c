@@ -592,8 +592,7 @@ static int buffer_migrate(lua_State *L) {
                                           m.waits.n, m.waits.list, &e->handle);
   if (err == CL_INVALID_OPERATION)
     clsh_error_call(L, err, "clEnqueueMigrateMemObjects",
-                    "the driver moves memory itself, as with --worker; leave "
-                    "the call out");
+                    "the driver moves memory itself; leave the call out");
   clsh_move_end(L, &m, err, "clEnqueueMigrateMemObjects");
   return 1;
 }

@@ -32,8 +32,8 @@ static int cl_userevent(lua_State *L) {
   cl_event handle = clCreateUserEvent(clsh_context_handle(L, c), &err);
   if (err == CL_INVALID_OPERATION)
     clsh_error_call(L, err, "clCreateUserEvent",
-                    "the driver has no user events, as with --worker; start "
-                    "commands in their order instead");
+                    "the driver has no user events; start commands in their "
+                    "order instead");
   clsh_error_check(L, err, "clCreateUserEvent");
   e->handle = handle;
   return 1;

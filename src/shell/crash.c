@@ -1,26 +1,23 @@
 /*
-** crash.c - tells which launch crashed the process, before it dies. A driver
+** crash.c - tells which launch crashed the process, before it ends. A driver
 ** of the CPU runs kernels in this process: a store outside a buffer ends it.
-** The report is made without memory allocation or locks, and then the signal
-** takes the way that it had without this file: to the sanitizer's report, a
-** core file, and the same exit status.
+** The report is made without memory allocation or locks. Then a prompt begins
+** anew; elsewhere the signal takes the way that it had without this file: to
+** the sanitizer's report, a core file, and the same exit status.
 ** SPDX-License-Identifier: MIT
 */
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "cl/cl.h"
 #include "shell.h"
 
 #define STACK ((size_t)64 << 10) /* of the handler, bytes */
-#ifdef __linux__
-#define WORKER "  " PROGRAM " --worker goes on after such a kernel\n"
-#else
-#define WORKER "" /* there is none */
-#endif
+#define PATIENCE 50              /* ms for the main thread to halt */
 
 static const struct {
   int number;
@@ -36,6 +33,8 @@ static struct sigaction before[NSIGNALS];
 static char text[4096]; /* the report */
 static size_t length;
 static const char *script; /* NULL: none */
+static pthread_t mainthread;
+static atomic_bool halted; /* the main thread is */
 
 static void add(const char *s) {
   size_t n = strlen(s), room = sizeof text - length;
@@ -66,8 +65,11 @@ static void keep(int journal) {
   }
 }
 
-/* Writes what happened, what was under way, and the next step. */
-static void report(size_t which) {
+/*
+** Writes what happened, what was under way, and the next step. The program
+** that begins `again` asks for the inputs itself.
+*/
+static void report(size_t which, bool again) {
   const char *name;
   int journal = clsh_journal_file(&name);
   add("\n" PROGRAM ": ended by ");
@@ -81,10 +83,11 @@ static void report(size_t which) {
     add("  for stores outside a buffer see ");
     add(script != NULL ? PROGRAM " --memcheck " : "check(launch, ...)");
     add(script != NULL ? script : "");
-    add("\n" WORKER);
+    add("\n");
   }
-  if (journal >= 0) {
+  if (journal >= 0)
     keep(journal);
+  if (journal >= 0 && !again) {
     add("  the inputs are saved: %restore in a new session runs them, or\n"
         "    " PROGRAM " ");
     add(name);
@@ -94,9 +97,27 @@ static void report(size_t which) {
 }
 
 /*
-** The first thread that faults reports; others wait for the end. Then the
-** instruction faults again, or the signal is sent again, and meets the action
-** of before.
+** Has the main thread wait for the end, lest it write to the terminal that is
+** put right, or change its mode.
+*/
+static void halt(void) {
+  const struct timespec nap = {0, 1000 * 1000};
+  if (pthread_equal(pthread_self(), mainthread) ||
+      pthread_kill(mainthread, SIGBUS) != 0)
+    return;
+  for (int i = 0; i < PATIENCE && !halted; i++)
+    nanosleep(&nap, NULL);
+}
+
+/* Whether another process has sent the signal, which wants the end. */
+static bool issent(const siginfo_t *info) {
+  return info->si_code <= 0 && info->si_pid != getpid();
+}
+
+/*
+** The first thread that faults reports; others wait for the end. At a prompt
+** the program begins anew then. Elsewhere the instruction faults again, or the
+** signal is sent again, and meets the action of before.
 */
 static void onsignal(int sig, siginfo_t *info, void *unused) {
   static atomic_flag taken = ATOMIC_FLAG_INIT;
@@ -108,9 +129,16 @@ static void onsignal(int sig, siginfo_t *info, void *unused) {
   if (!atomic_flag_test_and_set(&taken)) {
     reporter = pthread_self();
     signal(SIGPIPE, SIG_IGN); /* it would be the one that ends the process */
+    bool again = !issent(info) && clsh_restart_able();
+    if (again)
+      halt();
     clsh_interrupt_restoreterminal();
-    report(which);
+    report(which, again);
+    if (again)
+      clsh_restart_crashed();
   } else if (!pthread_equal(reporter, pthread_self())) {
+    if (pthread_equal(pthread_self(), mainthread))
+      halted = true;
     for (;;)
       pause();
   }
@@ -130,6 +158,7 @@ void clsh_crash_open(void) {
   static char stack[STACK];
   stack_t own = {.ss_sp = stack, .ss_size = sizeof stack}, old;
   struct sigaction action;
+  mainthread = pthread_self();
   if (sigaltstack(NULL, &old) == 0 && (old.ss_flags & SS_DISABLE) != 0)
     sigaltstack(&own, NULL);
   memset(&action, 0, sizeof action);

@@ -93,54 +93,34 @@ static void await(lua_State *L) {
   }
 }
 
-/* Protected: what nobody was told of a worker's end, or nil. */
-static int ended(lua_State *L) {
-  clsh_context_pushended(L);
-  return 1;
-}
-
-/* Tells it, its second line apart; false: there was something to tell. */
-static bool tellended(lua_State *L) {
-  lua_pushcfunction(L, ended);
-  const char *text =
-      lua_pcall(L, 0, 1, 0) == LUA_OK ? lua_tostring(L, -1) : NULL;
-  if (text != NULL)
-    fprintf(stderr, PROGRAM ": %.*s\n", (int)strcspn(text, "\n"), text);
-  lua_pop(L, 1);
-  return text == NULL;
-}
-
 /*
 ** To be called before lua_close, without a handler for Ctrl-C: waits for the
 ** commands under way. It lets go of those that a Ctrl-C has abandoned or for
-** which there is no time, and says so. False: one has ended its worker, and no
-** call was left to raise that.
+** which there is no time, and says so.
 */
-bool clsh_exit_leave(lua_State *L) {
+void clsh_exit_leave(lua_State *L) {
   fflush(stdout);
+  clsh_restart_stage(RESTART_NEVER);
   clsh_interrupt_close();
   clsh_event_failall();
   if (!clsh_timeout_expired())
     await(L);
-  bool fine = tellended(L);
   lua_Integer n = clsh_poll_interrupts() > 0 ? unfinished(L, true) : 0;
   if (clsh_timeout_expired())
     n += unfinished(L, false);
   if (n == 0)
-    return fine;
+    return;
   left = true;
   clsh_process_abandon();
   fprintf(stderr,
           PROGRAM ": %lld command%s still running on the device, "
                   "given up\n",
           (long long)n, n == 1 ? "" : "s");
-  return fine;
 }
 
 /*
-** At every exit, os.exit included: removes the journal, and reports output
-*that
-** could not be written. A reader that closed the pipe needs no message.
+** At every exit, os.exit included: removes the journal, and reports what could
+** not be written. A reader that closed the pipe needs no message.
 */
 static void closeout(void) {
   clsh_interrupt_close();

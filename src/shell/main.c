@@ -18,7 +18,6 @@
 #include "cl/cl.h"
 #include "host/host.h"
 #include "shell.h"
-#include "worker/serve.h"
 
 #define STACKSIZE ((size_t)64 << 20) /* of a driver's threads, bytes */
 #define NOMEMORY PROGRAM ": not enough memory\n"
@@ -254,9 +253,9 @@ static void preload(lua_State *L) {
   static const luaL_Reg modules[] = {
       {"cl.host", luaopen_cl_host},
       {PROGRAM ".child", luaopen_clshell_child},
-      {PROGRAM ".isolate", luaopen_clshell_isolate},
       {PROGRAM ".journal", luaopen_clshell_journal},
       {PROGRAM ".optiontable", luaopen_clshell_optiontable},
+      {PROGRAM ".restart", luaopen_clshell_restart},
       {PROGRAM ".system", luaopen_clshell_system},
       {NULL, NULL}};
   luaL_getsubtable(L, LUA_REGISTRYINDEX, LUA_PRELOAD_TABLE);
@@ -289,10 +288,11 @@ static void deepenstacks(void) {
 /* Makes the state ready; returns the script's path (anchored) or NULL. */
 static const char *openstate(lua_State *L, const Options *o) {
   luaL_openlibs(L);
+  clsh_restart_open(L, o->argv);
   clsh_interrupt_open(L);
   clsh_traceback_open(L);
   if (o->timeout > 0)
-    clsh_timeout_start(L, o->timeout);
+    clsh_timeout_start(L, clsh_restart_deadline(o->timeout));
   if (o->tool == NULL)
     clsh_crash_open();
   clsh_exit_open(L);
@@ -303,7 +303,6 @@ static const char *openstate(lua_State *L, const Options *o) {
   lua_pushvalue(L, -1);
   lua_setfield(L, 1, "home");
   const char *home = lua_tostring(L, 2);
-  clsh_isolate_open(L, o, home);
   const char *script = NULL;
   if (o->script < o->argc) {
     script = clsh_home_pushscript(L, o->argv[o->script], home);
@@ -317,6 +316,28 @@ static const char *openstate(lua_State *L, const Options *o) {
   return script;
 }
 
+/*
+** Whether the code and the script of the command line are run: always, but
+** after a restart only where the user wants the session back.
+*/
+static bool wanted(lua_State *L, bool hascode) {
+  if (!clsh_restart_began())
+    return true;
+  lua_getglobal(L, "require");
+  lua_pushliteral(L, PROGRAM ".shell.prompt.restore");
+  int status = clsh_run_call(L, 1, 1);
+  if (status == LUA_OK) {
+    lua_getfield(L, -1, "ask");
+    lua_remove(L, -2);
+    lua_pushboolean(L, hascode);
+    status = clsh_run_call(L, 1, 1);
+  }
+  if (report(L, status) != LUA_OK || !lua_toboolean(L, -1))
+    return false;
+  clsh_restart_stage(RESTART_RESTORE);
+  return true;
+}
+
 /* Runs the tool, or the code and script, of the command line. */
 static int runoptions(lua_State *L, const Options *o, const char *script) {
   lua_getglobal(L, "require");
@@ -324,8 +345,12 @@ static int runoptions(lua_State *L, const Options *o, const char *script) {
   int status = report(L, clsh_run_call(L, 1, 0));
   if (o->tool != NULL)
     return runtool(L, o, o->what != NULL ? o->what : script);
+  bool all = wanted(L, script != NULL || o->code);
   for (int i = 0; i < o->nactions && status == LUA_OK; i++)
-    status = doaction(L, &o->actions[i]);
+    if (all || o->actions[i].kind == 'l')
+      status = doaction(L, &o->actions[i]);
+  if (!all)
+    return status;
   bool input = !o->code && !o->interactive && !isatty(STDIN_FILENO);
   if (status == LUA_OK && (script != NULL || input))
     status = runscript(L, o, script);
@@ -388,8 +413,7 @@ static int run(Options *o) {
   lua_pushcfunction(L, pmain);
   lua_pushlightuserdata(L, o);
   report(L, lua_pcall(L, 1, 0, 0));
-  if (!clsh_exit_leave(L) && exitcode == EXIT_OK)
-    exitcode = EXIT_SCRIPT;
+  clsh_exit_leave(L);
   if (clsh_exit_library != NULL)
     clsh_exit_library(clsh_timeout_expired() ? EXIT_TIMEOUT : exitcode);
   lua_close(L);
@@ -398,12 +422,6 @@ static int run(Options *o) {
 
 int main(int argc, char *argv[]) {
   Options o = {.argc = argc, .argv = argv};
-#ifdef __linux__
-  if (argc == 2 && strcmp(argv[1], "--driver") == 0) {
-    deepenstacks();
-    return clsh_serve_run();
-  }
-#endif
   clsh_exit_begin();
   o.actions = calloc((size_t)argc + 1, sizeof *o.actions);
   if (o.actions == NULL) {

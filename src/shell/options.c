@@ -182,9 +182,6 @@ static int take(Options *o, int code, const char *value) {
   case 'q':
     o->quiet = true;
     break;
-  case OPT_WORKER:
-    o->worker = true;
-    break;
   case OPT_COLOR:
     o->color = value;
     return isword(value, clsh_optiontable_whens, "--color") ? -1 : EXIT_USAGE;

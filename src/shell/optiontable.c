@@ -58,14 +58,6 @@ const Option clsh_optiontable[] = {
      "races, barriers in divergent code, values that were never written. It "
      "executes some million instructions a second: take small problems. "
      "Exit code 1 where there is a defect."},
-    {OPT_WORKER, "worker", NULL, NULL, NULL, "Running",
-     "run OpenCL in a process of its own",
-     "Runs OpenCL in a process of its own. A kernel that crashes, or a GPU "
-     "that faults, ends that process and not the session: an error names the "
-     "kernel, its sizes and its arguments, a new process takes over, programs "
-     "are built again, and Buffers keep their content where the device works "
-     "in the host's memory or the host still has it. CLSHELL_WORKER=1 does "
-     "the same."},
     {'n', "no-init", NULL, NULL, NULL, "Running", "skip init.lua and history",
      "The interactive shell neither runs init.lua nor reads or writes its "
      "history."},

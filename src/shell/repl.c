@@ -89,7 +89,7 @@ static bool pushmodule(lua_State *L, const char *name) {
 
 /* Before the first prompt: the banner, notes, the user's file. */
 static void start(lua_State *L, bool terminal, bool quiet) {
-  if (terminal && !quiet)
+  if (terminal && !quiet && !clsh_restart_began())
     printf(PROGRAM " " CLSHELL_VERSION " (" LUA_RELEASE ")"
                    "   ?help  %%commands  Ctrl-D quits\n");
   lua_pushboolean(L, terminal);
@@ -97,6 +97,10 @@ static void start(lua_State *L, bool terminal, bool quiet) {
     failed(L);
   else if (lua_isfunction(L, -1) && clsh_run_call(L, 0, 0) != LUA_OK)
     failed(L);
+  if (call(L, "resume", 0, 0) != LUA_OK)
+    failed(L);
+  if (terminal)
+    clsh_restart_stage(RESTART_PROMPT);
 }
 
 /* Reads an input, which begins with the draft that a command gave. */

@@ -33,7 +33,6 @@
 #define OPT_CALLS 265
 #define OPT_CUDA 266
 #define OPT_MEMCHECK 267
-#define OPT_WORKER 268
 typedef struct Option {
   int code;          /* its letter, or a number above OPT_LONG */
   const char *name;  /* the long name; may be NULL */
@@ -66,7 +65,6 @@ typedef struct Options {
   double timeout;   /* seconds; 0: none */
   bool code;        /* -e or -p is among the actions */
   bool interactive, noinit, quiet;
-  bool worker; /* OpenCL runs in another process */
 } Options;
 int clsh_options_parse(Options *o);
 const char *clsh_options_shown(const char *word);
@@ -79,10 +77,6 @@ const char *clsh_home_pushscript(lua_State *L, const char *name,
 void clsh_home_pushfolder(lua_State *L, const char *script);
 void clsh_home_setpath(lua_State *L, const char *home);
 
-/* isolate.c */
-int luaopen_clshell_isolate(lua_State *L);
-void clsh_isolate_open(lua_State *L, const Options *o, const char *home);
-
 /* child.c */
 int luaopen_clshell_child(lua_State *L);
 
@@ -90,13 +84,29 @@ int luaopen_clshell_child(lua_State *L);
 int luaopen_clshell_system(lua_State *L);
 
 /* timeout.c */
-void clsh_timeout_start(lua_State *L, double seconds);
+void clsh_timeout_start(lua_State *L, double end);
 bool clsh_timeout_expired(void);
 
 /* journal.c */
 int clsh_journal_file(const char **name);
 void clsh_journal_remove(void);
 int luaopen_clshell_journal(lua_State *L);
+
+/* restart.c: what a crash leads to, and what the program that begins then is
+   told: the end; the user is asked; the restore crashed; %restart */
+typedef enum Restart {
+  RESTART_NEVER = '-',
+  RESTART_PROMPT = 'p',
+  RESTART_RESTORE = 'r',
+  RESTART_COMMAND = 'c'
+} Restart;
+void clsh_restart_open(lua_State *L, char *argv[]);
+double clsh_restart_deadline(double seconds);
+bool clsh_restart_began(void);
+void clsh_restart_stage(Restart now);
+bool clsh_restart_able(void);
+void clsh_restart_crashed(void);
+int luaopen_clshell_restart(lua_State *L);
 
 /* crash.c */
 void clsh_crash_open(void);
@@ -140,7 +150,7 @@ void clsh_lines_end(void);
 /* exit.c */
 extern void (*clsh_exit_library)(int code); /* what module mpi has to do */
 void clsh_exit_begin(void);
-bool clsh_exit_leave(lua_State *L);
+void clsh_exit_leave(lua_State *L);
 void clsh_exit_end(int code);
 void clsh_exit_open(lua_State *L);
 

@@ -77,8 +77,8 @@ static void *watch(void *unused) {
   return NULL;
 }
 
-/* Stops this run after so many seconds. */
-void clsh_timeout_start(lua_State *L, double seconds) {
+/* Stops this run at a time of clsh_poll_now(). */
+void clsh_timeout_start(lua_State *L, double end) {
   struct sigaction action;
   sigset_t all, before;
   pthread_t thread;
@@ -86,7 +86,7 @@ void clsh_timeout_start(lua_State *L, double seconds) {
   action.sa_handler = onalarm;
   sigaction(SIGALRM, &action, NULL);
   mainthread = pthread_self();
-  limit = clsh_poll_now() + seconds;
+  limit = end;
   sigfillset(&all);
   pthread_sigmask(SIG_SETMASK, &all, &before);
   int error = pthread_create(&thread, NULL, watch, NULL);

@@ -14,7 +14,7 @@ local create, sh = scratch.create, scratch.sh
 local N = 5000
 local BYTES = 4 * N
 
--- Whether OpenCL runs in a worker, or on a simulator: there nothing is held.
+-- Whether OpenCL runs on a simulator: there nothing is held.
 local function without()
   local context = cl.context()
   context:trim()
@@ -392,16 +392,6 @@ test("at most an eighth of the device's memory is held", function()
     end
     print(c.held, c.used == all)]])
   t.eq(out, ("true\ttrue\n"):rep(4) .. "true\n0\ttrue\n", err)
-end)
-
-t.test("none with --worker", function()
-  create("worker.lua", [[
-    local x = cl.buffer("float", 10, 1);
-    (x + 1):eval():close()
-    print(cl.context().held, (x + 1):sum())]])
-  local out, err = sh(("CLSHELL_DEVICE=%d $clshell --worker worker.lua")
-    :format(device.index))
-  t.eq({out, err}, {"0\t20.0\n", ""})
 end)
 
 t.test("none on the simulator, which sees what is never written", function()

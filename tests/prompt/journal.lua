@@ -37,12 +37,18 @@ t.test("a session that is killed leaves its inputs as a script", function()
   killed [[
 x = 20
 local y = x + 1
-nonsense()]]
+nonsense()
+print(x)]]
   t.eq(journals(), {[[
+-- input 1
 x = 20
+-- input 2
 y = x + 1
+-- input 3, failed
 -- nonsense()
--- under way when the session ended:
+-- input 4, only measured or printed
+-- print(x)
+-- input 5, under way when the session ended
 -- os.execute "kill -KILL $PPID"
 ]]})
   run [[
@@ -52,8 +58,9 @@ y = x + 1
     expect cl>
     send %restore\r
     expect running
-    expect under way when the session ended:
-    expect os.execute "kill -KILL $PPID"
+    expect restored 2 inputs; 1 that only measured or printed left out
+    expect input 5: os.execute "kill -KILL $PPID"
+    expect under way when the session ended
     expect cl>
     send x + y\r
     expect 41
@@ -76,12 +83,13 @@ t.test("results that later inputs refer to are kept", function()
 3;
 _1 * 20 + _]]
   t.eq(journals(), {[[
+-- input 1
 _1, _ = _, 1 + 1
-show(_)
+-- input 2
 _1, _ = _, 3
+-- input 3
 _1, _ = _, _1 * 20 + _
-show(_)
--- under way when the session ended:
+-- input 4, under way when the session ended
 -- os.execute "kill -KILL $PPID"
 ]]})
 end)
@@ -99,7 +107,7 @@ t.test("%save writes the inputs that %restore ran", function()
     expect x is 20
     expect cl>
     send %%save %s\r
-    expect wrote 2 inputs
+    expect wrote 3 inputs
     expect cl>
     send \x04
     exit 0]]):format(saved))
@@ -180,12 +188,15 @@ b = cl.buffer("int", 1)
 ev = k:range(1)(b)
 x = 1]]
   t.eq(journals(), {[[
+-- input 1
 k = cl.kernel "kernel void f(volatile global int *x) { while (!x[0]); }"
+-- input 2
 b = cl.buffer("int", 1)
--- under way when the session ended:
+-- input 3, under way when the session ended
 -- ev = k:range(1)(b)
+-- input 4
 x = 1
--- under way when the session ended:
+-- input 5, under way when the session ended
 -- os.execute "kill -KILL $PPID"
 ]]})
 end)

@@ -1,7 +1,7 @@
--- crash.lua - a process that a kernel or a driver crashes tells which launch
--- was under way, and ends as it would without the report
+-- crash.lua - a script that a kernel or a driver crashes tells which launch
+-- was under way, and ends as it would without the report; restart.lua has the
+-- prompt
 -- SPDX-License-Identifier: MIT
-local converse = require "converse"
 local t = require "t"
 local scratch = require "scratch"
 local has, sh = scratch.has, scratch.sh
@@ -48,7 +48,6 @@ t.test("a wild store tells the launch, its arguments and its line", function()
     with x = Buffer float[4][5], n = 1
     launched at crash.lua:2
   for stores outside a buffer see clshell --memcheck crash.lua
-  clshell --worker goes on after such a kernel
 ]])
 end)
 
@@ -148,43 +147,4 @@ t.test("a crash without OpenCL; a closed pipe does not change the exit code",
     t.eq(status, 134)
   end)
 
-t.test("a session that crashes is saved, and its script runs", function()
-  in_process()
-  for i, body in ipairs{"x[(size_t)1 << 40] = 1;", "__builtin_trap();",
-    "x[-((size_t)1 << 40)] = 1;"} do
-    converse.run(([[
-    expect cl>
-    send x = cl.buffer("float", 4, %d)\r
-    expect cl>
-    send k = cl.kernel "kernel void bad(global float *x) { %s }"\r
-    expect cl>
-    send k:range(1)(x):wait()\r
-    expect clshell: ended by SIG
-    expect under way: kernel bad over 1
-    expect with x = Buffer float[4]
-    expect launched at input:3:1
-    expect check(launch, ...)
-    expect the inputs are saved: %%restore
-    exit %d]]):format(i, body, i == 2 and 132 or sanitized and 1 or 139))
-    local path = t.capture(("ls %s/state/clshell/sessions/* | tail -1"):format(
-      converse.folder())):gsub("\n", "")
-    t.eq(t.capture(("%s/clshell -i %s </dev/null 2>&1; echo $?"):format(
-      t.build, path)), "0\n")
-    converse.run(([[
-    expect bad;
-    expect cl>
-    send %%restore\r
-    expect k:range(1)(x):wait()
-    expect clshell: ended by SIG
-    expect launched at input:3:1
-    expect cl>
-    send x:read()[4]\r
-    expect %d.0
-    expect cl>
-    send \x04
-    exit 0]]):format(i))
-  end
-end)
-
-converse.clean()
 scratch.done()

@@ -502,7 +502,7 @@ static cl_int CL_API_CALL my_clWaitForEvents(cl_uint n, const cl_event *list) {
   return next->clWaitForEvents(n, list);
 }
 
-/* Of waits for a CPU, and of the process behind --worker. */
+/* Of waits for a CPU. */
 static cl_int CL_API_CALL my_clSetEventCallback(
     cl_event event, cl_int type,
     void(CL_CALLBACK *f)(cl_event, cl_int, void *), void *p) {

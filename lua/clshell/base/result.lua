@@ -5,18 +5,15 @@ local cl = require "cl"
 
 local M = {}
 
--- Makes a Buffer of memory that closed ones have left, see Context:trim. A
--- worker that ends takes the content of memory with it, and tells by memory.
-local has_isolate, isolate = pcall(require, "clshell.isolate")
-local held = not (has_isolate and isolate.worker())
-  and debug.getregistry()["cl.result"]
+-- Makes a Buffer of memory that closed ones have left, see Context:trim.
+local held = debug.getregistry()["cl.result"]
 
 --- result.new(type, dims, context [, queue]) -> Buffer
 --- For the result of a calculation, whose first command is on `queue`, false:
 --- nobody knows yet. On the default queue of the context (nil) its memory may
 --- be that of a closed one.
 function M.new(type, dims, context, queue)
-  if held and queue == nil then
+  if queue == nil then
     return held(type, dims, context)
   end
   return cl.buffer(type, dims, nil, {context = context})

@@ -16,7 +16,7 @@ Staging.__index = Staging
 local M = {}
 
 -- Pinned pieces, mapped for good, in a ring; ordinary memory where a driver
--- maps none, as that of --worker.
+-- maps none.
 local function ring(context, type, elements, count)
   local slots = {next = 0}
   for i = 1, count do

@@ -24,7 +24,6 @@ M.ENVIRONMENT = {
   {"CLSHELL_DEVICE", "the device, as for --device"},
   {"CLSHELL_HOME", "the folder with lua/, kernels/ and scripts/"},
   {"CLSHELL_STORE", "the file in which benches are kept, or none"},
-  {"CLSHELL_WORKER", "1: OpenCL in a process of its own, as --worker"},
   {"CLSHELL_OCLGRIND", "the driver of the simulator for check, or none"},
   {"NO_COLOR", "no colour, where not empty"},
   {"FORCE_COLOR", "colour without a terminal; also CLICOLOR_FORCE"},

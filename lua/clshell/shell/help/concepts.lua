@@ -501,20 +501,16 @@ exit or quit on a line of its own, or Ctrl-D, ends the session. In a script,
 os.exit(code) ends the program.
 Try: ?os.exit
 
-worker, crash, segfault, segmentation fault
-A kernel of a CPU that stores beyond its memory may end its process; a GPU
-that faults takes no more commands from its process. `clshell --worker`, or
-CLSHELL_WORKER=1 in the environment, runs OpenCL in a process of its own: an
-error names the kernel, its sizes and its arguments, the next call starts
-another process, programs are built again, and the session goes on. Buffers
-keep their content on devices that work in the host's memory, where a store
-behind the end of a Buffer ends the process as well. On a GPU those are filled
-again that were written, filled or read as a whole and not changed since; a
-command that needs another one raises CONTENT_LOST. After Ctrl-C the answer k
-ends what runs. A launch that is waited for takes some 30 us more on a CPU, a
-transfer one more copy. Without a worker the last words name the launches under
-way, with their arguments and lines, and %restore in a new session runs the
-inputs again.
+crash, segfault, segmentation fault, restart, device lost
+A kernel of a CPU that stores beyond its memory may crash its process. The
+launches under way are named, with their arguments and lines. A script ends
+then. At a prompt the program begins anew in the same terminal and asks whether
+to restore the session: it runs the inputs again that built something, leaves
+out the one that crashed and those that only measured or printed, and says what
+it could not bring back. A GPU that faults may take no more commands from its
+process; %restart begins anew as well, at any time. %restore runs the inputs of
+an earlier session that a signal or a closed terminal ended. --no-init keeps no
+inputs, so there the new session is empty.
 Try: ?check
 
 keys, key, editing, shortcut, prompt

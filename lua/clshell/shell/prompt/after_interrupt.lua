@@ -1,6 +1,5 @@
 -- shell/prompt/after_interrupt.lua - the choice after a Ctrl-C: wait for
--- commands that still run on the devices, let them run on, end them where they
--- run in a worker (--worker), or quit
+-- commands that still run on the devices, let them run on, or quit
 -- OpenCL cannot cancel a command. So the prompt returns at once, names the
 -- work that runs on, and takes a next input of one letter as the answer.
 -- SPDX-License-Identifier: MIT
@@ -8,7 +7,6 @@
 local cl = require "cl"
 local count = require "clshell.base.text".count
 local devices = require "clshell.shell.prompt.device_list"
-local isolate = require "clshell.isolate"
 
 local M = {}
 
@@ -41,9 +39,8 @@ function M.note()
   if text == nil then
     return nil
   end
-  io.stderr:write(text, "\ntype w to wait for it, ",
-    isolate.worker() and "k to end it, " or "",
-    "q to quit, d or anything else to go on\n")
+  io.stderr:write(text,
+    "\ntype w to wait for it, q to quit, d or anything else to go on\n")
   return true
 end
 
@@ -57,11 +54,6 @@ function M.wait()
   io.stderr:write("done\n")
 end
 
--- Ends the worker and all work in it, and says what that was.
-local function kill()
-  io.stderr:write(isolate.kill() or "nothing runs any more", "\n")
-end
-
 local answers = {
   w = M.wait,
   d = function() end,
@@ -73,8 +65,7 @@ local answers = {
 --- after_interrupt.answer(text) -> function, or nil
 --- The action for an input that answers the note: the letter w, d or q alone.
 function M.answer(text)
-  local letter = string.gsub(text, "%s", "")
-  return letter == "k" and isolate.worker() and kill or answers[letter]
+  return answers[string.gsub(text, "%s", "")]
 end
 
 return M

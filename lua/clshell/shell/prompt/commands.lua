@@ -23,6 +23,8 @@ end
 --- Options:
 ---   code    false  whether the rest is Lua: then Enter waits for all of it
 ---   script  -      script(rest) -> text, what %save writes; else a comment
+---   state   -      state(rest) -> text that builds anew what the command has
+---                  built; else a restart leaves it out
 --- Example:
 --- commands.define("hello", function(rest)
 ---   return "hello " .. rest
@@ -31,8 +33,8 @@ function M.define(name, run, help, opts)
   opts = opts or {}
   local usage, about = help:match("^([^\n]*)\n?(.*)$")
   list[name] = {name = name, run = run, code = opts.code, help = about,
-    script = opts.script, usage = ("%%%s %s"):format(name, usage)
-      :gsub(" +$", "")}
+    script = opts.script, state = opts.state,
+    usage = ("%%%s %s"):format(name, usage):gsub(" +$", "")}
 end
 
 -- The command of a name; an unknown name raises.
@@ -46,8 +48,9 @@ end
 function M.call(name, rest)
   local command = find(name == "" and "commands" or name)
   local input = session.input
-  if input and command.script then
-    input.script = command.script(rest)
+  if input then
+    input.script = command.script and command.script(rest)
+    input.state = command.state and command.state(rest)
   end
   return command.run(rest)
 end
@@ -77,6 +80,7 @@ end
 -- The functions of other files, documented below.
 for name, file in pairs{time = "measure", run = "files", reload = "files",
     edit = "files", cd = "files", shell = "files", set = "settings",
+    restore = "restore", restart = "restore",
     device = "device_list", history = "inputs", paste = "inputs"} do
   M[name] = function(...)
     return part(file)[name](...)
@@ -153,19 +157,15 @@ end
 --- commands.restore()
 --- Runs the inputs of the newest session that ended without its exit: killed
 --- by a kernel, a signal or a closed terminal. Its globals come back. Inputs
---- that were under way then do not run; they are printed.
+--- that only measured or printed are left out; those that were under way then,
+--- and those that fail now, are printed.
 --- Example: -- at the prompt of a new session, after a crash: %restore
-function M.restore()
-  local path, _, rest = part "journal".newest()
-  if not path then
-    cl.error "no session of yours has ended without its exit"
-  end
-  session.say("running " .. path)
-  if rest ~= "" then
-    session.say(rest)
-  end
-  M.run(path)
-end
+
+--- commands.restart()
+--- Begins the program anew in this terminal, with the same options, and
+--- restores the session as commands.restore does. What runs on devices ends,
+--- and a GPU that was lost answers again.
+--- Example: -- at the prompt: %restart
 
 --- commands.who()
 --- Prints the session's own variables: name, type and value.
@@ -233,7 +233,7 @@ local function plain(name)
     for i, value in ipairs(words) do
       words[i] = ("%q"):format(value)
     end
-    return ("require(\"clshell.shell.prompt.commands\").%s(%s)"):format(name,
+    return ("require(\"clshell.commands\").%s(%s)"):format(name,
       table.concat(words, ", "))
   end
 end
@@ -247,6 +247,8 @@ end, "expr\nruns it once and says how long it took", {code = true,
   script = function(rest)
     return ("time(function() %s%s\nend)"):format(
       load("return " .. rest) and "return " or "", rest)
+  end, state = function(rest)
+    return load(rest) and rest or ("do local _ = %s\nend"):format(rest)
   end})
 
 -- The options of a command as the text of a table.
@@ -396,7 +398,8 @@ define("run", function(rest)
     cl.error("which file? %run file.lua [arguments]")
   end
   return M.run(table.unpack(words))
-end, "script [args]\nruns a script; its globals stay", {script = plain "run"})
+end, "script [args]\nruns a script; its globals stay", {
+  script = plain "run", state = plain "run"})
 
 define("reload", function(rest)
   M.reload(required(rest, "module"))
@@ -412,10 +415,14 @@ define("save", function(rest)
   M.save(required(rest:sub(#(replace or "") + 1), "file"), replace)
 end, "[-f] file\nwrites the inputs as a script; -f replaces a file")
 
-define("restore", M.restore, "\nruns the inputs of a session that crashed or "
-  .. "was killed", {script = function()
-    return select(2, part "journal".newest())
-  end})
+define("restore", function()
+  M.restore()
+end, "\nruns the inputs of a session that crashed or was killed")
+
+define("restart", function()
+  M.restart()
+end, "\nbegins the program anew and restores the session\nFor a GPU that is "
+  .. "lost, and to end what runs on a device.")
 
 define("who", M.who, "\nthe session's own variables")
 
@@ -429,20 +436,28 @@ define("paste", M.paste, "\nruns the lines that follow, up to `--`, as one "
 
 define("set", function(rest)
   M.set(rest:match("^([%w_]*)%s*=?%s*(.-)$"))
-end, "[name=value]\nthe settings of the prompt: colours, locals ...")
+end, "[name=value]\nthe settings of the prompt: colours, locals ...",
+  {state = function(rest)
+    local name, value = rest:match "^([%w_]+)%s*=?%s*(.+)$"
+    return name and ("require(\"clshell.commands\").set(%q, %q)")
+      :format(name, value)
+  end})
 
 define("tb", M.tb, "\nall that is known of the newest error")
 
 define("cd", function(rest)
   return M.cd(word(rest))
-end, "[folder]\nchanges the working folder", {script = plain "cd"})
+end, "[folder]\nchanges the working folder", {script = plain "cd",
+  state = plain "cd"})
+
+local function use(rest)
+  return rest ~= "" and ("cl.use(%q)"):format(rest) or nil
+end
 
 define("device", function(rest)
   return M.device(rest ~= "" and rest or nil)
 end, "[name|gpu|cpu|index]\nlists the devices, or takes another one",
-  {script = function(rest)
-    return rest ~= "" and ("cl.use(%q)"):format(rest) or nil
-  end})
+  {script = use, state = use})
 
 define("commands", function() M.help() end, "\nthis list")
 

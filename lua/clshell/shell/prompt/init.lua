@@ -17,6 +17,7 @@ local M = require "clshell.shell.prompt.session"
 local note, parse, remark = M.note, M.parse, M.remark
 
 local asked = false -- the user, about a kernel that runs on
+local journal_wanted = false -- of the inputs
 local journalled = false -- the inputs are
 local noted = false -- that locals are kept
 
@@ -222,6 +223,38 @@ function M.shown(...)
   tell(input, true, ...)
 end
 
+--- session.again(code) -> boolean, error
+--- Runs an input of an earlier session anew, and prints no values: whether it
+--- succeeds, or its error.
+function M.again(code)
+  local outer = M.input -- %restore, or none
+  local _, chunk = enter(code)
+  local input, run = M.parse(code, chunk), load(code, chunk, "t")
+  for key, value in pairs(input or {}) do
+    M.input[key] = key ~= "run" and value or nil
+  end
+  M.input.values = 0
+  local fine, err = pcall(run or error)
+  finish(fine)
+  M.input = outer
+  return fine, err
+end
+
+--- session.resume()
+--- Before the first prompt, after start and the start-up file: brings back the
+--- session of the program before, where the user has asked for that. The
+--- journal begins when that is done, so that the old one stays the newest if
+--- this crashes.
+function M.resume()
+  local restore = package.loaded["clshell.shell.prompt.restore"]
+  local _ <close> = setmetatable({}, {__close = function()
+    journalled = journal_wanted
+  end})
+  if restore then
+    restore.resume()
+  end
+end
+
 --- session.poll()
 --- Calls the functions of Event:on_complete, between two inputs.
 M.poll = cl.poll
@@ -298,8 +331,8 @@ function M.start(terminal)
   if not M.quiet and system.drivers() == 0 then
     stderr:write(NODRIVER)
   end
-  journalled = terminal and not line.noinit
-  local left = journalled and require "clshell.shell.prompt.journal".start()
+  journal_wanted = terminal and not line.noinit
+  local left = journal_wanted and require "clshell.shell.prompt.journal".start()
   if left and not M.quiet then
     note(left)
   end

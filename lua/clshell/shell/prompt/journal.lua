@@ -1,8 +1,9 @@
--- shell/prompt/journal.lua - the inputs as the script that %save writes, kept
--- on disk while the session runs: what is left of a session that a kernel, a
--- signal or a closed terminal ends. src/shell/journal.c removes it at a normal
--- end. An input stands there as a comment until it and its kernels have ended,
--- so that the script does not repeat the crash.
+-- shell/prompt/journal.lua - the inputs that have built the session, as a
+-- script on disk while the session runs: what is left of a session that a
+-- kernel, a signal or a closed terminal ends. src/shell/journal.c removes it
+-- at a normal end. Each input follows a line with its number. It stands there
+-- as a comment where it only measured or printed, where it failed, and until
+-- it and its kernels have ended, so that the script does not repeat the crash.
 -- SPDX-License-Identifier: MIT
 
 local cl = require "cl"
@@ -14,9 +15,16 @@ local system = require "clshell.system"
 local M = {}
 
 local KEPT = 20 -- journals of ended sessions
-local OPEN = "-- under way when the session ended:\n"
+local OPEN = "under way when the session ended"
+local AGAIN = "crashed when it was restored"
+local LINE = "^%-%- input (%d+),? ?([^\n]*)$" -- above an input
 local CRASH = "-- clshell: ended " -- by src/shell/crash.c
 local OFFERED = "-- offered to a later session\n"
+
+--- journal.PRINTED, journal.FAILED
+--- Why an input does not run again.
+M.PRINTED = "only measured or printed"
+M.FAILED = "failed"
 
 local ready = false -- to begin the journal at the first input
 local at            -- bytes that stay as they are; nil: there is no journal
@@ -42,14 +50,93 @@ local function left()
   return names
 end
 
-local function read(name)
-  local file <close> = io.open(path_of(name), "rb")
+local function read(path)
+  local file <close> = io.open(path, "rb")
   return file and file:read "a" or ""
 end
 
--- Whether a script has more than comments.
-local function has_code(text)
-  return text:find "\n[^%-\n]" or text:find "\n%-[^%-]"
+-- The text and its end behind the last input: the report of a crash.
+local function split(text)
+  local stop = text:find("\n" .. CRASH, 1, true)
+    or text:find("\n" .. OFFERED, 1, true) or #text
+  return text:sub(1, stop), text:sub(stop + 1)
+end
+
+-- The lines above inputs, as tokens. A string may have lines that look alike,
+-- so each has the next number.
+local function lines(text)
+  local list = {}
+  for _, token in ipairs(require "clshell.base.lexer".tokens(text)) do
+    if token.kind == "comment" then
+      local number, why = text:sub(token.first, token.last):match(LINE)
+      if number == tostring(#list + 1) then
+        token.why = why ~= "" and why or nil
+        list[#list + 1] = token
+      end
+    end
+  end
+  return list
+end
+
+--- journal.inputs(path) -> list of {number=, text=, code=, why=}
+--- The inputs of a journal, in their order. `code` is nil for an input that is
+--- not to run again, and `why` says the reason.
+function M.inputs(path)
+  local text = split(read(path))
+  local list, tokens = {}, lines(text)
+  for i, token in ipairs(tokens) do
+    local piece = text:sub(token.last + 2,
+      tokens[i + 1] and tokens[i + 1].first - 2 or -2)
+    list[i] = {number = i, why = token.why, code = not token.why and piece
+      or nil, text = token.why and piece:gsub("%f[^\n\0]%-%- ", "") or piece}
+  end
+  return list
+end
+
+--- journal.runs(path) -> boolean
+--- Whether a journal has an input that runs again.
+function M.runs(path)
+  for _, input in ipairs(M.inputs(path)) do
+    if input.code then
+      return true
+    end
+  end
+  return false
+end
+
+-- The lines of an input in the file; `why` it does not run again, or nil.
+local function piece(number, why, text)
+  return ("-- input %d%s\n%s\n"):format(number, why and ", " .. why or "",
+    why and require "clshell.shell.prompt.save".commented(text) or text)
+end
+
+--- journal.leave_out(path, number) -> string or nil
+--- Has an input, which crashed when it was restored, run no more; its text.
+function M.leave_out(path, number)
+  local _, rest = split(read(path))
+  local list, parts = M.inputs(path), {}
+  for i, input in ipairs(list) do
+    parts[i] = piece(i, i == number and AGAIN or input.why, input.text)
+  end
+  local before = read(path):match "^(.-\n)%-%- input 1"
+  local file <close> = list[number] and before and io.open(path, "wb")
+  if file then
+    file:write(before, table.concat(parts), rest)
+    return list[number].text
+  end
+end
+
+--- journal.offered(path)
+--- Notes that the user was told of a journal: no later session offers it.
+function M.offered(path)
+  if read(path):sub(-#OFFERED) == OFFERED then
+    return
+  end
+  local file <close> = io.open(path, "r+b")
+  if file then
+    file:seek "end"
+    file:write(OFFERED)
+  end
 end
 
 --- journal.start() -> string or nil
@@ -61,15 +148,12 @@ function M.start()
   for i = 1, #names - KEPT do
     os.remove(path_of(names[i]))
   end
-  local name = names[#names]
-  local text = name and read(name)
-  if not name or text:sub(-#OFFERED) == OFFERED or not has_code(text) then
+  local path = names[1] and path_of(names[#names])
+  local text = path and read(path)
+  if not path or text:sub(-#OFFERED) == OFFERED or not M.runs(path) then
     return nil
   end
-  local file <close> = io.open(path_of(name), "ab")
-  if file then
-    file:write(OFFERED)
-  end
+  M.offered(path)
   local kernel = text:match "\n%-%-   under way: kernel ([%w_]+)"
   return ("an earlier session ended %s%s; %%restore runs its inputs again")
     :format(text:match("\n" .. CRASH:gsub("%-", "%%-") .. "([^\n]*)")
@@ -114,10 +198,10 @@ local function look(save)
   end
 end
 
---- journal.update()
+--- journal.update([leaves])
 --- Writes the inputs since the last call. To be called when an input begins
---- and when it has ended.
-function M.update()
+--- and when it has ended; `leaves`: the input under way ends the session.
+function M.update(leaves)
   if ready then
     begin()
   end
@@ -127,12 +211,13 @@ function M.update()
   local save, now = require "clshell.shell.prompt.save", commands()
   look(save)
   local parts, from, whole = {}, at, true
-  for i = settled + 1, #session.inputs do
+  for i = settled + 1, #session.inputs - (leaves and 1 or 0) do
     local input = session.inputs[i]
     input.before = input.before or now -- commands when it began
     local open = input == session.input or now > input.before
-    local part = (open and OPEN .. save.commented(input.text)
-      or save.piece(input, most)) .. "\n"
+    local code = input.ok and not open and save.quiet(input, most)
+    local part = piece(i, open and OPEN or not input.ok and M.FAILED
+      or not code and M.PRINTED or nil, code or input.text)
     parts[#parts + 1] = part
     whole = whole and not open
     if whole then
@@ -144,28 +229,14 @@ function M.update()
   end
 end
 
--- The comments at the end of a script: what was under way, and the crash.
-local function remarks(text)
-  local lines = {}
-  local from = text:find(OPEN, 1, true) or text:find(CRASH, 1, true)
-  for line in text:sub(from or #text + 1):gmatch "%f[^\n\0]%-%- ([^\n]*)" do
-    lines[#lines + 1] = line
-  end
-  return table.concat(lines, "\n")
-end
-
---- journal.newest() -> path, script and remarks, or nil
---- The newest journal of a session that ended without its exit: the script
---- below its first line, and its last comments in words.
+--- journal.newest() -> path or nil
+--- The newest journal, with inputs that run again, of a session that ended
+--- without its exit.
 function M.newest()
   local names = left()
   for i = #names, 1, -1 do
-    local text = read(names[i])
-    if has_code(text) then
-      text = text:sub(-#OFFERED) == OFFERED and text:sub(1, -#OFFERED - 1)
-        or text
-      return path_of(names[i]), text:gsub("^#![^\n]*\n", ""):match "^(.-)\n?$",
-        remarks(text)
+    if M.runs(path_of(names[i])) then
+      return path_of(names[i])
     end
   end
 end

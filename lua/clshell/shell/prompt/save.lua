@@ -1,8 +1,10 @@
 -- shell/prompt/save.lua - %save: the inputs of a session as a script that runs
 -- Every input was a chunk of its own: a block or a function keeps its locals,
--- its return and its labels apart.
+-- its return and its labels apart. The journal has the inputs as such pieces,
+-- too, but for those that only measured or printed.
 -- SPDX-License-Identifier: MIT
 
+local base_text = require "clshell.base.text"
 local cl = require "cl"
 local lexer = require "clshell.base.lexer"
 
@@ -129,6 +131,99 @@ function M.piece(input, most)
     or statement(input)
   -- between two lines, `f` and `(g)()` would be one call
   return code:find("^%s*%(") and ";" .. code or code
+end
+
+-- Functions and methods that change nothing. The arguments of a measurement
+-- are what is measured; the calls in other arguments count.
+local MEASURES = base_text.set "access bench check compare lesson occupancy \z
+  peaks traffic"
+local LOOKS = base_text.set "all any argmax argmin clock date devices dot \z
+  getenv help info ipairs max mean min next norm pairs print rawequal rawget \z
+  rawlen select show std sum tonumber tostring type var"
+
+-- The effect of the call whose bracket or string is token i: "measures",
+-- "looks" or "builds"; nil: that token begins no call.
+local function effect(list, i)
+  local token, before = list[i], list[i - 1]
+  local opens = token.word == "(" or token.word == "{"
+    or token.kind == "string"
+  local ends = before and (before.kind == "name" or before.kind == "string"
+    or before.word == ")" or before.word == "]" or before.word == "}")
+  if not opens or not ends then
+    return nil
+  end
+  if before.kind ~= "name" then
+    return "builds" -- the function is a value: k:range(8)(x)
+  end
+  local name, mark = before.word, list[i - 2] and list[i - 2].word
+  local library = (mark == "." or mark == ":") and not name:find "^random"
+    and (string[name] or math[name])
+  local first = list[i + 1] and list[i + 1].word
+  local reads = name == "read" and mark == ":" -- not into an Array
+    and (first == ")" or first == "{" or token.word == "{")
+  return MEASURES[name] and "measures"
+    or (LOOKS[name] or library or reads) and "looks" or "builds"
+end
+
+-- The token behind the bracket, and what it encloses, or the string at i.
+local function behind(list, i)
+  local depth = 0
+  repeat
+    depth = depth + (lexer.BRACKETS[list[i].word] or 0)
+    i = i + 1
+  until depth <= 0 or not list[i]
+  return i
+end
+
+-- Whether token i gives a variable a value: no field of a table, and not the
+-- variable of a loop.
+local function assigns(list, i, braces)
+  return list[i].word == "=" and braces == 0
+    and (list[i - 2] or {}).word ~= "for"
+end
+
+local BUILDS = base_text.set "local function goto ::"
+
+-- Whether code does more than to measure and to print.
+local function builds(code)
+  local list, braces, i = {}, 0, 1
+  for _, token in ipairs(lexer.tokens(code)) do
+    if token.kind ~= "comment" then
+      token.word = token.kind ~= "string" and code:sub(token.first, token.last)
+      list[#list + 1] = token
+    end
+  end
+  while list[i] do
+    local token = list[i]
+    local what = effect(list, i)
+    if what == "builds" or BUILDS[token.word] or assigns(list, i, braces) then
+      return true
+    end
+    if what == "measures" then
+      i = behind(list, i)
+    else
+      braces = braces + (token.word == "{" and 1 or token.word == "}" and -1
+        or 0)
+      i = i + 1
+    end
+  end
+  return false
+end
+
+--- save.quiet(input, most) -> string, or nil
+--- An input that has succeeded as a piece that prints no value; nil for one
+--- that only measured or printed.
+function M.quiet(input, most)
+  if input.kind == "command" then
+    return input.state and builds(input.state) and input.state or nil
+  end
+  local kept = input.kind == "expression" and most and input.values == 1
+  if not kept and input.kind ~= "kernels" and not builds(input.code) then
+    return nil
+  end
+  return M.piece(setmetatable({silent = true,
+    values = input.kind == "expression" and input.values or 0},
+    {__index = input}), most)
 end
 
 -- The first lines of a script.
