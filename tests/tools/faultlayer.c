@@ -22,6 +22,9 @@
 ** "images" has each device tell of no images.
 ** "hints" has each device offer the hints of queues, and prints those that a
 ** queue is made with to standard output: "properties 1096:1".
+** "local", "group" and "vector" have each device tell of CODE bytes of local
+** memory, of CODE work-items in a work-group at most and of vectors of CODE
+** floats; kernels tell the same, and the launch of a larger work-group fails.
 ** "untold" has each device refuse question CODE, a CL_DEVICE_... as a number.
 ** At the end it prints, to standard error, how many objects of each kind
 ** were made but not released, how many faults and questions there were, and
@@ -249,11 +252,22 @@ static cl_int answer(const void *value, size_t bytes, size_t n, void *p,
   return CL_SUCCESS;
 }
 
+/* The CODE of a fault of that name, or `none`. */
+static size_t limit(const char *name, size_t none) {
+  for (int i = 0; i < nfaults; i++)
+    if (strcmp(faults[i].name, name) == 0)
+      return (size_t)faults[i].code;
+  return none;
+}
+
 static cl_int CL_API_CALL my_clGetDeviceInfo(cl_device_id o, cl_device_info q,
                                              size_t n, void *p, size_t *r) {
   static const char queuehints[] =
       "cl_khr_priority_hints cl_khr_throttle_hints";
   const cl_bool yes = CL_TRUE, no = CL_FALSE;
+  const cl_ulong bytes = limit("local", 0);
+  const size_t group = limit("group", 0);
+  const cl_uint width = (cl_uint)limit("vector", 0);
   const char *name = getenv("CLNAME");
   char version[256];
   cl_int code;
@@ -261,6 +275,12 @@ static cl_int CL_API_CALL my_clGetDeviceInfo(cl_device_id o, cl_device_info q,
     return code;
   if (q == CL_DEVICE_NAME && name != NULL)
     return answer(name, strlen(name) + 1, n, p, r);
+  if (q == CL_DEVICE_LOCAL_MEM_SIZE && bytes != 0)
+    return answer(&bytes, sizeof bytes, n, p, r);
+  if (q == CL_DEVICE_MAX_WORK_GROUP_SIZE && group != 0)
+    return answer(&group, sizeof group, n, p, r);
+  if (q == CL_DEVICE_NATIVE_VECTOR_WIDTH_FLOAT && width != 0)
+    return answer(&width, sizeof width, n, p, r);
   for (int i = 0; i < nfaults; i++) {
     if (q == CL_DEVICE_IMAGE_SUPPORT && strcmp(faults[i].name, "images") == 0)
       return answer(&no, sizeof no, n, p, r);
@@ -324,10 +344,17 @@ QUESTION(clGetKernelArgInfo,
          (cl_kernel o, cl_uint i, cl_kernel_arg_info q, size_t n, void *p,
           size_t *r),
          (o, i, q, n, p, r))
-QUESTION(clGetKernelWorkGroupInfo,
-         (cl_kernel o, cl_device_id d, cl_kernel_work_group_info q, size_t n,
-          void *p, size_t *r),
-         (o, d, q, n, p, r))
+static cl_int CL_API_CALL my_clGetKernelWorkGroupInfo(
+    cl_kernel o, cl_device_id d, cl_kernel_work_group_info q, size_t n,
+    void *p, size_t *r) {
+  const size_t group = limit("group", 0);
+  cl_int code;
+  if (fails("clGetKernelWorkGroupInfo", &code))
+    return code;
+  if (q == CL_KERNEL_WORK_GROUP_SIZE && group != 0)
+    return answer(&group, sizeof group, n, p, r);
+  return lieabout(next->clGetKernelWorkGroupInfo(o, d, q, n, p, r), n, p, r);
+}
 CALL(clFlush, (cl_command_queue o), (o))
 CALL(clFinish, (cl_command_queue o), (o))
 
@@ -452,10 +479,24 @@ ENQUEUE(clEnqueueCopyBufferToImage,
         (q, b, d, o, to, r, n, list, event))
 ENQUEUE(clEnqueueUnmapMemObject, (cl_command_queue q, cl_mem b, void *p, WAIT),
         (q, b, p, n, list, event))
-ENQUEUE(clEnqueueNDRangeKernel,
-        (cl_command_queue q, cl_kernel k, cl_uint dims, const size_t *o,
-         const size_t *g, const size_t *l, WAIT),
-        (q, k, dims, o, g, l, n, list, event))
+static cl_int CL_API_CALL my_clEnqueueNDRangeKernel(
+    cl_command_queue q, cl_kernel k, cl_uint dims, const size_t *offset,
+    const size_t *global, const size_t *local, WAIT) {
+  const size_t group = limit("group", SIZE_MAX);
+  size_t items = 1;
+  cl_int code;
+  if (fails("clEnqueueNDRangeKernel", &code))
+    return code;
+  for (cl_uint i = 0; local != NULL && i < dims; i++)
+    items *= local[i];
+  if (items > group)
+    return CL_INVALID_WORK_GROUP_SIZE;
+  code = next->clEnqueueNDRangeKernel(q, k, dims, offset, global, local, n,
+                                      list, event);
+  if (code == CL_SUCCESS && event != NULL)
+    newevent(*event);
+  return code;
+}
 ENQUEUE(clEnqueueMarkerWithWaitList, (cl_command_queue q, WAIT),
         (q, n, list, event))
 ENQUEUE(clEnqueueBarrierWithWaitList, (cl_command_queue q, WAIT),

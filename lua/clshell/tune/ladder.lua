@@ -6,6 +6,7 @@ local bench = require "clshell.measure.bench"
 local cl = require "cl"
 local evaluate = require "clshell.tune.evaluate"
 local phase = require "clshell.base.phase"
+local prepared_call = require "clshell.ladder.prepared_call"
 local race = require "clshell.tune.race"
 local record = require "clshell.measure.record"
 local rungs = require "clshell.ladder.rung"
@@ -65,10 +66,11 @@ local function joined(family, names, where)
 end
 
 -- The reason against a rung on all of the shapes, or nil.
-local function refusal(family, name, p, shapes)
+local function refusal(family, rung, shapes)
   local reason
   for _, s in ipairs(shapes) do
-    reason = family.refusal(name, p, s)
+    local p = prepared_call.parameters(family, rung, {}, s)
+    reason = family.refusal(rung.name, p, s)
     if not reason then
       return nil
     end
@@ -85,16 +87,7 @@ local function usable(family, shapes)
     local rung = entry.rung
     local reason = rung.input_roundoff
       and "cuts its operands; name it to tune it"
-    if not reason and #rung.params == 0 then
-      reason = refusal(family, rung.name, {}, shapes)
-    elseif not reason then
-      local own, random = space.new(lists(rung)), space.random(1)
-      reason = refusal(family, rung.name, rungs.parameters(rung, {}), shapes)
-      for _ = 1, reason and 30 or 0 do
-        local p = own:point(random(#own))
-        reason = reason and refusal(family, rung.name, p, shapes)
-      end
-    end
+    reason = reason or refusal(family, rung, shapes)
     if reason then
       out[#out + 1] = {rung = rung.name, reason = reason}
     else
@@ -134,7 +127,7 @@ function M.source(job, opts, all, known)
         {hint = ("bench(\"%s\", ...) measures it"):format(src.name)})
     end
     src.space = space.new(lists(rung), opts.where)
-    src.first = {rungs.parameters(rung, {})}
+    src.first = {prepared_call.parameters(family, rung, {}, s)}
   else
     local names
     names, src.out = usable(family, all or {s})
@@ -157,7 +150,7 @@ function M.source(job, opts, all, known)
     for _, name in ipairs(names) do
       local rung = family.rung(name)
       src.spaces[name] = #rung.params > 0 and space.new(lists(rung)) or nil
-      start(name, rungs.parameters(rung, {}))
+      start(name, prepared_call.parameters(family, rung, {}, s))
     end
   end
 
