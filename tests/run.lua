@@ -18,16 +18,24 @@ local times_path = (os.getenv "CLSHELL_BUILD" or "build") .. "/tests/times"
 local passed, failed, skipped = 0, 0, 0
 local SLOWEST = 10 -- files, told at the end
 
--- Files that take more than some processor seconds, in any order. With --quick
--- the rest is run.
-local LONG = {"gemm/gemm", "gemm/nvptx", "shell/interrupt", "cl/memfail",
-  "calls/driver", "ranks/sparse", "ranks/dense", "scripts/scripts",
-  "measure/other_programs",
-  "help/examples", "explain/claims", "gemm/blas", "spmv/spmv",
-  "ladders/transpose", "ladders/scan", "ladders/reduce", "ladders/gemv",
-  "ladders/stencil", "ladders/conv2d", "ladders/sort", "measure/bench",
-  "cl/rebuild", "commands/cli", "mpi/launch", "mpi/collectives", "mpi/tune",
-  "prompt/show_device", "cl/badinput", "explain/check", "base/misuse"}
+-- Files of more than about five processor seconds where no kernel is built
+-- yet: the ladders, array work, simulations, tuning, processes by the dozen.
+-- With --quick the rest is run.
+local LONG = {
+  "arrays/array", "arrays/hold", "arrays/map", "arrays/places", "arrays/scans",
+  "arrays/totals", "arrays/variance", "arrays/views", "base/misuse",
+  "cl/badinput", "cl/gcstress", "cl/lifetime", "cl/memfail", "cl/rebuild",
+  "commands/cli", "commands/tune", "ladders/conv2d", "cuda/kernels", "explain/claims",
+  "explain/course", "explain/lesson", "ladder/family", "ladder/fitting",
+  "ladder/new", "gemm/blas", "gemm/gemm", "gemm/half", "gemm/nvptx",
+  "parts/out_of_core", "gemm/pack", "gemm/small", "ladders/gemv", "help/examples",
+  "measure/bench", "measure/other_programs", "measure/peaks",
+  "mpi/collectives", "mpi/launch", "mpi/tune", "prompt/show_device",
+  "arrays/random", "ranks/dense", "ranks/sparse", "ladders/reduce",
+  "ladders/scan", "scripts/scripts", "shell/interrupt", "explain/access",
+  "explain/check", "explain/planted", "explain/sizes", "arrays/sorting",
+  "ladders/sort", "split/families", "split/split", "spmv/pack", "spmv/spmv",
+  "ladders/stencil", "ladders/transpose", "tune/tune", "calls/driver"}
 
 local function quote(s)
   return "'" .. s:gsub("'", "'\\''") .. "'"

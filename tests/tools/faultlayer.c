@@ -7,6 +7,10 @@
 ** CODE, "pending" never ends it, "backwards" has it end before it starts.
 ** CLNAME is the name of every device, for tests with a long name; with CLNAME
 ** and no CLFAULT the layer prints nothing.
+** CLLIMIT has every device tell of limits, such as local:32768,group:256,
+** vector:4: bytes of local memory, work-items of a work-group, floats of
+** a vector. The launch of a larger work-group fails. With CLLIMIT and no
+** CLFAULT the layer prints nothing either.
 ** "lie" has the N-th question about a size, a count or a text answered
 ** wrongly, in way CODE: 1 a huge size or count, 2 none at all, 3 a size beyond
 ** the answer's, 4 all bits set, 5 a text without an end, 6 all bits zero. The
@@ -22,9 +26,6 @@
 ** "images" has each device tell of no images.
 ** "hints" has each device offer the hints of queues, and prints those that a
 ** queue is made with to standard output: "properties 1096:1".
-** "local", "group" and "vector" have each device tell of CODE bytes of local
-** memory, of CODE work-items in a work-group at most and of vectors of CODE
-** floats; kernels tell the same, and the launch of a larger work-group fails.
 ** "untold" has each device refuse question CODE, a CL_DEVICE_... as a number.
 ** At the end it prints, to standard error, how many objects of each kind
 ** were made but not released, how many faults and questions there were, and
@@ -252,12 +253,11 @@ static cl_int answer(const void *value, size_t bytes, size_t n, void *p,
   return CL_SUCCESS;
 }
 
-/* The CODE of a fault of that name, or `none`. */
+/* The number after `name` in CLLIMIT, such as "local:", or `none`. */
 static size_t limit(const char *name, size_t none) {
-  for (int i = 0; i < nfaults; i++)
-    if (strcmp(faults[i].name, name) == 0)
-      return (size_t)faults[i].code;
-  return none;
+  const char *all = getenv("CLLIMIT");
+  const char *at = all != NULL ? strstr(all, name) : NULL;
+  return at != NULL ? strtoul(at + strlen(name), NULL, 10) : none;
 }
 
 static cl_int CL_API_CALL my_clGetDeviceInfo(cl_device_id o, cl_device_info q,
@@ -265,9 +265,9 @@ static cl_int CL_API_CALL my_clGetDeviceInfo(cl_device_id o, cl_device_info q,
   static const char queuehints[] =
       "cl_khr_priority_hints cl_khr_throttle_hints";
   const cl_bool yes = CL_TRUE, no = CL_FALSE;
-  const cl_ulong bytes = limit("local", 0);
-  const size_t group = limit("group", 0);
-  const cl_uint width = (cl_uint)limit("vector", 0);
+  const cl_ulong bytes = limit("local:", 0);
+  const size_t group = limit("group:", 0);
+  const cl_uint width = (cl_uint)limit("vector:", 0);
   const char *name = getenv("CLNAME");
   char version[256];
   cl_int code;
@@ -347,7 +347,7 @@ QUESTION(clGetKernelArgInfo,
 static cl_int CL_API_CALL my_clGetKernelWorkGroupInfo(
     cl_kernel o, cl_device_id d, cl_kernel_work_group_info q, size_t n,
     void *p, size_t *r) {
-  const size_t group = limit("group", 0);
+  const size_t group = limit("group:", 0);
   cl_int code;
   if (fails("clGetKernelWorkGroupInfo", &code))
     return code;
@@ -482,7 +482,7 @@ ENQUEUE(clEnqueueUnmapMemObject, (cl_command_queue q, cl_mem b, void *p, WAIT),
 static cl_int CL_API_CALL my_clEnqueueNDRangeKernel(
     cl_command_queue q, cl_kernel k, cl_uint dims, const size_t *offset,
     const size_t *global, const size_t *local, WAIT) {
-  const size_t group = limit("group", SIZE_MAX);
+  const size_t group = limit("group:", SIZE_MAX);
   size_t items = 1;
   cl_int code;
   if (fails("clEnqueueNDRangeKernel", &code))
@@ -610,7 +610,8 @@ static __attribute__((destructor)) void report(void) {
   static const char *const names[] = {"Context", "Queue",   "Buffer",
                                       "Program", "Kernel",  "Event",
                                       "Sampler", "Commands"};
-  if (next == NULL || (getenv("CLNAME") != NULL && nfaults == 0))
+  bool silent = getenv("CLNAME") != NULL || getenv("CLLIMIT") != NULL;
+  if (next == NULL || (silent && nfaults == 0))
     return;
   fprintf(stderr, "faultlayer: %ld faults; open:", fired);
   for (int i = 0; i < KINDS; i++)
