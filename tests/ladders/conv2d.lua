@@ -50,7 +50,7 @@ for _, rung in ipairs(rungs) do
   end)
 
   t.test(rung.name .. ": the ends of every parameter", function()
-    ladder.each_value(conv2d, rung, {{40, 140, 3, 5}}, true)
+    ladder.each_value(conv2d, rung.name, {{40, 140, 3, 5}}, true)
   end)
 
   t.test(rung.name .. ": rows with gaps, in all three", function()
