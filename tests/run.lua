@@ -1,30 +1,42 @@
 -- run.lua - runs the test files, each in a process of its own, two at a
 -- time, the longest first; a file that calls t.device() runs once for every
--- device.
+-- device. The processor seconds of each file are kept beside the build, for
+-- the order of the next run, and the slowest files are told at the end.
 -- Usage: build/clshell tests/run.lua [--quick] [FILE...]
 -- --quick leaves out the files that take long, listed below.
 -- Environment: CLSHELL (interpreter), CLSHELL_DEVICE (just that one),
--- CLSHELL_SEED, CLSHELL_JOBS (2), CLSHELL_TIMEOUT (seconds a file, 1800).
+-- CLSHELL_SEED, CLSHELL_JOBS (2), CLSHELL_TIMEOUT (1800: the processor seconds
+-- of a process, and the seconds in which no test of a file ends).
 -- SPDX-License-Identifier: MIT
 
 local exe = os.getenv "CLSHELL" or arg[-1]
 local folder = arg[0]:match "^(.*)/[^/]*$" or "."
 local seed = os.getenv "CLSHELL_SEED" or tostring(os.time())
 local jobs = math.tointeger(tonumber(os.getenv "CLSHELL_JOBS")) or 2
-local limit = os.getenv "CLSHELL_TIMEOUT" or "1800"
+local limit = math.tointeger(tonumber(os.getenv "CLSHELL_TIMEOUT")) or 1800
+local times_path = (os.getenv "CLSHELL_BUILD" or "build") .. "/tests/times"
 local passed, failed, skipped = 0, 0, 0
+local SLOWEST = 10 -- files, told at the end
 
--- Files that take longer than some seconds, the longest first. With --quick
--- the rest is run: objects and launches, families, data, reports, store,
--- plots, editing, help, and the words of the prompt.
-local LONG = {"gemm/gemm", "gemm/nvptx", "shell/interrupt", "cl/memfail",
-  "ranks/sparse", "ranks/dense", "scripts/scripts",
-  "measure/other_programs",
-  "help/examples", "explain/claims", "gemm/blas", "spmv/spmv",
-  "ladders/transpose", "ladders/scan", "ladders/reduce", "ladders/gemv",
-  "ladders/stencil", "ladders/conv2d", "ladders/sort", "measure/bench",
-  "cl/rebuild", "commands/cli", "mpi/launch", "mpi/collectives", "mpi/tune",
-  "prompt/show_device", "cl/badinput", "explain/check", "base/misuse"}
+-- Files of more than about five processor seconds where no kernel is built
+-- yet: the ladders, array work, simulations, tuning, processes by the dozen.
+-- With --quick the rest is run.
+local LONG = {
+  "arrays/array", "arrays/gather", "arrays/hold", "arrays/map",
+  "arrays/random", "arrays/scans", "arrays/sorting", "arrays/totals",
+  "arrays/variance", "arrays/views", "base/misuse", "cl/badinput",
+  "cl/gcstress", "cl/lifetime", "cl/memfail", "cl/rebuild", "commands/cli",
+  "commands/tune", "cuda/kernels", "explain/access", "explain/check",
+  "explain/claims", "explain/course", "explain/lesson", "explain/planted",
+  "explain/sizes", "gemm/blas", "gemm/gemm", "gemm/half", "gemm/nvptx",
+  "gemm/pack", "gemm/small", "help/examples", "ladder/family",
+  "ladder/fitting", "ladder/new", "ladders/conv2d", "ladders/gemv",
+  "ladders/reduce", "ladders/scan", "ladders/sort", "ladders/stencil",
+  "ladders/transpose", "measure/bench", "measure/other_programs",
+  "measure/peaks", "mpi/collectives", "mpi/launch", "mpi/tune",
+  "parts/out_of_core", "prompt/show_device", "ranks/dense", "ranks/sparse",
+  "scripts/scripts", "shell/interrupt", "split/families", "split/split",
+  "spmv/pack", "spmv/spmv", "tune/tune"}
 
 local function quote(s)
   return "'" .. s:gsub("'", "'\\''") .. "'"
@@ -44,12 +56,38 @@ local function contents(path)
   return text
 end
 
--- The place of a file among the long ones, or nil.
-local function long(path)
-  for i, name in ipairs(LONG) do
+-- Whether --quick leaves a file out.
+local function is_long(path)
+  for _, name in ipairs(LONG) do
     if path:sub(-#name - 5) == "/" .. name .. ".lua" then
-      return i
+      return true
     end
+  end
+end
+
+-- {file = processor seconds} of earlier runs.
+local function read_times()
+  local list, file = {}, io.open(times_path)
+  for line in file and file:lines() or function() end do
+    local seconds, path = line:match "^(%S+) (.+)$"
+    if path then
+      list[path] = tonumber(seconds)
+    end
+  end
+  if file then
+    file:close()
+  end
+  return list
+end
+
+local function write_times(list)
+  local file, lines = io.open(times_path, "w"), {}
+  for path, seconds in pairs(list) do
+    lines[#lines + 1] = ("%.1f %s\n"):format(seconds, path)
+  end
+  table.sort(lines)
+  if file then
+    file:write(table.concat(lines)):close()
   end
 end
 
@@ -69,23 +107,24 @@ local function all_files()
   return list
 end
 
--- The files to run, the long ones first.
+-- The files to run, those of the most processor time first; a file that was
+-- never run is one of them.
 local function testfiles()
   local quick = arg[1] == "--quick"
   if quick then
     table.remove(arg, 1)
   end
-  local list, first = {}, {}
+  local list, times = {}, read_times()
   for _, path in ipairs(#arg > 0 and arg or all_files()) do
-    local place = long(path)
-    if not place then
-      list[#list + 1] = path
-    elseif not quick then
-      first[#first + 1] = path
-    end
+    list[#list + 1] = not (quick and is_long(path)) and path or nil
   end
-  table.sort(first, function(a, b) return long(a) < long(b) end)
-  return table.move(list, 1, #list, #first + 1, first)
+  local function time(path)
+    return times[path] or is_long(path) and 2 * limit or limit
+  end
+  table.sort(list, function(a, b)
+    return time(a) > time(b) or time(a) == time(b) and a < b
+  end)
+  return list
 end
 
 -- {selector = name} of the devices to test on; a child asks the drivers.
@@ -110,27 +149,62 @@ end
 
 local path = folder .. "/?.lua;" .. folder .. "/tools/?.lua;" ..
              (os.getenv "LUA_PATH_5_4" or os.getenv "LUA_PATH" or ";")
-local timeout = capture "command -v timeout" ~= "" and
-                "timeout --foreground -k 10 " .. quote(limit) .. " " or ""
-
 -- The shell command of a job.
 local function command(job)
   local device = job.device and job.device.selector
   return string.format(
-    "exec env CLSHELL_STORE=none XDG_CONFIG_HOME=/dev/null/none " ..
+    "ulimit -t %d; exec env CLSHELL_STORE=none " ..
+      "XDG_CONFIG_HOME=/dev/null/none " ..
       "LUA_PATH_5_4=%s " ..
-      "CLSHELL_SEED=%s CLSHELL=%s %s %s%s %s",
-    quote(path), quote(seed), quote(exe),
-    device and "CLSHELL_DEVICE=" .. quote(device) or "", timeout, quote(exe),
+      "CLSHELL_SEED=%s CLSHELL=%s %s %s %s",
+    limit, quote(path), quote(seed), quote(exe),
+    device and "CLSHELL_DEVICE=" .. quote(device) or "", quote(exe),
     quote(job.file))
+end
+
+local XCPU = 128 + 24 -- the exit code after the limit of processor time
+local STOPPED = "# stopped by run.lua"
+
+-- Runs job $1 of folder $0, and says its number and its exit code; the times
+-- of its processes go to a file. A loop beside it ends a job whose output
+-- no longer grows.
+local WORKER = ([[
+out="$0/$1.out" idle=0 last=
+while sleep 5; do
+  size=$(wc -c <"$out")
+  if [ "$size" != "$last" ]; then idle=0 last=$size; fi
+  idle=$((idle + 5))
+  if [ $idle -gt LIMIT ]; then
+    printf '\nSTOPPED\n' >>"$out"
+    pid=$(cat "$0/$1.pid")
+    kill $pid; sleep 10; kill -9 $pid; exit
+  fi
+done >/dev/null 2>&1 &
+watch=$!
+sh "$0/$1.sh" >>"$out" 2>&1
+code=$?
+kill $watch 2>/dev/null
+times >"$0/$1.times"
+echo "$1 $code"
+]]):gsub("LIMIT", limit):gsub("STOPPED", STOPPED)
+
+-- The seconds that the shell's `times` tells, such as "0m1.5s 0m0.2s".
+local function processor_seconds(text)
+  local sum = 0
+  for minutes, seconds in text:gmatch "(%d+)m([%d.]+)s" do
+    sum = sum + 60 * minutes + seconds
+  end
+  return sum
 end
 
 -- What ended the process, if not its own will.
 local function death(code, text)
-  if code > 128 then
+  if text:find("\n" .. STOPPED, 1, true) then
+    return ("stopped, as no test ended for %d seconds"):format(limit)
+  elseif code == XCPU then
+    return ("stopped after %d processor seconds"):format(limit)
+  elseif code > 128 then
     return "killed by signal " .. code - 128
-  elseif code == 124 then
-    return "stopped after " .. limit .. " seconds"
   elseif not text:find "\n# %d+ passed" then
     return "ended early with exit code " .. code
   end
@@ -154,10 +228,9 @@ local function report(job, text, code)
     why = "exit code " .. code .. " after the last test"
   end
   counts[2] = counts[2] + (why and 1 or 0)
-  local took = text:match "# took (%d+) s" or "?"
-  print(string.format("%-4s %-32s %4d passed %3d failed %3d skipped  %ss%s",
+  print(string.format("%-4s %-32s %4d passed %3d failed %3d skipped %4.0f s%s",
                       counts[2] == 0 and "ok" or "FAIL", job.file, counts[1],
-                      counts[2], counts[3], took,
+                      counts[2], counts[3], job.seconds,
                       job.device and "  " .. job.device.name or ""))
   if counts[2] > 0 then
     for line in text:gmatch "[^\n]+" do
@@ -206,24 +279,25 @@ local function plan()
   return list
 end
 
--- Runs the jobs, `jobs` of them at a time, and reports each as it ends: xargs
--- says the number and the exit code of a job whose output lies in a file.
+-- Runs the jobs, `jobs` of them at a time, and reports each as it ends.
 local function run(list)
   local dir = capture "mktemp -d":match "[^\n]+"
   for i, job in ipairs(list) do
-    local file = assert(io.open(("%s/%d.sh"):format(dir, i), "w"))
-    file:write(command(job), "\n")
+    local base = ("%s/%d"):format(dir, i)
+    local file = assert(io.open(base .. ".sh", "w"))
+    file:write(("echo $$ >%s.pid\n"):format(base), command(job), "\n")
     file:close()
+    assert(io.open(base .. ".out", "w")):close()
   end
-  local pipe = assert(io.popen(([[seq %d | xargs -P %d -n 1 sh -c \
-    'sh "$0/$1.sh" >"$0/$1.out" 2>&1; echo "$1 $?"' %s]]):format(#list, jobs,
-    quote(dir))))
+  local pipe = assert(io.popen(("seq %d | xargs -P %d -n 1 sh -c %s %s")
+    :format(#list, jobs, quote(WORKER), quote(dir))))
   local ended = 0
   for line in pipe:lines() do
     local i, code = line:match "^(%d+) (%d+)$"
+    local base, job = ("%s/%d"):format(dir, i), list[tonumber(i)]
+    job.seconds = processor_seconds(contents(base .. ".times"))
     ended = ended + 1
-    finish(list[tonumber(i)], contents(("%s/%d.out"):format(dir, i)),
-      tonumber(code))
+    finish(job, contents(base .. ".out"), tonumber(code))
   end
   pipe:close()
   os.execute("rm -rf " .. quote(dir))
@@ -233,9 +307,37 @@ local function run(list)
   end
 end
 
+-- Keeps the processor seconds of the files, and tells the most.
+local function tell_times(list)
+  local times, sum, all, order = read_times(), {}, 0, {}
+  for _, job in ipairs(list) do
+    if job.seconds then
+      order[#order + 1] = not sum[job.file] and job.file or nil
+      sum[job.file] = (sum[job.file] or 0) + job.seconds
+      all = all + job.seconds
+    end
+  end
+  if not os.getenv "CLSHELL_TEST" then
+    for file, seconds in pairs(sum) do
+      times[file] = seconds
+    end
+    write_times(times)
+  end
+  table.sort(order, function(a, b) return sum[a] > sum[b] end)
+  local words = {}
+  for i = 1, #order > 1 and math.min(#order, SLOWEST) or 0 do
+    words[i] = ("%s %.0f"):format(order[i]:match "([^/]+/[^/]+)%.lua$"
+      or order[i], sum[order[i]])
+  end
+  print(("%.0f processor seconds%s"):format(all, words[1]
+    and ", most of them: " .. table.concat(words, ", ") or ""))
+end
+
 print("seed " .. seed)
 io.stdout:flush()
-run(plan())
+local list = plan()
+run(list)
+tell_times(list)
 print(string.format("%d passed, %d failed, %d skipped", passed, failed,
                     skipped))
 os.exit(failed == 0 and passed > 0)

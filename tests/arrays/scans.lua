@@ -140,7 +140,7 @@ local function on_groups(asks)
   local ctx <close> = cl.context(device)
   local _ <close> = t.swap(fused.serial, device.type, false)
   local _ <close> = t.swap(fused, "asks", function() return asks end)
-  for _, n in ipairs{1, 2, 255, 2047, 2048, 2049, 70001, 1 << 20} do
+  for _, n in ipairs{1, 2, 255, 2047, 2048, 2049, 70001, 1 << 18} do
     local values = {}
     for i = 1, n do
       values[i] = math.random(-9, 9)
@@ -156,8 +156,10 @@ local function on_groups(asks)
       return b ~= 0 and b or a -- does not commute
     end, false, n)
   end
-  for _, shape in ipairs(SHAPES) do
-    along_each(shape, ctx)
+  for i, shape in ipairs(SHAPES) do -- one half with `asks`, one without
+    if (i + t.seed + (asks and 1 or 0)) % 2 == 0 then
+      along_each(shape, ctx)
+    end
   end
 end
 

@@ -86,12 +86,23 @@ local function compare(name, got, want, what)
     name == "mean" and 1e-6 or 0, what)
 end
 
+local NAMES = {}
+for name in pairs(TRUTH) do
+  NAMES[#NAMES + 1] = name
+end
+table.sort(NAMES)
+
+-- Three types, drawn: small integers, large ones, reals.
+local function some_types()
+  return {TYPES[math.random(5)], TYPES[math.random(6, 8)],
+    TYPES[math.random(9, #TYPES)]}
+end
+
 local SHAPES = {{1}, {7}, {5000}, {3, 5}, {70, 3}, {3, 70}, {130, 20},
   {2, 100, 17}, {2, 3, 100}, {4, 1, 3}}
 
 t.test("whole and along each dimension, of every type", function()
-  for _, type in ipairs{TYPES[math.random(5)], TYPES[math.random(6, 8)],
-      TYPES[math.random(9, #TYPES)]} do
+  for number, type in ipairs(some_types()) do
     local shape = SHAPES[math.random(#SHAPES)]
     local n = 1
     for _, size in ipairs(shape) do
@@ -99,13 +110,17 @@ t.test("whole and along each dimension, of every type", function()
     end
     local values = random(type, n)
     local x <close> = cl.buffer(type, n, values):reshape(shape)
-    for name, truth in pairs(TRUTH) do
+    for turn, name in ipairs(NAMES) do
+      local truth = TRUTH[name]
       local what = ("%s of %s %s, seed %d"):format(name, type,
         table.concat(shape, "x"), t.seed)
       local reals = (type == "long" or type == "ulong") and name == "mean"
-      compare(name, x[name](x), n > 200 and name:find "^m[ai][nx]"
-        and values[TRUTH["arg" .. name](values)] or truth(values), what)
-      for d = 1, reals and 0 or #shape do
+      -- each kernel is a build: as a whole or along a dimension
+      local d = not reals and (turn + number) % (#shape + 1) or 0
+      if d == 0 then
+        compare(name, x[name](x), n > 200 and name:find "^m[ai][nx]"
+          and values[TRUTH["arg" .. name](values)] or truth(values), what)
+      else
         local y <close> = x[name](x, d)
         local got = list(y)
         local lists = along(values, shape, d)
@@ -268,7 +283,7 @@ local function in_ints(serial)
   local device = cl.device()
   local ctx <close> = cl.context(device)
   local _ <close> = t.swap(fused.serial, device.type, serial)
-  for _, n in ipairs{1, 65, 255, 2047, 2048, 2049, 70001, 1 << 20} do
+  for _, n in ipairs{1, 65, 255, 2047, 2048, 2049, 70001, 1 << 18} do
     local x <close> = cl.buffer("int", n, nil, {context = ctx})
     cl.map("int x = (int)(i % 1000) - 7", {x = x})
     local h <close> = x:read()

@@ -338,7 +338,7 @@ t.test("--timeout stops busy Lua, and a call that does not return", function()
     .. "expect  icanon\nexpect  echo \nexit 0\n")
   create("run", ("%s -q -n --timeout 1\necho code $?\nstty -a\n"):format(
     clshell))
-  out, e, code = sh(build .. "/tests/pty -t 60 sh run <steps 2>&1")
+  out, e, code = sh(build .. "/tests/pty -t 300 sh run <steps 2>&1")
   t.eq(code, 0, "the prompt ends, with the terminal as it was: " .. out .. e)
   fails([[$clshell --timeout 0.1 -i -e 'while true do end' </dev/null]], 124)
 end)

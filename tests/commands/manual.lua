@@ -147,7 +147,7 @@ end)
 
 -- Types steps of tests/pty at the prompt of a shell.
 local function at_prompt(shell, steps)
-  local out = capture(("%s PS1='ready ' %s/tests/pty -t 60 %s <%s 2>&1 && "
+  local out = capture(("%s PS1='ready ' %s/tests/pty -t 300 %s <%s 2>&1 && "
     .. "echo fine"):format(place(), build, shell, create("steps", steps)))
   t.ok(out:match("fine\n$"), out)
 end

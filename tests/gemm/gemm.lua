@@ -78,12 +78,12 @@ end
 
 for _, item in ipairs(gemm.kernels()) do
   local own = item.rung.places == "all" -- those of small.lua
-  for _, type in ipairs(not own and ladder.types(device, item.rung)
-      or {}) do
+  local types = not own and ladder.types(device, item.rung) or {}
+  for i, type in ipairs(types) do
     t.test(("%s %s, whole numbers"):format(item.name, type), function()
       ladder.try(item.rung, t.seed, function(p)
         return try(item.rung, p, type)
-      end)
+      end, i, #types)
     end)
   end
 end

@@ -49,7 +49,7 @@ for _, rung in ipairs(conv2d.list) do
   end)
 
   t.test(rung.name .. ": the ends of every parameter", function()
-    ladder.each_value(conv2d, rung, {{40, 140, 3, 5}}, true)
+    ladder.each_value(conv2d, rung.name, {{40, 140, 3, 5}}, true)
   end)
 
   t.test(rung.name .. ": rows with gaps, in all three", function()

@@ -38,7 +38,7 @@ for _, rung in ipairs(gemv.list) do
   end)
 
   t.test(rung.name .. ": every value of every parameter", function()
-    ladder.each_value(gemv, rung, {{270, 99, trans = trans},
+    ladder.each_value(gemv, rung.name, {{270, 99, trans = trans},
       {5, 1029, trans = trans}})
   end)
 

@@ -34,7 +34,8 @@ for i, rung in ipairs(sort.list) do
   end)
 
   t.test(rung.name .. ": every value of every parameter", function()
-    ladder.each_value(sort, rung, {{n = 9001, type = "uchar", index = true}})
+    ladder.each_value(sort, rung.name, {{n = 9001, type = "uchar",
+      index = true}})
   end)
 end
 

@@ -41,7 +41,7 @@ for _, rung in ipairs(stencil.list) do
   end)
 
   t.test(rung.name .. ": every value of every parameter", function()
-    ladder.each_value(stencil, rung, {weighted(75, 140)})
+    ladder.each_value(stencil, rung.name, {weighted(75, 140)})
   end)
 
   t.test(rung.name .. ": rows with gaps, in A and in B", function()

@@ -63,7 +63,8 @@ local function try(rung, p, c)
 end
 
 for _, item in ipairs(transpose.kernels()) do
-  for _, type in ipairs(ladder.types(device)) do
+  local types = ladder.types(device)
+  for part, type in ipairs(types) do
     t.test(item.name .. " " .. type, function()
       ladder.try(item.rung, t.seed, function(p)
         local reason
@@ -71,7 +72,7 @@ for _, item in ipairs(transpose.kernels()) do
           reason = try(item.rung, p, c) or reason
         end
         return reason
-      end)
+      end, part, #types)
     end)
   end
 end

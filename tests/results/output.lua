@@ -43,7 +43,7 @@ end
 local function converse(command, ...)
   local lines = write(t.tmp("conversation"), table.concat({...}, "\n") .. "\n")
   local pipe <close> = assert(io.popen(("LC_ALL=C COLUMNS=80 %s/tests/pty "
-    .. "-t 60 %s <%s 2>&1"):format(build, command, lines)))
+    .. "-t 300 %s <%s 2>&1"):format(build, command, lines)))
   local said = pipe:read("a")
   t.ok(pipe:close(), said)
 end

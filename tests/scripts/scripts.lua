@@ -300,7 +300,7 @@ t.test("Ctrl-C prints what was measured, and ends the script", function()
       "expect interrupted!\nexit 130\n")
   end
   local pipe <close> = assert(io.popen(("COLUMNS=80 LC_ALL=C %s/tests/pty "
-    .. "-t 60 %s %s "
+    .. "-t 300 %s %s "
     .. "-t float 600 -o %s <%s 2>&1"):format(build, t.exe,
     script "bench_gemm", path, conversation)))
   local said = pipe:read("a")

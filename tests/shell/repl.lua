@@ -21,7 +21,7 @@ local function converse(script, options, env)
     f:write(script)
   end
   local command = ("XDG_STATE_HOME=%s/state INPUTRC=/dev/null TERM=xterm " ..
-    "%s %s/tests/pty -t 20 %s/clshell %s <%s 2>&1 && echo fine"):format(dir,
+    "%s %s/tests/pty -t 300 %s/clshell %s <%s 2>&1 && echo fine"):format(dir,
     env or "", build, build, options or "", path)
   local out = capture(command)
   t.ok(out:match("fine\n$"), out)

@@ -106,7 +106,8 @@ local function shapes_of(rung, list)
 end
 
 for _, item in ipairs(spmv.kernels()) do
-  for _, type in ipairs(ladder.types(device)) do
+  local types = ladder.types(device)
+  for part, type in ipairs(types) do
     t.test(("%s %s, whole numbers"):format(item.name, type), function()
       ladder.try(item.rung, t.seed, function(p)
         local list, refused, reason = shapes_of(item.rung, cases[type]), 0, nil
@@ -115,7 +116,7 @@ for _, item in ipairs(spmv.kernels()) do
           refused, reason = refused + (why and 1 or 0), why or reason
         end
         return refused == #list and reason or nil
-      end)
+      end, part, #types)
     end)
   end
 end

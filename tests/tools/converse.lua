@@ -34,7 +34,7 @@ end
 function M.command(script, command, env)
   local path = M.file("script", script)
   local out = M.capture(("XDG_STATE_HOME=%s/state XDG_CONFIG_HOME=%s/config "
-    .. "INPUTRC=/dev/null TERM=xterm %s %s/tests/pty -t 60 %s <%s 2>&1 "
+    .. "INPUTRC=/dev/null TERM=xterm %s %s/tests/pty -t 300 %s <%s 2>&1 "
     .. "&& echo fine"):format(M.folder(), M.folder(), env or "", M.build,
     command, path))
   t.ok(out:match("fine\n$"), out)

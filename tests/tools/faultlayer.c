@@ -7,6 +7,10 @@
 ** CODE, "pending" never ends it, "backwards" has it end before it starts.
 ** CLNAME is the name of every device, for tests with a long name; with CLNAME
 ** and no CLFAULT the layer prints nothing.
+** CLLIMIT has every device tell of limits, such as local:32768,group:256,
+** vector:4: bytes of local memory, work-items of a work-group, floats of
+** a vector. The launch of a larger work-group fails. With CLLIMIT and no
+** CLFAULT the layer prints nothing either.
 ** "lie" has the N-th question about a size, a count or a text answered
 ** wrongly, in way CODE: 1 a huge size or count, 2 none at all, 3 a size beyond
 ** the answer's, 4 all bits set, 5 a text without an end, 6 all bits zero. The
@@ -249,11 +253,21 @@ static cl_int answer(const void *value, size_t bytes, size_t n, void *p,
   return CL_SUCCESS;
 }
 
+/* The number after `name` in CLLIMIT, such as "local:", or `none`. */
+static size_t limit(const char *name, size_t none) {
+  const char *all = getenv("CLLIMIT");
+  const char *at = all != NULL ? strstr(all, name) : NULL;
+  return at != NULL ? strtoul(at + strlen(name), NULL, 10) : none;
+}
+
 static cl_int CL_API_CALL my_clGetDeviceInfo(cl_device_id o, cl_device_info q,
                                              size_t n, void *p, size_t *r) {
   static const char queuehints[] =
       "cl_khr_priority_hints cl_khr_throttle_hints";
   const cl_bool yes = CL_TRUE, no = CL_FALSE;
+  const cl_ulong bytes = limit("local:", 0);
+  const size_t group = limit("group:", 0);
+  const cl_uint width = (cl_uint)limit("vector:", 0);
   const char *name = getenv("CLNAME");
   char version[256];
   cl_int code;
@@ -261,6 +275,12 @@ static cl_int CL_API_CALL my_clGetDeviceInfo(cl_device_id o, cl_device_info q,
     return code;
   if (q == CL_DEVICE_NAME && name != NULL)
     return answer(name, strlen(name) + 1, n, p, r);
+  if (q == CL_DEVICE_LOCAL_MEM_SIZE && bytes != 0)
+    return answer(&bytes, sizeof bytes, n, p, r);
+  if (q == CL_DEVICE_MAX_WORK_GROUP_SIZE && group != 0)
+    return answer(&group, sizeof group, n, p, r);
+  if (q == CL_DEVICE_NATIVE_VECTOR_WIDTH_FLOAT && width != 0)
+    return answer(&width, sizeof width, n, p, r);
   for (int i = 0; i < nfaults; i++) {
     if (q == CL_DEVICE_IMAGE_SUPPORT && strcmp(faults[i].name, "images") == 0)
       return answer(&no, sizeof no, n, p, r);
@@ -324,10 +344,17 @@ QUESTION(clGetKernelArgInfo,
          (cl_kernel o, cl_uint i, cl_kernel_arg_info q, size_t n, void *p,
           size_t *r),
          (o, i, q, n, p, r))
-QUESTION(clGetKernelWorkGroupInfo,
-         (cl_kernel o, cl_device_id d, cl_kernel_work_group_info q, size_t n,
-          void *p, size_t *r),
-         (o, d, q, n, p, r))
+static cl_int CL_API_CALL my_clGetKernelWorkGroupInfo(
+    cl_kernel o, cl_device_id d, cl_kernel_work_group_info q, size_t n,
+    void *p, size_t *r) {
+  const size_t group = limit("group:", 0);
+  cl_int code;
+  if (fails("clGetKernelWorkGroupInfo", &code))
+    return code;
+  if (q == CL_KERNEL_WORK_GROUP_SIZE && group != 0)
+    return answer(&group, sizeof group, n, p, r);
+  return lieabout(next->clGetKernelWorkGroupInfo(o, d, q, n, p, r), n, p, r);
+}
 CALL(clFlush, (cl_command_queue o), (o))
 CALL(clFinish, (cl_command_queue o), (o))
 
@@ -452,10 +479,24 @@ ENQUEUE(clEnqueueCopyBufferToImage,
         (q, b, d, o, to, r, n, list, event))
 ENQUEUE(clEnqueueUnmapMemObject, (cl_command_queue q, cl_mem b, void *p, WAIT),
         (q, b, p, n, list, event))
-ENQUEUE(clEnqueueNDRangeKernel,
-        (cl_command_queue q, cl_kernel k, cl_uint dims, const size_t *o,
-         const size_t *g, const size_t *l, WAIT),
-        (q, k, dims, o, g, l, n, list, event))
+static cl_int CL_API_CALL my_clEnqueueNDRangeKernel(
+    cl_command_queue q, cl_kernel k, cl_uint dims, const size_t *offset,
+    const size_t *global, const size_t *local, WAIT) {
+  const size_t group = limit("group:", SIZE_MAX);
+  size_t items = 1;
+  cl_int code;
+  if (fails("clEnqueueNDRangeKernel", &code))
+    return code;
+  for (cl_uint i = 0; local != NULL && i < dims; i++)
+    items *= local[i];
+  if (items > group)
+    return CL_INVALID_WORK_GROUP_SIZE;
+  code = next->clEnqueueNDRangeKernel(q, k, dims, offset, global, local, n,
+                                      list, event);
+  if (code == CL_SUCCESS && event != NULL)
+    newevent(*event);
+  return code;
+}
 ENQUEUE(clEnqueueMarkerWithWaitList, (cl_command_queue q, WAIT),
         (q, n, list, event))
 ENQUEUE(clEnqueueBarrierWithWaitList, (cl_command_queue q, WAIT),
@@ -569,7 +610,8 @@ static __attribute__((destructor)) void report(void) {
   static const char *const names[] = {"Context", "Queue",   "Buffer",
                                       "Program", "Kernel",  "Event",
                                       "Sampler", "Commands"};
-  if (next == NULL || (getenv("CLNAME") != NULL && nfaults == 0))
+  bool silent = getenv("CLNAME") != NULL || getenv("CLLIMIT") != NULL;
+  if (next == NULL || (silent && nfaults == 0))
     return;
   fprintf(stderr, "faultlayer: %ld faults; open:", fired);
   for (int i = 0; i < KINDS; i++)

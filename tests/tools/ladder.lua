@@ -44,13 +44,14 @@ local function draw(rung, untried, name, value)
 end
 
 -- Tries the default configuration, then others until each value of each
--- parameter was in one that the device accepts, or has no such one.
-local function try_values(rung, try)
+-- parameter, of part `part` of `parts` by their places, was in one that the
+-- device accepts, or has no such one.
+local function try_values(rung, try, part, parts)
   local untried = {}
   for _, param in ipairs(rung.params) do
     untried[param.name] = {}
-    for _, value in ipairs(param.values) do
-      untried[param.name][value] = true
+    for i, value in ipairs(param.values) do
+      untried[param.name][value] = i % parts == part % parts or nil
     end
   end
   local function accepts(p)
@@ -72,11 +73,15 @@ local function try_values(rung, try)
   end)
 end
 
---- ladder.try(rung, seed, try)
---- Calls try(p) for configurations of a rung: all of them if they are few,
---- else so many that each value of each parameter is tried. `try` returns the
---- reason where the device refuses; the test is skipped if it refuses all.
-function M.try(rung, seed, try)
+--- ladder.try(rung, seed, try [, part, parts])
+--- Calls try(p) for the default configuration of a rung and others: all of
+--- them if they are few, else so many that each value of each parameter is
+--- tried. Each kernel is a build of its own: tests of several element types
+--- share the configurations, the type of number `part` of `parts` has its
+--- part. `try` returns the reason where the device refuses; the test is
+--- skipped if it refuses all.
+function M.try(rung, seed, try, part, parts)
+  part, parts = part or 1, parts or 1
   local count, ran, reason = 0, 0, nil
   local function attempt(p)
     local refused = try(p)
@@ -92,12 +97,18 @@ function M.try(rung, seed, try)
     count = count + 1
   end
   if count <= FEW then
+    local default = rungs.tostring(rung, rungs.parameters(rung, {}, "test"))
+    local number = 0
     for p in rungs.configurations(rung) do
-      attempt(p)
+      number = number + 1
+      if number % parts == part % parts
+          or rungs.tostring(rung, p) == default then
+        attempt(p)
+      end
     end
   else
     math.randomseed(seed % SETS)
-    try_values(rung, attempt)
+    try_values(rung, attempt, part, parts)
   end
   if ran == 0 then
     t.skip(reason)
@@ -119,23 +130,33 @@ function M.verified(family, name, params, shape)
   return r
 end
 
---- ladder.each_value(family, rung, shapes [, ends])
---- Verifies a rung with each value of each parameter, the others at their
---- defaults, on those of the shapes where the device accepts that; with `ends`
---- with the first and the last value alone.
-function M.each_value(family, rung, shapes, ends)
-  for _, param in ipairs(rung.params or {}) do
-    local values = param.values
-    for i, value in ipairs(values) do
-      for _, shape in ipairs((not ends or i == 1 or i == #values) and shapes
-          or {}) do
-        local params = {[param.name] = value}
-        if family.check(rung.name, params, shape) then
-          M.verified(family, rung.name, params, shape)
-        end
-      end
-    end
+-- A rung whose parameters have their first and last values alone.
+local function ends_of(rung)
+  local params = {}
+  for i, param in ipairs(rung.params) do
+    params[i] = {name = param.name, default = param.values[1],
+      values = {param.values[1], param.values[#param.values]}}
   end
+  return {params = params}
+end
+
+--- ladder.each_value(family, rung, shapes [, ends])
+--- Verifies a rung in configurations that have each value of each parameter,
+--- on those of the shapes where the device accepts that; with `ends` the first
+--- and the last value alone. `rung` is its name.
+function M.each_value(family, name, shapes, ends)
+  local rung = family.rung(name)
+  M.try(ends and ends_of(rung) or rung, t.seed, function(p)
+    local ran, reason
+    for _, shape in ipairs(shapes) do
+      local fits, why = family.check(name, p, shape)
+      if fits then
+        ran = M.verified(family, name, p, shape)
+      end
+      reason = why or reason
+    end
+    return not ran and reason or nil
+  end)
 end
 
 --- ladder.raises(f) -> raises(words, ...)

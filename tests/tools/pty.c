@@ -35,7 +35,7 @@ static size_t length, matched;     /* of it; up to where it was expected */
 static int escape;                 /* inside an escape sequence: its state */
 static int master;
 static pid_t child;
-static double limit = 10; /* seconds for a step */
+static double limit = 60; /* seconds for a step */
 static int lineno;
 
 static double now(void) {

@@ -11,7 +11,7 @@ local Screen = {}
 Screen.__index = Screen
 
 -- Seconds that a wait may take: far more than the slowest machine needs.
-local limit = tonumber(os.getenv "CLSHELL_WAIT" or "") or 60
+local limit = tonumber(os.getenv "CLSHELL_WAIT" or "") or 300
 
 local build = os.getenv "CLSHELL_BUILD" or "build"
 

@@ -76,6 +76,12 @@ function M.device(ints, rung, p, s, dev)
   if reason then
     return reason
   end
+  local bytes = local_bytes(rung, s, p)
+  local room = rung.ptx and ptx.local_limit(dev) or dev.local_mem_size
+  if above(bytes, room) then
+    return ("local memory: needs %s, device has %s"):format(
+      text.bytes(bytes), text.bytes(room))
+  end
   local size, most = local_size(rung, s, p), dev.max_work_item_sizes
   for i, n in ipairs(size or {}) do
     local limit = most and most[1] and (most[i] or 1) -- has no such dimension
@@ -87,12 +93,6 @@ function M.device(ints, rung, p, s, dev)
   if above(items(size), dev.max_work_group_size) then
     return ("local %s = %.0f work-items, device allows %d"):format(
       text.shape(size), items(size), dev.max_work_group_size)
-  end
-  local bytes = local_bytes(rung, s, p)
-  local room = rung.ptx and ptx.local_limit(dev) or dev.local_mem_size
-  if above(bytes, room) then
-    return ("local memory: needs %s, device has %s"):format(
-      text.bytes(bytes), text.bytes(room))
   end
 end
 

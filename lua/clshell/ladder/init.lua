@@ -95,7 +95,9 @@ end
 ---   range    needed  range(s, p) -> global, local: numbers or lists
 ---   lesson   none    what it teaches, in a line
 ---   params   none    a list such as {{name = "tile", values = {8, 16},
----            default = 16, help = "side of a tile"}}
+---            default = 16, help = "side of a tile"}}; a call that leaves one
+---            out gets its default, or the nearest value that the device's
+---            limits and `accepts` allow
 ---   defines  every parameter in upper case  defines(p, s) -> table
 ---   options  none    options(p, s) -> string, for the compiler
 ---   kernel   the only one  its name, where the file has several
@@ -320,8 +322,8 @@ function methods.check(family, name, params, target)
   local rung = rungs.find(family, name, who)
   params, target = workload.behind_name(family, who, params, target)
   cl.options(params, rungs.names(rung), family.name .. ", kernel " .. name)
-  local p = rungs.parameters(rung, params or {}, family.name)
   local s = shape_of(family, target, who)
+  local p = plan.parameters(family, rung, params or {}, s)
   local kernel, reason
   if type(target) == "table" then
     local _, fixed, conflict = operands.packed_for(family, target,

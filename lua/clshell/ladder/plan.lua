@@ -233,6 +233,16 @@ function M.shape(family, rung, s)
   return placing and placing.adapt(rung, s) or s
 end
 
+-- The parameters of a call of a rung: the `given` values, and for the others
+-- the defaults, or the values nearest to them that the device allows. The
+-- defaults where it allows none: the call tells the reason.
+function M.parameters(family, rung, given, s)
+  local own, dev = M.shape(family, rung, s), s.context.device
+  return rungs.nearest(rung, given, family.name, function(p)
+    return not device_limits.device(family.spec.ints, rung, p, own, dev)
+  end) or rungs.parameters(rung, given, family.name)
+end
+
 -- The kernel of a configuration, or nil and why the device cannot run it.
 function M.kernel(family, rung, p, s)
   local dev = s.context.device
@@ -389,7 +399,7 @@ function M.try(family, given, opts, now)
   local o, s = M.bind(family, given, opts.queue, now)
   local p, kernel, reason, chosen
   if rung then
-    p = fixed or rungs.parameters(rung, opts, family.name)
+    p = fixed or M.parameters(family, rung, opts, s)
     kernel, reason = M.kernel(family, rung, p, s)
   else
     chosen, kernel = M.choose(family, s)

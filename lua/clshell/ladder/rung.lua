@@ -10,6 +10,8 @@ local text = require "clshell.base.text"
 
 local M = {}
 
+local TRIES = 10000 -- the configurations that a call looks at, at most
+
 -- The types of the fields of a definition that are no functions.
 local TYPES = {
   name = "string", file = "string", source = "string", lesson = "string",
@@ -124,6 +126,53 @@ function M.parameters(rung, given, what)
     end
   end
   return p
+end
+
+-- The parameters without a given value, each {name, values, at}, `at` the
+-- place of its default; and the most steps from these defaults.
+local function left_out(rung, given)
+  local free, most = {}, 0
+  for _, param in ipairs(rung.params) do
+    if given[param.name] == nil then
+      local at = index_of(param.values, param.default)
+      free[#free + 1] = {name = param.name, values = param.values, at = at}
+      most = most + math.max(at - 1, #param.values - at)
+    end
+  end
+  return free, most
+end
+
+-- The rung's parameters with `given` values, the others as near to their
+-- defaults as try(p) allows, which returns whether p will do: a step is one
+-- place in a list of values. Nil where it takes none.
+function M.nearest(rung, given, what, try)
+  local p = M.parameters(rung, given, what)
+  if try(p) then
+    return p
+  end
+  local free, most = left_out(rung, given)
+  local left = TRIES
+  local function walk(i, steps)
+    local one = free[i]
+    if not one then
+      left = left - 1
+      return try(p)
+    end
+    for step = i == #free and steps or 0, steps do
+      for _, place in ipairs{one.at - step, step > 0 and one.at + step} do
+        p[one.name] = one.values[place]
+        if p[one.name] ~= nil and left > 0 and walk(i + 1, steps - step) then
+          return true
+        end
+      end
+    end
+    p[one.name] = one.values[one.at]
+  end
+  for steps = 1, most do
+    if walk(1, steps) then
+      return p
+    end
+  end
 end
 
 -- The names of the rungs of a family, in the order of their definitions.

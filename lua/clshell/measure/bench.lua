@@ -234,6 +234,7 @@ local function bench_rung(r, job, opts, limits, set)
     return record.fail(r, "refused", reason)
   end
   local s, calls = plan.shape, {plan}
+  record.describe_rung(r, family, rung, plan.params)
   record.describe_shape(r, family, s)
   record.describe_plan(r, plan)
   local truth, before = (job.truth or family.truth)(plan)

@@ -20,7 +20,6 @@ local Rungs = {}
 Rungs.__index = Rungs
 
 local MODULE = ...
-local TRIES = 30 -- points by chance of a rung whose default is refused
 
 -- The parameters of a rung as lists for a space.
 local function lists(rung)
@@ -76,19 +75,10 @@ local function joined(family, names, where)
   return space.new(params, constraints)
 end
 
--- The reason against each point tried of a rung on a shape; nil where the
--- device accepts one of them.
+-- The reason against a rung on a shape, by the parameters that a call takes
+-- where none are given; nil where the device accepts them.
 local function refusal_of(family, rung, s)
-  local own, random = #rung.params > 0 and space.new(lists(rung)),
-    space.random(1)
-  local reason = family.refusal(rung.name, rungs.parameters(rung, {}), s)
-  for _ = 1, reason and own and TRIES or 0 do
-    reason = family.refusal(rung.name, own:point(random(#own)), s)
-    if not reason then
-      return nil
-    end
-  end
-  return reason
+  return family.refusal(rung.name, plans.parameters(family, rung, {}, s), s)
 end
 
 -- The rungs of a family that the device may run at all on a shape, and the
@@ -128,7 +118,7 @@ local function take_rung(self, rung, where)
       {hint = ("bench(\"%s\", ...) measures it"):format(self.name)})
   end
   self.space = space.new(lists(rung), where)
-  self.first = {rungs.parameters(rung, {})}
+  self.first = {plans.parameters(self.family, rung, {}, self.shape)}
 end
 
 -- Gives a source the points of all rungs that the device accepts; it begins
@@ -148,7 +138,7 @@ local function take_family(self, where)
     local rung = family.rung(name)
     self.spaces[name] = #rung.params > 0 and space.new(lists(rung)) or nil
     table.insert(self.first, joined_point(params, name,
-      rungs.parameters(rung, {})))
+      plans.parameters(family, rung, {}, self.shape)))
   end
 end
 

@@ -35,7 +35,7 @@ local function rung_of(gemm, s, opts)
   if opts.kernel then
     rung = gemm.rung(opts.kernel)
     rungs.check_options(gemm, opts, rung)
-    p = rungs.parameters(rung, opts, gemm.name)
+    p = plan.parameters(gemm, rung, opts, s)
     local kernel, reason = try(rung, p)
     if not kernel then
       cl.error(("%s: %s refused: %s"):format(WHO, rung.name, reason))

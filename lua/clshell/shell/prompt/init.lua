@@ -332,7 +332,8 @@ function M.start(terminal)
     stderr:write(NODRIVER)
   end
   journal_wanted = terminal and not line.noinit
-  local left = journal_wanted and require "clshell.shell.prompt.journal".start()
+  local left = journal_wanted
+    and require "clshell.shell.prompt.journal".start()
   if left and not M.quiet then
     note(left)
   end
