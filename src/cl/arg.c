@@ -10,7 +10,6 @@
 #include "flight.h"
 #include "image.h"
 #include "kernel.h"
-#include "pipe.h"
 
 #define MAXVALUE 1024 /* bytes of one argument by value */
 #define SLACK 128     /* zeros behind it: drivers may read on */
@@ -413,34 +412,6 @@ static void setsampler(lua_State *L, const Args *a, int i, const Param *p,
   clsh_flight_sampler(p->name);
 }
 
-static void setpipe(lua_State *L, const Args *a, int i, const Param *p,
-                    int idx) {
-  const Pipe *pipe = clsh_pipe_test(L, idx);
-  if (pipe == NULL && strcmp(clsh_class_name(L, idx), "Pipe") == 0)
-    badarg(L, a, i, "this Pipe is closed");
-  if (pipe == NULL)
-    badarg(L, a, i, "must be a Pipe, by cl.pipe; got %s",
-           clsh_class_name(L, idx));
-  if (p->known && p->value != NULL && p->value != pipe->type)
-    badarg(L, a, i, "must be a Pipe of %s; got one of %s", p->value->name,
-           pipe->type->name);
-  if (!clsh_context_shares(pipe->context, a->kernel->context))
-    badarg(L, a, i, "the Pipe is of another context (device)");
-  setarg(L, a, i, sizeof pipe->handle, &pipe->handle);
-  clsh_flight_buffer(p->name, pipe->type, &pipe->shape);
-}
-
-/* A queue_t is the one on the device, whose Context stands for it. */
-static void setqueue(lua_State *L, const Args *a, int i, int idx) {
-  const Context *c = a->kernel->context;
-  if (strcmp(clsh_class_name(L, idx), "Context") != 0 ||
-      clsh_context_any(L, idx) != c)
-    badarg(L, a, i, "must be the kernel's Context, which has one such queue");
-  if (c->ondevice == NULL)
-    badarg(L, a, i, "the device has no queues of its own");
-  setarg(L, a, i, sizeof c->ondevice, &c->ondevice);
-}
-
 static void setone(lua_State *L, Args *a, int i, const Param *p, int idx) {
   const Any *how;
   if (p->object == 'i' || (!p->known && clsh_image_test(L, idx) != NULL)) {
@@ -449,14 +420,6 @@ static void setone(lua_State *L, Args *a, int i, const Param *p, int idx) {
   }
   if (p->object == 's' || (!p->known && clsh_sampler_test(L, idx) != NULL)) {
     setsampler(L, a, i, p, idx);
-    return;
-  }
-  if (p->object == 'p' || (!p->known && clsh_pipe_test(L, idx) != NULL)) {
-    setpipe(L, a, i, p, idx);
-    return;
-  }
-  if (p->object == 'q') {
-    setqueue(L, a, i, idx);
     return;
   }
   if (p->known && !p->pointer) {

@@ -8,7 +8,6 @@
 #include "device.h"
 #include "image.h"
 #include "kernel.h"
-#include "pipe.h"
 #include "process.h"
 #include "program.h"
 #include "queue.h"
@@ -47,11 +46,11 @@ int luaopen_cl(lua_State *L) {
       clsh_pending_open,      clsh_poll_open,     clsh_event_open,
       clsh_userevent_open,    clsh_wait_open,     clsh_buffer_open,
       clsh_transfer_open,     clsh_image_open,    clsh_imagemove_open,
-      clsh_sampler_open,      clsh_pipe_open,     clsh_kernel_open,
-      clsh_uses_open,         clsh_subgroup_open, clsh_arg_open,
-      clsh_record_open,       clsh_launch_open,   clsh_program_open,
-      clsh_binary_open,       clsh_build_open,    clsh_link_open,
-      clsh_il_open,           clsh_rebuild_open};
+      clsh_sampler_open,      clsh_kernel_open,   clsh_uses_open,
+      clsh_subgroup_open,     clsh_arg_open,      clsh_record_open,
+      clsh_launch_open,       clsh_program_open,  clsh_binary_open,
+      clsh_build_open,        clsh_link_open,     clsh_il_open,
+      clsh_rebuild_open};
   luaL_checkversion(L);
   lua_newtable(L);
   luaL_setfuncs(L, functions, 0);

@@ -118,8 +118,8 @@ static Object *self(lua_State *L) {
  * `local b <close> = ...` does so at the end of the block. A second close does
  * nothing, any other use of a closed object raises; `b.closed` tells.
  * Also: Array:close, CommandBuffer:close, Context:close, Event:close,
- * Image:close, Kernel:close, Launch:close, Pipe:close, Program:close,
- * Queue:close, Sampler:close
+ * Image:close, Kernel:close, Launch:close, Program:close, Queue:close,
+ * Sampler:close
  */
 /* __gc and __close are the same function. */
 static int object_close(lua_State *L) {

@@ -96,8 +96,6 @@ static void context_release(Object *o) {
   for (int i = 0; ours && i < SAMPLERS; i++)
     if (c->samplers[i] != NULL)
       clReleaseSampler(c->samplers[i]);
-  if (ours && c->ondevice != NULL)
-    clReleaseCommandQueue(c->ondevice);
   clsh_hold_empty(&c->hold);
   if (c->pool != NULL)
     clsh_pool_free(c->pool, ours);

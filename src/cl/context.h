@@ -31,7 +31,6 @@ typedef struct Context {
   Hold hold;                     /* besides: for results to come */
   unsigned order;                /* number of its default queue; 0: none yet */
   cl_sampler samplers[SAMPLERS]; /* those in use, by their setting */
-  cl_command_queue ondevice;     /* of kernels' own launches, or NULL */
   struct Pool *pool;             /* pinned host memory; NULL: none yet */
   cl_int lost;                   /* the error that ended it, or CL_SUCCESS */
   const char *lostcall;
@@ -63,8 +62,5 @@ void clsh_context_open(lua_State *L);
 /* later.c: `f` points to a pointer to a function */
 void clsh_later_find(lua_State *L, const Context *c, int version,
                      const char *name, const char *instead, void *f);
-
-/* devicequeue.c */
-void clsh_devicequeue_need(lua_State *L, Context *c);
 
 #endif

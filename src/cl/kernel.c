@@ -12,7 +12,6 @@
 #include "program.h"
 
 #define MAXPARAMS 65536 /* a driver that tells of more is wrong */
-#define ARG_PIPE 8      /* CL_KERNEL_ARG_TYPE_PIPE of OpenCL 2.0 */
 
 static void kernel_release(Object *o) {
   Kernel *k = (Kernel *)o;
@@ -111,12 +110,10 @@ static void parsetype(lua_State *L, Param *p) {
 }
 
 /*
-** Finds images, samplers and pipes, which drivers tell of as global or
-** private. The type of an image or a pipe gets the access to it as its first
-** word.
+** Finds images and samplers, which drivers tell of as global or private. The
+** type of an image gets the access to it as its first word.
 */
-static void parseobject(lua_State *L, const Kernel *k, cl_uint i, bool pipe,
-                        Param *p) {
+static void parseobject(lua_State *L, const Kernel *k, cl_uint i, Param *p) {
   static const char *const words[] = {"read_only", "write_only", "read_write"};
   char text[sizeof p->type], word[sizeof p->type];
   cl_kernel_arg_access_qualifier access = 0;
@@ -132,10 +129,6 @@ static void parseobject(lua_State *L, const Kernel *k, cl_uint i, bool pipe,
   size_t n = strlen(word);
   if (strcmp(word, "sampler_t") == 0)
     p->object = 's';
-  else if (strcmp(word, "queue_t") == 0)
-    p->object = 'q';
-  else if (pipe)
-    p->object = 'p';
   else if (strncmp(word, "image", 5) == 0 && n > 8 && word[6] == 'd' &&
            strcmp(word + n - 2, "_t") == 0)
     p->object = 'i';
@@ -147,12 +140,12 @@ static void parseobject(lua_State *L, const Kernel *k, cl_uint i, bool pipe,
   bool both = access == CL_KERNEL_ARG_ACCESS_READ_WRITE;
   p->reads = both || access == CL_KERNEL_ARG_ACCESS_READ_ONLY;
   p->writes = both || access == CL_KERNEL_ARG_ACCESS_WRITE_ONLY;
-  snprintf(p->type, sizeof p->type, "%s%s%.40s",
+  snprintf(p->type, sizeof p->type, "%s%.40s",
            both        ? "read_write "
            : p->writes ? "write_only "
            : p->reads  ? "read_only "
                        : "",
-           pipe ? "pipe " : "", word);
+           word);
 }
 
 static void getparam(lua_State *L, const Kernel *k, cl_uint i, Param *p) {
@@ -177,7 +170,7 @@ static void getparam(lua_State *L, const Kernel *k, cl_uint i, Param *p) {
                                                        : 'p';
   if (p->known) {
     parsetype(L, p);
-    parseobject(L, k, i, (qualifier & ARG_PIPE) != 0, p);
+    parseobject(L, k, i, p);
   }
   p->pointer = p->pointer || p->space != 'p'; /* a typedef hides the star */
 }
@@ -243,8 +236,6 @@ Kernel *clsh_kernel_new(lua_State *L, int program, cl_program handle,
             k->required);
   k->group = grouplimit(k);
   k->nonuniform = built2(L, program);
-  if (k->nonuniform) /* as is all that launches kernels */
-    clsh_devicequeue_need(L, k->context);
   k->prints = prints(L, program);
   return k;
 }

@@ -16,7 +16,7 @@ typedef struct Param {
   char name[64]; /* "" where the driver does not tell */
   char type[64]; /* as declared: "float*", "read_only image2d_t" */
   char space;    /* 'g'lobal 'c'onstant 'l'ocal 'p'rivate */
-  char object;   /* 'i'mage, 's'ampler, 'p'ipe, 'q'ueue_t; 0: none of them */
+  char object;   /* 'i'mage, 's'ampler; 0: neither */
   bool known;    /* the driver told the type */
   bool pointer;
   bool constant;      /* a pointer to const */

@@ -262,25 +262,6 @@ if (cl.device().il_version or "") ~= "" then
   print(p and p:kernels())
 end
 
---- cl.pipe
-if cl.device().pipe_support then
-  local p = cl.build([[
-    kernel void put(write_only pipe int p) { int i = 7; write_pipe(p, &i); }
-    kernel void get(read_only pipe int p, global int *x) { read_pipe(p, x); }
-  ]], {options = "-cl-std=CL3.0"})
-  local pipe, x = cl.pipe("int", 16), cl.buffer("int", 1, 0)
-  p.put:range(1)(pipe)
-  p.get:range(1)(pipe, x)
-  print(x:read()[1]) -- 7
-end
-
---- Pipe:close
-if cl.device().pipe_support then
-  local pipe <close> = cl.pipe("int", 16)
-  pipe:close()
-  print(pipe.closed) -- true
-end
-
 --- cl.compile
 local pair = cl.compile([[
   #include "factor.h"

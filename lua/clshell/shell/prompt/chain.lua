@@ -87,14 +87,13 @@ local GIVEN = {
     .. "Buffer:reshape Image.buffer",
   CommandBuffer = "cl.record",
   Context = "cl.context Buffer.context CommandBuffer.context Image.context "
-    .. "Pipe.context Program.context Queue.context",
+    .. "Program.context Queue.context",
   Device = "cl.device cl.use Context.device",
   Event = "cl.user_event CommandBuffer() CommandBuffer:run Event:wait "
     .. "Launch()",
   Image = "cl.image",
   Kernel = "cl.kernel Launch.kernel Program:kernel",
   Launch = "Kernel:range Launch:on",
-  Pipe = "cl.pipe",
   Program = "cl.build cl.build_binary cl.build_il cl.compile cl.link "
     .. "Kernel.program",
   Queue = "cl.queue Context.queue",

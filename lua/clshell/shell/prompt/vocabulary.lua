@@ -251,7 +251,7 @@ function M.kernel_source(c)
 end
 
 local CLASSES = {"Array", "Buffer", "CommandBuffer", "Context", "Device",
-  "Event", "Image", "Kernel", "Launch", "Pipe", "Program", "Queue", "Sampler"}
+  "Event", "Image", "Kernel", "Launch", "Program", "Queue", "Sampler"}
 local LIBRARIES = {"coroutine", "io", "math", "os", "string", "table", "utf8"}
 
 -- A table of the session's by its name, raw; the commands and settings are
