@@ -1,13 +1,20 @@
 /*
 ** buffer.c - class Buffer: typed device memory, its first content, and views
-*of it.
+*of
+** it.
 ** transfer.c adds the methods that move data.
 ** SPDX-License-Identifier: MIT
 */
-#include "buffer.h"
+#include <stdlib.h>
+
 #include "array.h"
-#include "process.h"
-#include "svm.h"
+#include "buffer.h"
+#include "driver.h"
+
+#define CAPABILITIES 0x1053 /* CL_DEVICE_SVM_CAPABILITIES */
+#define COARSE 1
+#define FINE 2
+#define FLAG_FINE ((cl_mem_flags)1 << 10) /* CL_MEM_SVM_FINE_GRAIN_BUFFER */
 
 /* The bytes that it takes of the device's memory. */
 static size_t ownbytes(const Buffer *b) {
@@ -25,7 +32,7 @@ static void buffer_release(Object *o) {
     b->handle = NULL;
     return;
   }
-  if (!clsh_process_handsoff()) {
+  if (!clsh_driver_handsoff()) {
     if (b->part != NULL)
       clReleaseMemObject(b->part);
     clReleaseMemObject(b->handle);
@@ -436,21 +443,82 @@ static int checksvm(lua_State *L, cl_mem_flags flags) {
   return type == LUA_TBOOLEAN ? 1 : 1 + clsh_option_word(L, -1, words, "svm");
 }
 
+typedef void *(CL_API_CALL *Allocator)(cl_context, cl_mem_flags, size_t,
+                                       cl_uint);
+typedef void(CL_API_CALL *Freer)(cl_context, void *);
+
+/* Shared virtual memory: one address for the host and for kernels. */
+typedef struct Svm {
+  cl_context context;
+  void *address;
+  Freer free;
+} Svm;
+
+/*
+** Memory of that many bytes for the context, which it outlives; NULL: there is
+** not enough. Raises where the device has none of the kind.
+*/
+static Svm *newsvm(lua_State *L, Context *c, bool fine, size_t bytes) {
+  static const char *const instead =
+      "pass Buffers, and indexes in place of pointers";
+  cl_bitfield has = 0;
+  Allocator alloc;
+  Freer release;
+  clGetDeviceInfo(c->device, CAPABILITIES, sizeof has, &has, NULL);
+  if ((has & (fine ? FINE : COARSE)) == 0)
+    clsh_error_call(L, CL_INVALID_OPERATION, "clSVMAlloc",
+                    "the device has no %sshared virtual memory; %s",
+                    fine ? "fine-grained " : "",
+                    fine && has != 0 ? "svm = true serves here" : instead);
+  clsh_context_function(L, c, 200, "clSVMAlloc", instead, &alloc);
+  clsh_context_function(L, c, 200, "clSVMFree", instead, &release);
+  cl_context handle = clsh_context_handle(L, c);
+  Svm *s = malloc(sizeof *s);
+  if (s == NULL)
+    return NULL;
+  *s = (Svm){handle, NULL, release};
+  s->address =
+      alloc(handle, CL_MEM_READ_WRITE | (fine ? FLAG_FINE : 0), bytes, 0);
+  if (s->address == NULL) {
+    free(s);
+    return NULL;
+  }
+  clRetainContext(handle);
+  return s;
+}
+
+static void freesvm(Svm *s) {
+  s->free(s->context, s->address);
+  clReleaseContext(s->context);
+  free(s);
+}
+
+/* On a driver's thread: no command uses the memory any more. */
+static void CL_CALLBACK onsvmend(cl_mem mem, void *svm) {
+  (void)mem;
+  freesvm(svm);
+}
+
+/* Has the memory freed at the end of a buffer that uses it. */
+static cl_int givesvm(Svm *s, cl_mem mem) {
+  return clSetMemObjectDestructorCallback(mem, onsvmend, s);
+}
+
 /* A memory object over shared virtual memory, which ends with it. */
 static cl_mem newshared(lua_State *L, Buffer *b, int svm, cl_mem_flags flags,
                         cl_int *err) {
-  Svm *s = clsh_svm_new(L, b->context, svm == 2, b->bytes);
+  Svm *s = newsvm(L, b->context, svm == 2, b->bytes);
   *err = CL_MEM_OBJECT_ALLOCATION_FAILURE;
   if (s == NULL)
     return NULL;
-  b->address = clsh_svm_address(s);
+  b->address = s->address;
   cl_mem mem = clCreateBuffer(b->context->handle, flags | CL_MEM_USE_HOST_PTR,
                               b->bytes, b->address, err);
-  if (*err == CL_SUCCESS && (*err = clsh_svm_give(s, mem)) == CL_SUCCESS)
+  if (*err == CL_SUCCESS && (*err = givesvm(s, mem)) == CL_SUCCESS)
     return mem;
   if (mem != NULL)
     clReleaseMemObject(mem);
-  clsh_svm_free(s);
+  freesvm(s);
   return NULL;
 }
 

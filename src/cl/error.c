@@ -6,7 +6,7 @@
 #include <stdarg.h>
 #include <string.h>
 
-#include "hold.h"
+#include "context.h"
 #include "object.h"
 #include "worker.h"
 
@@ -273,7 +273,7 @@ void clsh_error_reclaim(lua_State *L) {
       lua_pcall(L, 0, 0, 0) != LUA_OK)
     lua_pop(L, 1);
   lua_gc(L, LUA_GCCOLLECT);
-  clsh_hold_emptyall();
+  clsh_heldmemory_emptyall();
 }
 
 /*

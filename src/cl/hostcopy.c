@@ -10,8 +10,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "hostcopy.h"
-#include "process.h"
+#include "driver.h"
+#include "memory.h"
 
 #define PART ((size_t)256 << 10) /* bytes that a thread takes at a time */
 #define THREADS 8                /* the caller among them, at most */
@@ -73,7 +73,7 @@ int clsh_hostcopy_threads(void) {
 static void start(void) {
   int most = clsh_hostcopy_threads() - 1;
   for (helpers = 0; helpers < most; helpers++)
-    if (!clsh_process_thread(help, NULL, 0))
+    if (!clsh_driver_thread(help, NULL, 0))
       return;
 }
 

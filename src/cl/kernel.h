@@ -1,5 +1,6 @@
 /*
-** kernel.h - what kernel.c, typedef.c, arg.c, record.c and launch.c share,
+** kernel.h - what kernel.c, typedef.c, arg.c, commandbuffer.c and launch.c
+*share,
 ** each using only the files before it.
 ** SPDX-License-Identifier: MIT
 */
@@ -58,8 +59,9 @@ void clsh_kernel_open(lua_State *L);
 /* typedef.c */
 void clsh_typedef_resolve(lua_State *L, int kernel);
 
-/* subgroup.c */
-void clsh_subgroup_open(lua_State *L);
+/* svm.c: another handle of the kernel gets what Kernel:uses told it */
+void clsh_svm_copy(lua_State *L, int kernel, cl_kernel handle);
+void clsh_svm_open(lua_State *L);
 
 /* arg.c */
 void clsh_arg_set(lua_State *L, const Kernel *k, const Queue *q, int first,
@@ -67,14 +69,16 @@ void clsh_arg_set(lua_State *L, const Kernel *k, const Queue *q, int first,
 const Object *clsh_arg_object(lua_State *L, int idx);
 void clsh_arg_open(lua_State *L);
 
-/* record.c: a launch of the kernel at `kernel`, with the values from 2 on */
+/* commandbuffer.c: a launch of the kernel at `kernel`, with the values from 2
+ * on */
 typedef struct Range {
   cl_uint dims;
   const size_t *offset, *global, *local; /* offset, local: NULL for none */
   lua_Number flop, bytes;
 } Range;
-void clsh_record_add(lua_State *L, int kernel, const Range *r, int nargs);
-void clsh_record_open(lua_State *L);
+void clsh_commandbuffer_add(lua_State *L, int kernel, const Range *r,
+                            int nargs);
+void clsh_commandbuffer_open(lua_State *L);
 
 /* launch.c */
 void clsh_launch_open(lua_State *L);

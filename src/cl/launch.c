@@ -371,7 +371,7 @@ static int record(lua_State *L, Launch *l, int nargs) {
                       "gives them to all",
                       l->kernel->name);
   lua_getiuservalue(L, 1, KERNEL);
-  clsh_record_add(L, lua_gettop(L), &r, nargs);
+  clsh_commandbuffer_add(L, lua_gettop(L), &r, nargs);
   pushqueue(L, 1);
   clsh_event_newrecorded(L, lua_gettop(L));
   return 1;
@@ -411,7 +411,7 @@ static int launch_call(lua_State *L) {
   do
     err = clEnqueueNDRangeKernel(handle, k->handle, l->dims, offset, l->global,
                                  local, after.n, after.list, &e->handle);
-  while (clsh_hold_retry(err));
+  while (clsh_heldmemory_retry(err));
   if (err != CL_SUCCESS) {
     clsh_flight_drop();
     launchfailed(L, l, err);

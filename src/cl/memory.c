@@ -12,7 +12,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include "process.h"
+#include "memory.h"
 
 #define CGROUPS "/sys/fs/cgroup"
 #define SHARE 16 /* a 16th of what is left stays for drivers and tables */

@@ -55,6 +55,9 @@ void clsh_option_declare(lua_State *L, const char *function,
                          const char *const names[]); /* for cl.option_names */
 void clsh_option_open(lua_State *L);
 
+/* poll.c */
+void clsh_poll_open(lua_State *L);
+
 /* nearest.c */
 void clsh_nearest_open(lua_State *L);
 

@@ -15,7 +15,6 @@
 #include <unistd.h>
 
 #include "object.h"
-#include "process.h"
 
 volatile sig_atomic_t clsh_poll_interrupt;
 int (*clsh_poll_swap)(lua_State *L, int state);

@@ -6,13 +6,13 @@
 #include <string.h>
 
 #include "device.h"
+#include "driver.h"
 #include "kernel.h"
-#include "process.h"
 #include "program.h"
 
 static void program_release(Object *o) {
   Program *p = (Program *)o;
-  if (p->handle != NULL && !clsh_process_handsoff())
+  if (p->handle != NULL && !clsh_driver_handsoff())
     clReleaseProgram(p->handle);
   p->handle = NULL;
 }

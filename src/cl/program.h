@@ -1,7 +1,6 @@
 /*
 ** program.h - what program.c (the class), source.c (texts, options, files),
-** binary.c, compiler.c, build.c, link.c and rebuild.c share, each using only
-*the files
+** binary.c, compiler.c, build.c and rebuild.c share, each using only the files
 ** before it.
 ** SPDX-License-Identifier: MIT
 */
@@ -72,21 +71,13 @@ void clsh_binary_open(lua_State *L);
 
 /* compiler.c */
 int clsh_compiler_running(void);
+const char *clsh_compiler_told(void);
 cl_int clsh_compiler_run(lua_State *L, int program, const char *options);
 
 /* build.c */
 void clsh_build_text(lua_State *L, int program, int text, const char *path,
                      int opts);
-int clsh_build_from(lua_State *L, int making);
-void clsh_build_make(lua_State *L, int program, const char *options,
-                     const char *source, bool istext);
 void clsh_build_open(lua_State *L);
-
-/* il.c */
-void clsh_il_open(lua_State *L);
-
-/* link.c */
-void clsh_link_open(lua_State *L);
 
 /* rebuild.c */
 void clsh_rebuild_open(lua_State *L);

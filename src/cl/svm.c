@@ -1,78 +1,74 @@
 /*
-** svm.c - shared virtual memory: memory with one address for the host and for
-** kernels. A buffer over it is a buffer like any other.
+** svm.c - the Buffers of shared virtual memory that a kernel reaches by
+** addresses in its data.
 ** SPDX-License-Identifier: MIT
 */
-#include <stdlib.h>
+#include "buffer.h"
+#include "kernel.h"
 
-#include "context.h"
-#include "svm.h"
+#define SVM_PTRS 0x11B6 /* CL_KERNEL_EXEC_INFO_SVM_PTRS */
 
-#define CAPABILITIES 0x1053 /* CL_DEVICE_SVM_CAPABILITIES */
-#define COARSE 1
-#define FINE 2
-#define FLAG_FINE ((cl_mem_flags)1 << 10) /* CL_MEM_SVM_FINE_GRAIN_BUFFER */
+typedef cl_int(CL_API_CALL *Setter)(cl_kernel, cl_uint, size_t, const void *);
 
-typedef void *(CL_API_CALL *Allocator)(cl_context, cl_mem_flags, size_t,
-                                       cl_uint);
-typedef void(CL_API_CALL *Freer)(cl_context, void *);
-
-struct Svm {
-  cl_context context;
-  void *address;
-  Freer free;
-};
-
-/*
-** Memory of that many bytes for the context, which it outlives; NULL: there is
-** not enough. Raises where the device has none of the kind.
-*/
-Svm *clsh_svm_new(lua_State *L, Context *c, bool fine, size_t bytes) {
-  static const char *const instead =
-      "pass Buffers, and indexes in place of pointers";
-  cl_bitfield has = 0;
-  Allocator alloc;
-  Freer release;
-  clGetDeviceInfo(c->device, CAPABILITIES, sizeof has, &has, NULL);
-  if ((has & (fine ? FINE : COARSE)) == 0)
-    clsh_error_call(L, CL_INVALID_OPERATION, "clSVMAlloc",
-                    "the device has no %sshared virtual memory; %s",
-                    fine ? "fine-grained " : "",
-                    fine && has != 0 ? "svm = true serves here" : instead);
-  clsh_later_find(L, c, 200, "clSVMAlloc", instead, &alloc);
-  clsh_later_find(L, c, 200, "clSVMFree", instead, &release);
-  cl_context handle = clsh_context_handle(L, c);
-  Svm *s = malloc(sizeof *s);
-  if (s == NULL)
-    return NULL;
-  *s = (Svm){handle, NULL, release};
-  s->address =
-      alloc(handle, CL_MEM_READ_WRITE | (fine ? FLAG_FINE : 0), bytes, 0);
-  if (s->address == NULL) {
-    free(s);
-    return NULL;
+/* Tells the driver of the Buffers in the table at `list`. */
+static void tell(lua_State *L, const Kernel *k, cl_kernel handle, int list) {
+  Setter set;
+  size_t n = lua_rawlen(L, list);
+  clsh_context_function(L, k->context, 200, "clSetKernelExecInfo",
+                        "pass the Buffers as arguments", &set);
+  const void **p = lua_newuserdatauv(L, (n + 1) * sizeof *p, 0);
+  for (size_t i = 0; i < n; i++) {
+    lua_rawgeti(L, list, (lua_Integer)i + 1);
+    p[i] = ((const Buffer *)lua_touserdata(L, -1))->address;
+    lua_pop(L, 1);
   }
-  clRetainContext(handle);
-  return s;
+  cl_int err =
+      set(handle, SVM_PTRS, n * sizeof *p, n > 0 ? (const void *)p : NULL);
+  if (n == 0 && err == CL_INVALID_VALUE)
+    err = CL_SUCCESS; /* NVIDIA's driver keeps the pointers of before */
+  clsh_error_check(L, err, "clSetKernelExecInfo");
+  lua_pop(L, 1);
 }
 
-void *clsh_svm_address(const Svm *s) {
-  return s->address;
+/* Pushes the list of the Kernel at `kernel`, or nil, for another handle too.
+ */
+void clsh_svm_copy(lua_State *L, int kernel, cl_kernel handle) {
+  const Kernel *k = clsh_kernel_check(L, kernel);
+  if (lua_getiuservalue(L, kernel, KERNEL_USES) != LUA_TNIL)
+    tell(L, k, handle, lua_gettop(L));
 }
 
-void clsh_svm_free(Svm *s) {
-  s->free(s->context, s->address);
-  clReleaseContext(s->context);
-  free(s);
+/** Kernel:uses(list) -> Kernel
+ * Tells the driver which Buffers of shared virtual memory (svm = true) the
+ * kernel reaches by addresses in its data, not by its parameters; {} for none.
+ * The kernel keeps them from being collected. Closed ones must not be reached
+ * any more. After Program:rebuild the kernel needs this call again.
+ */
+static int kernel_uses(lua_State *L) {
+  Kernel *k = clsh_kernel_check(L, 1);
+  luaL_checktype(L, 2, LUA_TTABLE);
+  lua_settop(L, 2);
+  size_t n = lua_rawlen(L, 2);
+  lua_createtable(L, (int)n, 0);
+  for (size_t i = 0; i < n; i++) {
+    lua_rawgeti(L, 2, (lua_Integer)i + 1);
+    const Buffer *b = clsh_buffer_test(L, -1);
+    if (b == NULL || b->address == NULL)
+      clsh_error_arg(L, 2, "element %d must be a Buffer made with svm = true",
+                     (int)i + 1);
+    if (!clsh_context_shares(b->context, k->context))
+      clsh_error_arg(L, 2, "Buffer %d is of another context (device)",
+                     (int)i + 1);
+    lua_rawseti(L, 3, (lua_Integer)i + 1);
+  }
+  lua_pushvalue(L, 3);
+  lua_setiuservalue(L, 1, KERNEL_USES);
+  tell(L, k, k->handle, 3);
+  lua_settop(L, 1);
+  return 1;
 }
 
-/* On a driver's thread: no command uses the memory any more. */
-static void CL_CALLBACK onend(cl_mem mem, void *svm) {
-  (void)mem;
-  clsh_svm_free(svm);
-}
-
-/* Has the memory freed at the end of a buffer that uses it. */
-cl_int clsh_svm_give(Svm *s, cl_mem mem) {
-  return clSetMemObjectDestructorCallback(mem, onend, s);
+void clsh_svm_open(lua_State *L) {
+  static const luaL_Reg methods[] = {{"uses", kernel_uses}, {NULL, NULL}};
+  clsh_class_add(L, "Kernel", methods, NULL);
 }

@@ -6,7 +6,6 @@
 #include <math.h>
 #include <string.h>
 
-#include "cl/process.h"
 #include "host.h"
 
 #define MOSTDIMS 8    /* of the elements of a calculation */

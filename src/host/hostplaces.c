@@ -6,7 +6,6 @@
 #include <math.h>
 #include <string.h>
 
-#include "cl/process.h"
 #include "host.h"
 
 #define STEP 65536 /* elements between two questions for Ctrl-C */

@@ -6,7 +6,6 @@
 #include <math.h>
 #include <string.h>
 
-#include "cl/process.h"
 #include "host.h"
 
 /* What elements seen so far come to. */

@@ -85,7 +85,7 @@ Payload clsh_result_double(lua_State *L, const Payload *x) {
   const Type *t = clsh_type_find("double", 6);
   Shape s = {1, {1}, 1};
   Payload p = clsh_payload_new(L, NUMBER, t, &s);
-  clsh_arrayops_convert(L, clsh_array_check(L, p.array),
+  clsh_array_convert(L, clsh_array_check(L, p.array),
                         clsh_array_check(L, x->array));
   return p;
 }

@@ -7,7 +7,6 @@
 #include <stdlib.h>
 #include <time.h>
 
-#include "cl/process.h"
 #include "comm.h"
 
 #define EAGER 0.1 /* seconds of a wait without naps */

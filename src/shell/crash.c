@@ -90,7 +90,7 @@ static void report(size_t which) {
     add(name);
     add("\n");
   }
-  put(clsh_hush_stderr, text, length);
+  put(clsh_compiler_stderr, text, length);
 }
 
 /*

@@ -129,7 +129,7 @@ bool clsh_exit_leave(lua_State *L) {
   if (n == 0)
     return fine;
   left = true;
-  clsh_process_abandon();
+  clsh_driver_abandon();
   fprintf(stderr,
           PROGRAM ": %lld command%s still running on the device, "
                   "given up\n",

@@ -313,7 +313,7 @@ static const char *openstate(lua_State *L, const Options *o) {
   clsh_home_setpath(L, home);
   createargtable(L, o, script);
   if (o->device != NULL)
-    clsh_devicechoice_set(L, o->device);
+    clsh_device_choose(L, o->device);
   return script;
 }
 
@@ -357,7 +357,7 @@ static bool beginrank(const Options *o) {
   clsh_launcher_own();
   clsh_cl_piped = true;
   clsh_lines_open();
-  clsh_devicechoice_spread(launch.local, launch.localsize);
+  clsh_device_spread(launch.local, launch.localsize);
   return true;
 }
 

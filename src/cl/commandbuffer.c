@@ -1,5 +1,6 @@
 /*
-** record.c - class CommandBuffer: launches recorded once, to be run as a whole
+** commandbuffer.c - class CommandBuffer: launches recorded once, to be run as
+*a whole
 ** any number of times. Each has a kernel object of its own, whose arguments
 ** stay: PoCL 3.1 takes those of a command buffer at its run, not before.
 ** A run enqueues the first launch, whose event tells its START as the event of
@@ -11,11 +12,10 @@
 #include <string.h>
 
 #include "device.h"
+#include "driver.h"
 #include "flight.h"
 #include "kernel.h"
-#include "process.h"
 #include "program.h"
-#include "svm.h"
 
 /* registry, see base/recording.lua: the CommandBuffer of a recording, and the
    thread that records */
@@ -87,9 +87,9 @@ static void dropspare(CommandBuffer *b) {
   b->spare = NULL;
 }
 
-static void record_release(Object *o) {
+static void commandbuffer_release(Object *o) {
   CommandBuffer *b = (CommandBuffer *)o;
-  if (clsh_process_handsoff())
+  if (clsh_driver_handsoff())
     return;
   dropspare(b);
   if (b->native != NULL) {
@@ -176,7 +176,8 @@ static void checkcontext(lua_State *L, CommandBuffer *b, int kernel) {
 ** Adds the launch at 1 with its arguments to the recording that is under way.
 ** It counts once all has been set: a script may catch an error of it.
 */
-void clsh_record_add(lua_State *L, int kernel, const Range *r, int nargs) {
+void clsh_commandbuffer_add(lua_State *L, int kernel, const Range *r,
+                            int nargs) {
   Kernel *k = clsh_kernel_check(L, kernel), own = *k;
   lua_getfield(L, LUA_REGISTRYINDEX, CURRENT);
   CommandBuffer *b = checkbuffer(L, -1);
@@ -188,7 +189,7 @@ void clsh_record_add(lua_State *L, int kernel, const Range *r, int nargs) {
   lua_setfield(L, calls + 1, "step");
   dropspare(b);
   own.handle = b->spare = newkernel(L, kernel);
-  clsh_uses_copy(L, kernel, own.handle);
+  clsh_svm_copy(L, kernel, own.handle);
   lua_setfield(L, calls + 1, "uses");
   clsh_flight_begin(L, k->name, NULL);
   clsh_arg_set(L, &own, NULL, 2, nargs);
@@ -377,7 +378,7 @@ static cl_int enqueue(cl_command_queue q, const Step *s, const After *after,
   do
     err = clEnqueueNDRangeKernel(q, s->handle, r->dims, r->offset, r->global,
                                  r->local, after->n, after->list, event);
-  while (clsh_hold_retry(err));
+  while (clsh_heldmemory_retry(err));
   return err;
 }
 
@@ -412,7 +413,7 @@ static cl_int enqueueall(const CommandBuffer *b, cl_command_queue q,
   if (native)
     do
       err = b->call.enqueue(1, &q, b->native, 0, NULL, &e->handle);
-    while (clsh_hold_retry(err));
+    while (clsh_heldmemory_retry(err));
   if (!native || err == CL_INVALID_OPERATION ||
       err == INCOMPATIBLE_QUEUE) /* of other properties, or it still runs */
     err = enqueuerest(b, q, chained, e);
@@ -489,7 +490,7 @@ static Queue *pushqueue(lua_State *L, const CommandBuffer *b) {
  *   queue  the default  the Queue to run on, of the same Context
  *   after  none         a list of events to wait for
  */
-static int record_run(lua_State *L) {
+static int commandbuffer_run(lua_State *L) {
   After after;
   CommandBuffer *b = checkbuffer(L, 1);
   clsh_option_check(L, 2, run_options, "steps:run");
@@ -518,18 +519,18 @@ static int record_run(lua_State *L) {
   return 1;
 }
 
-static int record_native(lua_State *L) {
+static int commandbuffer_native(lua_State *L) {
   lua_pushboolean(L, checkbuffer(L, 1)->native != NULL);
   return 1;
 }
 
-static int record_context(lua_State *L) {
+static int commandbuffer_context(lua_State *L) {
   checkbuffer(L, 1);
   lua_getiuservalue(L, 1, CONTEXT);
   return 1;
 }
 
-static int record_len(lua_State *L) {
+static int commandbuffer_len(lua_State *L) {
   lua_pushinteger(L, checkbuffer(L, 1)->n);
   return 1;
 }
@@ -538,7 +539,7 @@ static int record_len(lua_State *L) {
  * kernels (the list of the names of those launched), native, and device (its
  * name). `steps.native`, `steps.context` and `#steps` are there as well.
  */
-static int record_info(lua_State *L) {
+static int commandbuffer_info(lua_State *L) {
   static const char *const names[] = {"native", NULL};
   const CommandBuffer *b = checkbuffer(L, 1);
   lua_settop(L, 1);
@@ -554,7 +555,7 @@ static int record_info(lua_State *L) {
   return 1;
 }
 
-static int record_tostring(lua_State *L) {
+static int commandbuffer_tostring(lua_State *L) {
   const CommandBuffer *b = clsh_class_any(L, 1, &class);
   lua_pushfstring(L, "CommandBuffer of %d launch%s%s%s", b->n,
                   b->n == 1 ? "" : "es", b->native != NULL ? ", native" : "",
@@ -563,18 +564,19 @@ static int record_tostring(lua_State *L) {
 }
 
 static const luaL_Reg methods[] = {
-    {"info", record_info}, {"run", record_run}, {NULL, NULL}};
-static const luaL_Reg fields[] = {
-    {"context", record_context}, {"native", record_native}, {NULL, NULL}};
-static const luaL_Reg meta[] = {{"__call", record_run},
-                                {"__len", record_len},
-                                {"__tostring", record_tostring},
+    {"info", commandbuffer_info}, {"run", commandbuffer_run}, {NULL, NULL}};
+static const luaL_Reg fields[] = {{"context", commandbuffer_context},
+                                  {"native", commandbuffer_native},
+                                  {NULL, NULL}};
+static const luaL_Reg meta[] = {{"__call", commandbuffer_run},
+                                {"__len", commandbuffer_len},
+                                {"__tostring", commandbuffer_tostring},
                                 {NULL, NULL}};
 static const Class class = {
-    "CommandBuffer", sizeof(CommandBuffer), methods, fields, meta, NULL,
-    record_release};
+    "CommandBuffer",      sizeof(CommandBuffer), methods, fields, meta, NULL,
+    commandbuffer_release};
 
-void clsh_record_open(lua_State *L) {
+void clsh_commandbuffer_open(lua_State *L) {
   static const luaL_Reg functions[] = {{"record", cl_record}, {NULL, NULL}};
   clsh_class_define(L, &class);
   luaL_setfuncs(L, functions, 0);
