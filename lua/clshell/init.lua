@@ -26,16 +26,6 @@ local function load_array()
 end
 cl.extend("Buffer", array.methods, load_array)
 cl.extend("Array", array.host, load_array)
-debug.getregistry()["cl.setarray"] = function(h, value)
-  load_array()
-  require "clshell.arrays.expression".methods.set(h, value)
-end
-debug.getregistry()["cl.words"] = function(class, key)
-  return require "clshell.arrays.words"(class, key)
-end
-debug.getregistry()["cl.copyway"] = function(...)
-  return require "clshell.parts.copy_route".between(...)
-end
 for _, name in ipairs(array.cl) do
   cl[name] = function(...)
     load_array()
@@ -58,9 +48,34 @@ if (os.getenv "CLSHELL_MEMCHECK" or "") ~= "" then
   require "clshell.explain.memcheck".begin()
 end
 cl.kernel_folder(cl.home .. "/kernels")
-debug.getregistry()["cl.nodriver"] = "for a CPU device install PoCL (Debian: "
-  .. "apt install pocl-opencl-icd), for a GPU its vendor's driver; "
-  .. "clshell --doctor tells why there is none"
+
+-- What module cl asks of Lua: see src/cl/hook.c.
+local hooks = debug.getregistry()["cl.hooks"]
+hooks.library = debug.getinfo(1, "S").source:match "^(.-)[^/]*$"
+hooks.no_driver = "for a CPU device install PoCL (Debian: apt install "
+  .. "pocl-opencl-icd), for a GPU its vendor's driver; clshell --doctor tells "
+  .. "why there is none"
+
+function hooks.word(class, key)
+  return require "clshell.arrays.words"(class, key)
+end
+
+function hooks.set_array(h, value)
+  load_array()
+  require "clshell.arrays.expression".methods.set(h, value)
+end
+
+function hooks.copy_way(...)
+  return require "clshell.parts.copy_route".between(...)
+end
+
+function hooks.give_up()
+  local plans = package.loaded["clshell.ladder.plan_cache"]
+  if plans then
+    plans.give_up()
+  end
+end
+
 cl.explain_build(function(e)
   require "clshell.errors.build_error".explain(e)
 end)

@@ -323,8 +323,7 @@ static int array_at(lua_State *L) {
 static int array_set(lua_State *L) {
   const Array *a = clsh_array_check(L, 1);
   int top = lua_gettop(L);
-  if (top == 2 &&
-      lua_getfield(L, LUA_REGISTRYINDEX, "cl.setarray") != LUA_TNIL) {
+  if (top == 2 && clsh_hook_push(L, "set_array") != LUA_TNIL) {
     lua_insert(L, 1);
     lua_pushvalue(L, 2);
     lua_insert(L, 1); /* the Array is the result */

@@ -351,12 +351,6 @@ static int buffer_address(lua_State *L) {
   return 1;
 }
 
-static int buffer_context(lua_State *L) {
-  clsh_buffer_check(L, 1);
-  lua_getiuservalue(L, 1, 1);
-  return 1;
-}
-
 /* b[i], pairs(b) */
 static int buffer_index(lua_State *L) {
   if (lua_type(L, 2) == LUA_TSTRING)
@@ -670,11 +664,8 @@ static int cl_buffer(lua_State *L) {
   return 1;
 }
 
-/*
-** cl.result(type, shape, context) -> Buffer, in the registry: for a result of
-** calculations, whose first command is on the context's default queue.
-*/
-static int cl_result(lua_State *L) {
+/* The hook result. */
+static int hook_result(lua_State *L) {
   const Type *t = clsh_type_check(L, 1);
   Shape s;
   lua_settop(L, 3);
@@ -702,7 +693,7 @@ static const luaL_Reg methods[] = {{"as", buffer_as},
 static const luaL_Reg fields[] = {{"address", buffer_address},
                                   {"bytes", buffer_size},
                                   {"cols", buffer_extent},
-                                  {"context", buffer_context},
+                                  {"context", clsh_class_owner},
                                   {"ld", buffer_size},
                                   {"offset", buffer_size},
                                   {"rows", buffer_extent},
@@ -723,6 +714,6 @@ void clsh_buffer_open(lua_State *L) {
   clsh_class_define(L, &class);
   clsh_option_declare(L, "cl.buffer", buffer_options);
   luaL_setfuncs(L, functions, 0);
-  lua_pushcfunction(L, cl_result);
-  lua_setfield(L, LUA_REGISTRYINDEX, "cl.result");
+  lua_pushcfunction(L, hook_result);
+  clsh_hook_set(L, "result");
 }

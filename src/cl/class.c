@@ -143,6 +143,13 @@ const char *clsh_class_field(lua_State *L) {
   return lua_tostring(L, lua_upvalueindex(2));
 }
 
+/* A field: user value 1, the Context or the like that the object keeps. */
+int clsh_class_owner(lua_State *L) {
+  self(L);
+  lua_getiuservalue(L, 1, 1);
+  return 1;
+}
+
 /* Adds the keys of the table at `t` to a list of n names; the new n. */
 static int listkeys(lua_State *L, int t, const char **names, int n) {
   for (lua_pushnil(L); lua_next(L, t) != 0; lua_pop(L, 1))
@@ -155,11 +162,10 @@ static int byname(const void *a, const void *b) {
   return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
-/* Pushes what the registry's function cl.words knows for the key of another
-** library, such as NumPy: text, or nil. */
+/* Pushes what Lua knows for the key of another library: text, or nil. */
 static const char *pushword(lua_State *L, const Class *class,
                             const char *key) {
-  if (lua_getfield(L, LUA_REGISTRYINDEX, "cl.words") != LUA_TFUNCTION)
+  if (clsh_hook_push(L, "word") != LUA_TFUNCTION)
     return NULL;
   lua_pushstring(L, class->name);
   lua_pushstring(L, key);
@@ -180,14 +186,8 @@ static const char *pushremedy(lua_State *L, const Class *class,
   if (n > FEWNAMES)
     return lua_pushliteral(L, "");
   qsort(names, (size_t)n, sizeof names[0], byname);
-  luaL_Buffer b;
-  luaL_buffinit(L, &b);
-  for (int i = 0; i < n; i++) {
-    luaL_addstring(&b, i == 0 ? "; there are: " : ", ");
-    luaL_addstring(&b, names[i]);
-  }
-  luaL_pushresult(&b);
-  return lua_tostring(L, -1);
+  return lua_pushfstring(L, "; there are: %s",
+                         clsh_nearest_pushlist(L, names));
 }
 
 /* Raises: the object at 1 has no key such as the one at 2. */

@@ -17,11 +17,6 @@
 #include "kernel.h"
 #include "program.h"
 
-/* registry, see base/recording.lua: the CommandBuffer of a recording, and the
-   thread that records */
-#define CURRENT "cl.recording"
-#define RECORDER "cl.recorder"
-
 /* of cl_khr_command_buffer */
 #define CAPABILITIES 0x12A9 /* CL_DEVICE_COMMAND_BUFFER_CAPABILITIES_KHR */
 #define NEEDED 0x12AA       /* ..._REQUIRED_QUEUE_PROPERTIES_KHR */
@@ -179,7 +174,7 @@ static void checkcontext(lua_State *L, CommandBuffer *b, int kernel) {
 void clsh_commandbuffer_add(lua_State *L, int kernel, const Range *r,
                             int nargs) {
   Kernel *k = clsh_kernel_check(L, kernel), own = *k;
-  lua_getfield(L, LUA_REGISTRYINDEX, CURRENT);
+  clsh_hook_push(L, "recording");
   CommandBuffer *b = checkbuffer(L, -1);
   checkcontext(L, b, kernel);
   lua_getiuservalue(L, -1, CALLS);
@@ -293,12 +288,12 @@ static void complete(lua_State *L, CommandBuffer *b, bool native) {
 /* Sets the thread that records, NULL: none, and its CommandBuffer at the top,
    which it pops. */
 static void setrecorder(lua_State *L, lua_State *thread) {
-  lua_setfield(L, LUA_REGISTRYINDEX, CURRENT);
+  clsh_hook_set(L, "recording");
   if (thread != NULL)
     lua_pushthread(thread);
   else
     lua_pushnil(L);
-  lua_setfield(L, LUA_REGISTRYINDEX, RECORDER);
+  clsh_hook_set(L, "recorder");
   clsh_event_record(thread);
 }
 
@@ -309,7 +304,7 @@ static void setrecorder(lua_State *L, lua_State *thread) {
 static int guard_close(lua_State *L) {
   if (!lua_isnoneornil(L, 2))
     clsh_class_close(lua_touserdata(L, lua_upvalueindex(1)));
-  lua_getfield(L, LUA_REGISTRYINDEX, CURRENT);
+  clsh_hook_push(L, "recording");
   if (lua_rawequal(L, -1, lua_upvalueindex(1))) {
     lua_pushnil(L);
     setrecorder(L, NULL);
@@ -524,12 +519,6 @@ static int commandbuffer_native(lua_State *L) {
   return 1;
 }
 
-static int commandbuffer_context(lua_State *L) {
-  checkbuffer(L, 1);
-  lua_getiuservalue(L, 1, CONTEXT);
-  return 1;
-}
-
 static int commandbuffer_len(lua_State *L) {
   lua_pushinteger(L, checkbuffer(L, 1)->n);
   return 1;
@@ -565,7 +554,7 @@ static int commandbuffer_tostring(lua_State *L) {
 
 static const luaL_Reg methods[] = {
     {"info", commandbuffer_info}, {"run", commandbuffer_run}, {NULL, NULL}};
-static const luaL_Reg fields[] = {{"context", commandbuffer_context},
+static const luaL_Reg fields[] = {{"context", clsh_class_owner},
                                   {"native", commandbuffer_native},
                                   {NULL, NULL}};
 static const luaL_Reg meta[] = {{"__call", commandbuffer_run},

@@ -425,12 +425,6 @@ cl_mem clsh_context_takeheld(Context *c, size_t bytes) {
   return mem;
 }
 
-static int context_device(lua_State *L) {
-  clsh_context_check(L, 1);
-  lua_getiuservalue(L, 1, 1);
-  return 1;
-}
-
 static int context_used(lua_State *L) {
   lua_pushinteger(L, (lua_Integer)clsh_context_check(L, 1)->used);
   return 1;
@@ -568,7 +562,7 @@ static int cl_contexts(lua_State *L) {
 
 static const luaL_Reg methods[] = {
     {"info", context_info}, {"trim", context_trim}, {NULL, NULL}};
-static const luaL_Reg fields[] = {{"device", context_device},
+static const luaL_Reg fields[] = {{"device", clsh_class_owner},
                                   {"held", context_held},
                                   {"used", context_used},
                                   {NULL, NULL}};

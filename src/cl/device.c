@@ -23,7 +23,6 @@
 #define CHOSEN "cl.chosen"     /* registry: the session's device */
 #define SELECTED "cl.select"   /* registry: what --device asked for */
 #define ONCHOICE "cl.onchoice" /* registry: function to call then */
-#define NODRIVER "cl.nodriver" /* registry: what to do where there is none */
 
 typedef struct Device {
   Object head;
@@ -189,13 +188,6 @@ static int device_eq(lua_State *L) {
   return 1;
 }
 
-/* dev.whole: nil for a whole device */
-static int device_whole(lua_State *L) {
-  checkdevice(L, 1);
-  lua_getiuservalue(L, 1, 1);
-  return 1;
-}
-
 static const char *const partition_options[] = {"equally", "counts",
                                                 "affinity", NULL};
 
@@ -326,7 +318,7 @@ static const luaL_Reg methods[] = {{"close", device_close},
                                    {NULL, NULL}};
 static const luaL_Reg fields[] = {{"index", device_number},
                                   {"platform", device_platform},
-                                  {"whole", device_whole},
+                                  {"whole", clsh_class_owner},
                                   {NULL, NULL}};
 static const luaL_Reg meta[] = {
     {"__close", device_close},       {"__eq", device_eq},
@@ -458,7 +450,7 @@ void clsh_device_spread(int rank, int size) {
 /* Raises: the loader found no driver. Advice is the program's. */
 static int nodriver(lua_State *L) {
   const char *vendors = getenv("OCL_ICD_VENDORS");
-  lua_getfield(L, LUA_REGISTRYINDEX, NODRIVER);
+  clsh_hook_push(L, "no_driver");
   const char *advice = lua_tostring(L, -1);
   lua_pushliteral(L, "no OpenCL device: the loader found no driver");
   if (vendors != NULL)

@@ -203,42 +203,12 @@ static void pushformats(lua_State *L, Context *c, cl_mem_flags flags,
 }
 
 static const Kind kinds[] = {
-    {"1d",
-     "image1d_t",
-     CL_MEM_OBJECT_IMAGE1D,
-     1,
-     false,
-     {"image2d_max_width"}},
-    {"2d",
-     "image2d_t",
-     CL_MEM_OBJECT_IMAGE2D,
-     2,
-     false,
-     {"image2d_max_width", "image2d_max_height"}},
-    {"3d",
-     "image3d_t",
-     CL_MEM_OBJECT_IMAGE3D,
-     3,
-     false,
-     {"image3d_max_width", "image3d_max_height", "image3d_max_depth"}},
-    {"1d_array",
-     "image1d_array_t",
-     CL_MEM_OBJECT_IMAGE1D_ARRAY,
-     2,
-     true,
-     {"image2d_max_width", "image_max_array_size"}},
-    {"2d_array",
-     "image2d_array_t",
-     CL_MEM_OBJECT_IMAGE2D_ARRAY,
-     3,
-     true,
-     {"image2d_max_width", "image2d_max_height", "image_max_array_size"}},
-    {"1d_buffer",
-     "image1d_buffer_t",
-     CL_MEM_OBJECT_IMAGE1D_BUFFER,
-     1,
-     false,
-     {"image_max_buffer_size"}}};
+    {"1d", "image1d_t", CL_MEM_OBJECT_IMAGE1D, 1, false},
+    {"2d", "image2d_t", CL_MEM_OBJECT_IMAGE2D, 2, false},
+    {"3d", "image3d_t", CL_MEM_OBJECT_IMAGE3D, 3, false},
+    {"1d_array", "image1d_array_t", CL_MEM_OBJECT_IMAGE1D_ARRAY, 2, true},
+    {"2d_array", "image2d_array_t", CL_MEM_OBJECT_IMAGE2D_ARRAY, 3, true},
+    {"1d_buffer", "image1d_buffer_t", CL_MEM_OBJECT_IMAGE1D_BUFFER, 1, false}};
 enum { IMAGE1D, IMAGE2D, IMAGE3D, IMAGE1DARRAY, IMAGE2DARRAY, IMAGE1DBUFFER };
 
 static void image_release(Object *o) {
@@ -312,15 +282,27 @@ static const Kind *checkkind(lua_State *L) {
                                   : IMAGE1D];
 }
 
-/* Refuses a size above the field of the Device that limits it. */
-static void checklimit(lua_State *L, int ctx, const char *name, size_t size,
-                       const char *limit) {
+/* Pushes the name of the field of the Device that limits dimension i. */
+static const char *pushlimit(lua_State *L, const Kind *k, int i) {
+  if (k == &kinds[IMAGE1DBUFFER])
+    return lua_pushliteral(L, "image_max_buffer_size");
+  if (k->array && i == k->ndims - 1)
+    return lua_pushliteral(L, "image_max_array_size");
+  return lua_pushfstring(L, "image%cd_max_%s",
+                         k == &kinds[IMAGE3D] ? '3' : '2', dimension(k, i));
+}
+
+/* Refuses a size in dimension i that the device does not allow. */
+static void checklimit(lua_State *L, int ctx, const Image *img, int i) {
+  const char *limit = pushlimit(L, img->kind, i);
   lua_getiuservalue(L, ctx, 1);
   lua_getfield(L, -1, limit);
-  if (lua_isinteger(L, -1) && size > (lua_Unsigned)lua_tointeger(L, -1))
-    clsh_error(L, "%s: the device allows %I (%s); got %I", name,
-               lua_tointeger(L, -1), limit, (LUAI_UACINT)size);
-  lua_pop(L, 2);
+  if (lua_isinteger(L, -1) &&
+      img->size[i] > (lua_Unsigned)lua_tointeger(L, -1))
+    clsh_error(L, "%s: the device allows %I (%s); got %I",
+               dimension(img->kind, i), lua_tointeger(L, -1), limit,
+               (LUAI_UACINT)img->size[i]);
+  lua_pop(L, 3);
 }
 
 /* Reads the sizes that options at 1 give; checks them and their product. */
@@ -334,7 +316,7 @@ static void checksize(lua_State *L, int ctx, Image *img) {
     clsh_option_push(L, 1, name);
     img->size[i] = clsh_option_count(L, -1, name);
     lua_pop(L, 1);
-    checklimit(L, ctx, name, img->size[i], img->kind->limits[i]);
+    checklimit(L, ctx, img, i);
     if (img->size[i] > PTRDIFF_MAX / bytes)
       clsh_error(L, "%s: the bytes of the image would overflow", name);
     bytes *= img->size[i];
@@ -367,7 +349,7 @@ static void checkbuffer(lua_State *L, int ctx, Image *img) {
   if (img->size[0] > n)
     clsh_error(L, "width: the Buffer has %I pixels; got %I", (LUAI_UACINT)n,
                (LUAI_UACINT)img->size[0]);
-  checklimit(L, ctx, "width", img->size[0], img->kind->limits[0]);
+  checklimit(L, ctx, img, 0);
   img->size[1] = img->size[2] = 1;
 }
 
@@ -631,10 +613,10 @@ static int image_tostring(lua_State *L) {
     return lua_pushliteral(L, "Image"), 1;
   lua_pushfstring(L, "Image %s ", img->kind->name);
   pushformat(L, &img->format);
-  for (int i = 0; i < img->kind->ndims; i++)
-    lua_pushfstring(L, i == 0 ? " %I" : "x%I", (LUAI_UACINT)img->size[i]);
+  lua_pushliteral(L, " ");
+  clsh_shape_pushtext(L, img->size, img->kind->ndims);
   lua_pushstring(L, img->head.closed ? " (closed)" : "");
-  lua_concat(L, img->kind->ndims + 3);
+  lua_concat(L, 5);
   return 1;
 }
 
@@ -643,55 +625,24 @@ typedef struct Box {
   size_t origin[3], size[3];
 } Box;
 
-/* Reads a number for each dimension of the image; false: none are given. */
-static bool checklist(lua_State *L, const Image *img, int opts,
-                      const char *name, lua_Integer least, size_t v[3]) {
-  int n = img->kind->ndims;
-  int type = clsh_option_push(L, opts, name);
-  bool fine = type == LUA_TTABLE && (int)lua_rawlen(L, -1) == n;
-  if (n == 1 && type == LUA_TNUMBER)
-    fine = clsh_option_whole(L, -1, least, &v[0]);
-  for (int i = 0; i < n && fine && type == LUA_TTABLE; i++) {
-    lua_rawgeti(L, -1, i + 1);
-    fine = clsh_option_whole(L, -1, least, &v[i]);
-    lua_pop(L, 1);
-  }
-  if (!fine && type != LUA_TNIL)
-    clsh_error(L, "%s: must be a list of %d whole number%s >= %I%s", name, n,
-               n == 1 ? "" : "s", least,
-               type != LUA_TTABLE
-                   ? lua_pushfstring(L, "; got %s", clsh_option_got(L, -1))
-                   : "");
-  lua_pop(L, 1);
-  return type != LUA_TNIL;
-}
-
-/* Pushes "640x480". */
-static const char *pushsizes(lua_State *L, const Image *img, const size_t *v) {
-  lua_pushliteral(L, "");
-  for (int i = 0; i < img->kind->ndims; i++) {
-    lua_pushfstring(L, i > 0 ? "x%I" : "%I", (LUAI_UACINT)v[i]);
-    lua_concat(L, 2);
-  }
-  return lua_tostring(L, -1);
-}
-
 /* Raises where a box leaves the image. */
 static void checkbox(lua_State *L, const Image *img, const Box *b) {
+  int n = img->kind->ndims;
   for (int i = 0; i < 3; i++)
     if (b->origin[i] > img->size[i] ||
         b->size[i] > img->size[i] - b->origin[i])
       clsh_error(L, "region %s at %s leaves the image of %s",
-                 pushsizes(L, img, b->size), pushsizes(L, img, b->origin),
-                 pushsizes(L, img, img->size));
+                 clsh_shape_pushtext(L, b->size, n),
+                 clsh_shape_pushtext(L, b->origin, n),
+                 clsh_shape_pushtext(L, img->size, n));
 }
 
 /* The part that options origin and region name; all of the image if none. */
 static void checkpart(lua_State *L, const Image *img, int opts, Box *b) {
   for (int i = 0; i < 3; i++)
     b->origin[i] = 0, b->size[i] = 1;
-  checklist(L, img, opts, "origin", 0, b->origin);
-  if (!checklist(L, img, opts, "region", 1, b->size))
+  clsh_transfer_place(L, opts, "origin", img->kind->ndims, 0, b->origin);
+  if (!clsh_transfer_place(L, opts, "region", img->kind->ndims, 1, b->size))
     for (int i = 0; i < 3; i++)
       b->size[i] =
           b->origin[i] < img->size[i] ? img->size[i] - b->origin[i] : 1;
@@ -780,12 +731,7 @@ static int image_read(lua_State *L) {
   Transfer m;
   Shape s;
   const Image *img = checkimage(L, 1);
-  if (lua_istable(L, 2)) { /* dst was left out */
-    lua_settop(L, 2);
-    lua_pushnil(L);
-    lua_insert(L, 2);
-  }
-  lua_settop(L, 3);
+  clsh_transfer_shift(L);
   clsh_transfer_check(L, img->context, 3, partoptions, &m);
   checkpart(L, img, 3, &b);
   if (lua_isnil(L, 2)) {
@@ -951,7 +897,7 @@ static int image_copy(lua_State *L) {
     return clsh_error(L, "copy: the formats must agree; got %s and %s", from,
                       pushformat(L, &d->format));
   }
-  checklist(L, d, 3, "to", 0, to.origin);
+  clsh_transfer_place(L, 3, "to", d->kind->ndims, 0, to.origin);
   for (int i = 0; i < 3; i++)
     to.size[i] = b.size[i];
   checkbox(L, d, &to);
@@ -981,12 +927,7 @@ static int image_map(lua_State *L) {
   Transfer m;
   Shape s;
   const Image *img = checkimage(L, 1);
-  if (lua_istable(L, 2)) { /* mode was left out */
-    lua_settop(L, 2);
-    lua_pushnil(L);
-    lua_insert(L, 2);
-  }
-  lua_settop(L, 3);
+  clsh_transfer_shift(L);
   cl_map_flags flags = clsh_mapping_flags(L, 2);
   checkown(L, img, "map");
   clsh_transfer_check(L, img->context, 3, mapoptions, &m);

@@ -18,8 +18,7 @@ typedef struct Kind {
   const char *name, *param; /* "2d", "image2d_t" */
   cl_mem_object_type what;
   int ndims;
-  bool array;            /* its last dimension counts images */
-  const char *limits[3]; /* fields of the device */
+  bool array; /* its last dimension counts images */
 } Kind;
 typedef struct Image {
   Object head;

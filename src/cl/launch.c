@@ -28,15 +28,6 @@ typedef struct Launch {
   int revision;           /* of the kernel that the sizes were checked for */
 } Launch;
 
-/* "64x16" */
-static const char *pushrange(lua_State *L, const size_t *s, cl_uint n) {
-  static const char *const formats[] = {"%zu", "%zux%zu", "%zux%zux%zu"};
-  char text[80];
-  assert(n >= 1 && n <= 3);
-  snprintf(text, sizeof text, formats[n - 1], s[0], s[1], s[2]);
-  return lua_pushstring(L, text);
-}
-
 /* Raises CL_INVALID_WORK_GROUP_SIZE with all the numbers. */
 static void badgroup(lua_State *L, const Launch *l, const char *fmt, ...) {
   va_list args;
@@ -45,15 +36,16 @@ static void badgroup(lua_State *L, const Launch *l, const char *fmt, ...) {
   va_end(args);
   clsh_error_call(L, CL_INVALID_WORK_GROUP_SIZE, "clEnqueueNDRangeKernel",
                   "%s: local %s over global %s: %s", l->kernel->name,
-                  pushrange(L, l->local, l->dims),
-                  pushrange(L, l->global, l->dims), text);
+                  clsh_shape_pushtext(L, l->local, (int)l->dims),
+                  clsh_shape_pushtext(L, l->global, (int)l->dims), text);
 }
 
 static void checkrequired(lua_State *L, const Launch *l) {
   const size_t *required = l->kernel->required;
   for (cl_uint i = 0; required[0] != 0 && i < 3; i++)
     if (required[i] != (i < l->dims ? l->local[i] : 1))
-      badgroup(L, l, "the kernel requires %s", pushrange(L, required, 3));
+      badgroup(L, l, "the kernel requires %s",
+               clsh_shape_pushtext(L, required, 3));
 }
 
 /* Checks that the local size divides the global size. */
@@ -107,9 +99,10 @@ static void checkgroups(lua_State *L, const Launch *l) {
     clsh_error_arg(L, 2,
                    "global %s: a launch may have %I work-groups; got %I "
                    "with the local size %s; %s",
-                   pushrange(L, l->global, l->dims), (LUAI_UACINT)MAXGROUPS,
-                   (LUAI_UACINT)groups,
-                   l->haslocal ? pushrange(L, l->local, l->dims) : "1",
+                   clsh_shape_pushtext(L, l->global, (int)l->dims),
+                   (LUAI_UACINT)MAXGROUPS, (LUAI_UACINT)groups,
+                   l->haslocal ? clsh_shape_pushtext(L, l->local, (int)l->dims)
+                               : "1",
                    l->haslocal ? "take a larger one, or several launches with "
                                  "an offset"
                                : "pass one");
@@ -124,7 +117,8 @@ static void checkglobal(lua_State *L, const Launch *l) {
       clsh_error_arg(L, 4, "offset and global size overflow");
     if (l->global[i] > MAXITEMS / items)
       clsh_error_arg(L, 2, "global %s: more than 2^%d work-items",
-                     pushrange(L, l->global, l->dims), ITEMBITS);
+                     clsh_shape_pushtext(L, l->global, (int)l->dims),
+                     ITEMBITS);
     items *= l->global[i];
   }
   checkgroups(L, l);
@@ -272,7 +266,7 @@ static Queue *pushqueue(lua_State *L, int launch) {
 }
 
 static const char *pushlocal(lua_State *L, const Launch *l) {
-  return l->haslocal ? pushrange(L, l->local, l->dims)
+  return l->haslocal ? clsh_shape_pushtext(L, l->local, (int)l->dims)
                      : lua_pushliteral(L, "left to the driver");
 }
 
@@ -287,8 +281,8 @@ static void launchfailed(lua_State *L, const Launch *l, cl_int err) {
       L, err, "clEnqueueNDRangeKernel",
       "%s: global %s, local %s; this kernel allows %I work-items in a "
       "group%s%s",
-      l->kernel->name, pushrange(L, l->global, l->dims), pushlocal(L, l),
-      (LUAI_UACINT)l->kernel->group,
+      l->kernel->name, clsh_shape_pushtext(L, l->global, (int)l->dims),
+      pushlocal(L, l), (LUAI_UACINT)l->kernel->group,
       *notice != '\0' ? "; the driver says: " : "", notice);
 }
 
@@ -442,12 +436,6 @@ static int launch_sizes(lua_State *L) {
   return 1;
 }
 
-static int launch_kernel(lua_State *L) {
-  checklaunch(L, 1);
-  lua_getiuservalue(L, 1, KERNEL);
-  return 1;
-}
-
 /** Launch:info() -> table
  * kernel (its name), global, localsize (nil: the driver chooses), offset,
  * as lists of sizes. Each is a field too; `l.kernel` is the Kernel.
@@ -467,8 +455,8 @@ static int launch_tostring(lua_State *L) {
   if (l->kernel == NULL)
     return lua_pushliteral(L, "Launch"), 1;
   lua_pushfstring(L, "Launch %s over %s, local %s%s", l->kernel->name,
-                  pushrange(L, l->global, l->dims), pushlocal(L, l),
-                  l->head.closed ? " (closed)" : "");
+                  clsh_shape_pushtext(L, l->global, (int)l->dims),
+                  pushlocal(L, l), l->head.closed ? " (closed)" : "");
   return 1;
 }
 
@@ -477,7 +465,7 @@ static const luaL_Reg methods[] = {{"info", launch_info},
                                    {"work", launch_work},
                                    {NULL, NULL}};
 static const luaL_Reg fields[] = {{"global", launch_sizes},
-                                  {"kernel", launch_kernel},
+                                  {"kernel", clsh_class_owner},
                                   {"localsize", launch_sizes},
                                   {"offset", launch_sizes},
                                   {NULL, NULL}};

@@ -34,6 +34,7 @@ void *clsh_class_option(lua_State *L, int idx, const Class *class,
                         const char *name);
 void clsh_class_close(Object *o);
 const char *clsh_class_field(lua_State *L);
+int clsh_class_owner(lua_State *L);
 void clsh_class_pushfields(lua_State *L, const char *const names[]);
 void clsh_class_pressure(lua_State *L, size_t bytes);
 void clsh_class_pushweak(lua_State *L, const char *name);
@@ -59,7 +60,12 @@ void clsh_option_open(lua_State *L);
 void clsh_poll_open(lua_State *L);
 
 /* nearest.c */
+const char *clsh_nearest_pushlist(lua_State *L, const char *const names[]);
 void clsh_nearest_open(lua_State *L);
+
+/* hook.c: what C and Lua know of each other */
+int clsh_hook_push(lua_State *L, const char *name);
+void clsh_hook_set(lua_State *L, const char *name);
 
 /* error.c: all errors are raised here */
 int clsh_error_arg(lua_State *L, int arg, const char *fmt, ...);

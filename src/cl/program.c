@@ -85,20 +85,16 @@ static bool isfunction(const char *const names[], const char *name) {
 /* Raises: no such kernel; gives the nearest name and lists all. */
 static int nokernel(lua_State *L, const Program *p, const char *name,
                     size_t len) {
-  luaL_Buffer b;
   clsh_program_pushkernelnames(L, p);
   int list = lua_gettop(L);
   size_t n = lua_rawlen(L, list);
   const char **names = lua_newuserdatauv(L, (n + 1) * sizeof *names, 0);
-  luaL_buffinit(L, &b);
-  for (size_t i = 0; i < n; i++) {
-    luaL_addstring(&b, i > 0 ? ", " : "");
+  for (size_t i = 0; i < n; i++) { /* which the list keeps */
     lua_rawgeti(L, list, (lua_Integer)i + 1);
     names[i] = lua_tostring(L, -1);
-    luaL_addvalue(&b);
+    lua_pop(L, 1);
   }
   names[n] = NULL;
-  luaL_pushresult(&b);
   if (isfunction(names, name))
     return clsh_error(L,
                       "no kernel '%s': it has the name of a function of "
@@ -110,12 +106,12 @@ static int nokernel(lua_State *L, const Program *p, const char *name,
                            "the program has '%s', but the driver cannot make "
                            "a kernel of it",
                            name);
-  if (near != NULL)
-    lua_pushfstring(L, "did you mean '%s'? The", near);
+  const char *the = near != NULL
+                        ? lua_pushfstring(L, "did you mean '%s'? The", near)
+                        : "the";
   return clsh_error_call(L, CL_INVALID_KERNEL_NAME, "clCreateKernel",
-                         "no kernel '%s'; %s program has: %s", name,
-                         near != NULL ? lua_tostring(L, -1) : "the",
-                         lua_tostring(L, near != NULL ? -2 : -1));
+                         "no kernel '%s'; %s program has: %s", name, the,
+                         clsh_nearest_pushlist(L, names));
 }
 
 /*

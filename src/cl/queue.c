@@ -237,12 +237,6 @@ static int queue_flush(lua_State *L) {
   return 1;
 }
 
-static int queue_context(lua_State *L) {
-  clsh_queue_check(L, 1);
-  lua_getiuservalue(L, 1, 1);
-  return 1;
-}
-
 /* q.out_of_order, q.profiling */
 static int queue_flag(lua_State *L) {
   const Queue *q = clsh_queue_check(L, 1);
@@ -279,7 +273,7 @@ static int context_queue(lua_State *L) {
 
 static const luaL_Reg methods[] = {
     {"flush", queue_flush}, {"info", queue_info}, {NULL, NULL}};
-static const luaL_Reg fields[] = {{"context", queue_context},
+static const luaL_Reg fields[] = {{"context", clsh_class_owner},
                                   {"out_of_order", queue_flag},
                                   {"profiling", queue_flag},
                                   {NULL, NULL}};

@@ -88,6 +88,9 @@ typedef struct Transfer {
 void clsh_transfer_check(lua_State *L, Context *c, int opts,
                          const char *const names[], Transfer *m);
 Event *clsh_transfer_begin(lua_State *L, const Object *o, Transfer *m);
+void clsh_transfer_shift(lua_State *L);
+bool clsh_transfer_place(lua_State *L, int opts, const char *name, int n,
+                         lua_Integer least, size_t *v);
 void *clsh_transfer_pin(lua_State *L, Event *e, int arr);
 void clsh_transfer_end(lua_State *L, const Transfer *m, cl_int err,
                        const char *call);

@@ -104,12 +104,6 @@ static int sampler_word(lua_State *L) {
   return 1;
 }
 
-static int sampler_context(lua_State *L) {
-  checksampler(L, 1);
-  lua_getiuservalue(L, 1, 1);
-  return 1;
-}
-
 static int sampler_tostring(lua_State *L) {
   const Sampler *s = clsh_class_any(L, 1, &class);
   lua_pushfstring(L, "Sampler %s %s%s%s", addresses[s->address],
@@ -119,7 +113,7 @@ static int sampler_tostring(lua_State *L) {
 }
 
 static const luaL_Reg fields[] = {{"address", sampler_word},
-                                  {"context", sampler_context},
+                                  {"context", clsh_class_owner},
                                   {"filter", sampler_word},
                                   {"normalized", sampler_normalized},
                                   {NULL, NULL}};

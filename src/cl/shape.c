@@ -106,6 +106,16 @@ const char *clsh_shape_string(lua_State *L, const Shape *s) {
   return lua_tostring(L, -1);
 }
 
+/* Pushes sizes as text: "4x5". */
+const char *clsh_shape_pushtext(lua_State *L, const size_t *sizes, int n) {
+  lua_pushfstring(L, "%I", (LUAI_UACINT)sizes[0]);
+  for (int i = 1; i < n; i++) {
+    lua_pushfstring(L, "x%I", (LUAI_UACINT)sizes[i]);
+    lua_concat(L, 2);
+  }
+  return lua_tostring(L, -1);
+}
+
 /* Checks that `arg` is a positive integer; `name` says what it counts. */
 size_t clsh_shape_count(lua_State *L, int arg, const char *name) {
   size_t n = 0;

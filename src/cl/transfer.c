@@ -61,6 +61,41 @@ Event *clsh_transfer_begin(lua_State *L, const Object *o, Transfer *m) {
   return e;
 }
 
+/*
+** Reads option `name`: a number from `least` on for each of n dimensions, of
+** one alone without a list; false: it is not given.
+*/
+bool clsh_transfer_place(lua_State *L, int opts, const char *name, int n,
+                         lua_Integer least, size_t *v) {
+  int type = clsh_option_push(L, opts, name);
+  bool list = type == LUA_TTABLE;
+  bool fine = list ? (int)lua_rawlen(L, -1) == n
+                   : n == 1 && clsh_option_whole(L, -1, least, v);
+  for (int i = 0; i < n && fine && list; i++) {
+    lua_rawgeti(L, -1, i + 1);
+    fine = clsh_option_whole(L, -1, least, &v[i]);
+    lua_pop(L, 1);
+  }
+  if (!fine && type != LUA_TNIL)
+    clsh_error(L,
+               "%s: must be a list of %d whole number%s >= %I, as there are "
+               "dimensions%s%s",
+               name, n, n == 1 ? "" : "s", least, list ? "" : "; got ",
+               list ? "" : clsh_option_got(L, -1));
+  lua_pop(L, 1);
+  return type != LUA_TNIL;
+}
+
+/* Inserts nil for the argument at 2 that was left out before options. */
+void clsh_transfer_shift(lua_State *L) {
+  if (lua_istable(L, 2)) {
+    lua_settop(L, 2);
+    lua_pushnil(L);
+    lua_insert(L, 2);
+  }
+  lua_settop(L, 3);
+}
+
 /* The memory of the Array at `arr`, kept until the command has ended. */
 void *clsh_transfer_pin(lua_State *L, Event *e, int arr) {
   const Array *a = clsh_array_check(L, arr);
@@ -414,38 +449,6 @@ static void copypieces(lua_State *L, const Transfer *m, cl_mem from,
   finish(L, &x, CL_COMMAND_COPY_BUFFER);
 }
 
-/* Reads option `name`, a number >= 1 for each of n dimensions. */
-static bool checkindexes(lua_State *L, int opts, const char *name, int n,
-                         size_t v[MAXBOX]) {
-  int type = clsh_option_push(L, opts, name);
-  if (type == LUA_TNUMBER && n == 1) {
-    v[0] = clsh_option_count(L, -1, name);
-  } else if (type != LUA_TNIL) {
-    if (type != LUA_TTABLE || lua_rawlen(L, -1) != (lua_Unsigned)n)
-      clsh_error(L,
-                 "%s: must be a list of %d number%s, as the Buffer has "
-                 "dimensions",
-                 name, n, n == 1 ? "" : "s");
-    for (int i = 0; i < n; i++) {
-      lua_rawgeti(L, -1, i + 1);
-      v[i] = clsh_option_count(L, -1, name);
-      lua_pop(L, 1);
-    }
-  }
-  lua_pop(L, 1);
-  return type != LUA_TNIL;
-}
-
-/* Pushes "4x6". */
-static const char *pushsizes(lua_State *L, const size_t *v, int n) {
-  lua_pushfstring(L, "%I", (LUAI_UACINT)v[0]);
-  for (int i = 1; i < n; i++) {
-    lua_pushfstring(L, "x%I", (LUAI_UACINT)v[i]);
-    lua_concat(L, 2);
-  }
-  return lua_tostring(L, -1);
-}
-
 /* The elements from `at` on, `size` of them in each dimension, up to three. */
 static void box(lua_State *L, const Buffer *b, const size_t *at,
                 const size_t *size, Region *r) {
@@ -455,8 +458,9 @@ static void box(lua_State *L, const Buffer *b, const size_t *at,
   for (int i = 0; i < n; i++)
     if (at[i] > s->dim[i] || size[i] > s->dim[i] - at[i] + 1)
       clsh_error(L, "part %s at %s leaves the buffer of %s",
-                 pushsizes(L, size, n), pushsizes(L, at, n),
-                 pushsizes(L, s->dim, n));
+                 clsh_shape_pushtext(L, size, n),
+                 clsh_shape_pushtext(L, at, n),
+                 clsh_shape_pushtext(L, s->dim, n));
   r->pitch = b->ld * unit;
   r->slice = n == 3 ? s->dim[1] * r->pitch : 0;
   r->width = size[last] * unit;
@@ -503,8 +507,8 @@ static void checkregion(lua_State *L, const Buffer *b, int opts, Region *r) {
   const Shape *s = &b->shape;
   size_t at[MAXDIMS] = {1, 1, 1, 1}, size[MAXDIMS];
   int n = s->ndims <= MAXBOX ? s->ndims : MAXBOX;
-  bool from = checkindexes(L, opts, "from", n, at);
-  bool sized = checkindexes(L, opts, "size", n, size);
+  bool from = clsh_transfer_place(L, opts, "from", n, 1, at);
+  bool sized = clsh_transfer_place(L, opts, "size", n, 1, size);
   bool elements = checkelements(L, b, opts, r);
   if (elements && (from || sized))
     clsh_error(L, "first/count and from/size name two different parts");
@@ -539,7 +543,7 @@ static void checktarget(lua_State *L, const Buffer *d, int opts,
     clsh_error(L, "to: a list needs Buffers and a part of the same number of "
                   "dimensions, up to 3");
   if (alike && (type != LUA_TNIL || s->ndims == 2)) {
-    checkindexes(L, opts, "to", s->ndims, at);
+    clsh_transfer_place(L, opts, "to", s->ndims, 1, at);
     box(L, d, at, r->shape.dim, to);
   } else if (d->ld == s->dim[s->ndims - 1]) {
     linear(L, d, 1, r->shape.count, to);
@@ -620,16 +624,6 @@ static const char *const mapoptions[] = {"queue", "async", "after",
 static const char *const migrateoptions[] = {"queue", "async",   "after",
                                              "host",  "discard", NULL};
 
-/* The optional argument at 2 was left out before a table of options. */
-static void shiftoptions(lua_State *L) {
-  if (lua_istable(L, 2)) {
-    lua_settop(L, 2);
-    lua_pushnil(L);
-    lua_insert(L, 2);
-  }
-  lua_settop(L, 3);
-}
-
 /** Buffer:read([dst] [, opts]) -> Array
  * Copies the buffer, or a part of it, to host memory: into Array `dst`, or
  * a new one. Gaps between rows stay behind. It waits for the data; with
@@ -650,7 +644,7 @@ static int buffer_read(lua_State *L) {
   Region r;
   Transfer m;
   Buffer *b = clsh_buffer_check(L, 1);
-  shiftoptions(L);
+  clsh_transfer_shift(L);
   clsh_transfer_check(L, b->context, 3, moveoptions, &m);
   checkregion(L, b, 3, &r);
   if (lua_isnil(L, 2)) {
@@ -795,9 +789,8 @@ enum { DRIVER, ONEPIECE, BOTH };
 static const char *const ways[] = {"driver", "piece", "pieces", NULL};
 
 /*
-** The way of a copy: option `way`, else, between two devices, what the
-** registry's function cl.copyway(context, context, bytes, whether
-** they share memory) knows.
+** The way of a copy: option `way`, else, between two devices, what the hook
+** copy_way knows.
 */
 static int checkway(lua_State *L, const Buffer *b, const Buffer *d,
                     const Transfer *m, size_t bytes) {
@@ -805,8 +798,7 @@ static int checkway(lua_State *L, const Buffer *b, const Buffer *d,
   int way = shares ? DRIVER : ONEPIECE;
   clsh_option_push(L, 3, "way");
   if (lua_isnil(L, -1) && b->context->device != d->context->device &&
-      !m->async &&
-      lua_getfield(L, LUA_REGISTRYINDEX, "cl.copyway") == LUA_TFUNCTION) {
+      !m->async && clsh_hook_push(L, "copy_way") == LUA_TFUNCTION) {
     lua_getiuservalue(L, 1, 1);
     lua_getiuservalue(L, 2, 1);
     lua_pushinteger(L, (lua_Integer)bytes);
@@ -915,7 +907,7 @@ static int buffer_map(lua_State *L) {
   Region r;
   Transfer m;
   Buffer *b = clsh_buffer_check(L, 1);
-  shiftoptions(L);
+  clsh_transfer_shift(L);
   cl_map_flags flags = clsh_mapping_flags(L, 2);
   clsh_transfer_check(L, b->context, 3, mapoptions, &m);
   checkelements(L, b, 3, &r);

@@ -9,7 +9,7 @@ local M = {}
 -- worker that ends takes the content of memory with it, and tells by memory.
 local has_isolate, isolate = pcall(require, "clshell.isolate")
 local held = not (has_isolate and isolate.worker())
-  and debug.getregistry()["cl.result"]
+  and debug.getregistry()["cl.hooks"].result
 
 --- result.new(type, dims, context [, queue]) -> Buffer
 --- For the result of a calculation, whose first command is on `queue`, false:
