@@ -6,7 +6,7 @@
 */
 #include <string.h>
 
-#include "collective.h"
+#include "comm.h"
 
 static const char *const calls[] = {
     "allgather", "allreduce", "alltoall", "barrier", "bcast",
@@ -23,10 +23,6 @@ Call clsh_agree_begin(lua_State *L, int call, int arguments) {
   return c;
 }
 
-int clsh_agree_number(const Type *t) {
-  return (int)(t - clsh_type_all);
-}
-
 const Type *clsh_agree_type(int64_t number) {
   return number == OPEN ? NULL : &clsh_type_all[number];
 }
@@ -35,11 +31,11 @@ const Type *clsh_agree_type(int64_t number) {
 void clsh_agree_offer(lua_State *L, Call *c, const Payload *x, bool shape) {
   int64_t *at = c->terms.at;
   at[FORM] = x->form;
-  at[TYPE] = clsh_agree_number(x->type);
+  at[TYPE] = clsh_values_number(x->type);
   at[COUNT] = (int64_t)x->count;
   if (!shape)
     return;
-  const Shape *s = clsh_payload_shape(L, x);
+  const Shape *s = clsh_values_shape(L, x);
   at[NDIMS] = s->ndims;
   for (int i = 0; i < s->ndims; i++)
     at[DIMS + i] = (int64_t)s->dim[i];
@@ -61,8 +57,8 @@ static const char *termstext(lua_State *L, const Terms *t) {
   if (at[FORM] == STRING)
     lua_pushliteral(L, "a string");
   else if (at[FORM] != OPEN)
-    clsh_payload_text(L, (Form)at[FORM], clsh_agree_type(at[TYPE]),
-                      (size_t)at[COUNT]);
+    clsh_values_text(L, (Form)at[FORM], clsh_agree_type(at[TYPE]),
+                     (size_t)at[COUNT]);
   else
     lua_pushliteral(L, "");
   lua_concat(L, 5);
@@ -82,7 +78,7 @@ static void disagree(lua_State *L, const Call *c) {
   Terms *list = lua_newuserdatauv(L, (size_t)n * sizeof *list, 0);
   int code = MPI_Allgather(&c->terms, FIELDS, MPI_INT64_T, list, FIELDS,
                            MPI_INT64_T, c->comm->handle);
-  clsh_fault_check(L, code, "MPI_Allgather");
+  clsh_comm_fault(L, code, "MPI_Allgather");
   while (other < n && !differ(&c->terms, &list[other]))
     other++;
   if (other < n)
@@ -117,7 +113,7 @@ void clsh_agree_reach(lua_State *L, Call *c) {
     if (most[i] != OPEN && most[i] != -least[i] && !(i == TYPE && number))
       disagree(L, c);
   if (number && most[TYPE] != -least[TYPE])
-    most[TYPE] = clsh_agree_number(clsh_type_find("double", 6));
+    most[TYPE] = clsh_values_number(clsh_type_find("double", 6));
   memcpy(c->terms.at, most, sizeof c->terms.at);
 }
 

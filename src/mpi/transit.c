@@ -155,7 +155,7 @@ void clsh_transit_run(lua_State *L, Transit *t, int code, const char *call) {
     code = t->error;
   }
   clsh_transit_leave(t);
-  clsh_fault_check(L, code, call);
+  clsh_comm_fault(L, code, call);
 }
 
 /* How one has ended, which is gone with this call. */
