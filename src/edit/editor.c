@@ -8,7 +8,6 @@
 
 #include <readline/readline.h>
 
-#include "draw.h"
 #include "editor.h"
 #include "statement.h"
 

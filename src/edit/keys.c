@@ -10,7 +10,6 @@
 
 #include <readline/readline.h>
 
-#include "draw.h"
 #include "editor.h"
 #include "statement.h"
 
@@ -31,13 +30,13 @@ static int endof(int point) {
 static void toline(int start) {
   int end = endof(start), point = start;
   if (rl_point != goalpoint)
-    goal = clsh_frame_columns(rl_line_buffer + startof(rl_point),
-                              (size_t)(rl_point - startof(rl_point)));
+    goal = clsh_draw_textwidth(rl_line_buffer + startof(rl_point),
+                               (size_t)(rl_point - startof(rl_point)));
   while (point < end) {
     size_t n;
-    clsh_frame_width(rl_line_buffer + point, (size_t)(end - point), &n);
+    clsh_draw_charwidth(rl_line_buffer + point, (size_t)(end - point), &n);
     n += (size_t)(point - start);
-    if (clsh_frame_columns(rl_line_buffer + start, n) > goal)
+    if (clsh_draw_textwidth(rl_line_buffer + start, n) > goal)
       break;
     point = start + (int)n;
   }
