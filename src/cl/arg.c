@@ -177,11 +177,9 @@ static int cl_localmem(lua_State *L) {
 
 static int wrap(lua_State *L, bool base) {
   Buffer *b = clsh_buffer_check(L, 1);
-  Any *a = clsh_class_new(L, &any_class, 1);
+  Any *a = clsh_class_newowned(L, &any_class, 1, 1);
   a->buffer = b;
   a->base = base;
-  lua_pushvalue(L, 1);
-  lua_setiuservalue(L, -2, 1);
   return 1;
 }
 
@@ -374,6 +372,15 @@ static void setvalue(lua_State *L, Args *a, int i, const Param *p, int idx) {
   clsh_flight_value(p->name, p->value, data);
 }
 
+/* Raises for a value that is no open object of a class of images. */
+static void checkobject(lua_State *L, const Args *a, int i, int idx,
+                        const char *class, const Context *c) {
+  if (c == NULL && strcmp(clsh_class_name(L, idx), class) == 0)
+    badarg(L, a, i, "this %s is closed", class);
+  if (c != NULL && !clsh_context_shares(c, a->kernel->context))
+    badarg(L, a, i, "the %s is of another context (device)", class);
+}
+
 static void setimage(lua_State *L, const Args *a, int i, const Param *p,
                      int idx) {
   Shape s;
@@ -381,14 +388,11 @@ static void setimage(lua_State *L, const Args *a, int i, const Param *p,
   const Kind *kind = clsh_image_kind(p->type);
   if (p->known && kind == NULL)
     badarg(L, a, i, "there are no such images here; use a Buffer");
-  if (img == NULL && strcmp(clsh_class_name(L, idx), "Image") == 0)
-    badarg(L, a, i, "this Image is closed");
+  checkobject(L, a, i, idx, "Image", img != NULL ? img->context : NULL);
   if (img == NULL || (p->known && img->kind != kind))
     badarg(L, a, i, "must be an Image of kind %s, by cl.image; got %s%s",
            kind->name, clsh_class_name(L, idx),
            img != NULL ? lua_pushfstring(L, " %s", img->kind->name) : "");
-  if (!clsh_context_shares(img->context, a->kernel->context))
-    badarg(L, a, i, "the Image is of another context (device)");
   if (p->writes && img->access == CL_MEM_READ_ONLY)
     badarg(L, a, i, "the Image was made with access = \"read_only\"");
   if (p->reads && img->access == CL_MEM_WRITE_ONLY)
@@ -400,14 +404,11 @@ static void setimage(lua_State *L, const Args *a, int i, const Param *p,
 
 static void setsampler(lua_State *L, const Args *a, int i, const Param *p,
                        int idx) {
-  const Sampler *s = clsh_sampler_test(L, idx);
-  if (s == NULL && strcmp(clsh_class_name(L, idx), "Sampler") == 0)
-    badarg(L, a, i, "this Sampler is closed");
+  const Sampler *s = clsh_image_sampler(L, idx);
+  checkobject(L, a, i, idx, "Sampler", s != NULL ? s->context : NULL);
   if (s == NULL)
     badarg(L, a, i, "must be a Sampler, by cl.sampler; got %s",
            clsh_class_name(L, idx));
-  if (!clsh_context_shares(s->context, a->kernel->context))
-    badarg(L, a, i, "the Sampler is of another context (device)");
   setarg(L, a, i, sizeof s->handle, &s->handle);
   clsh_flight_sampler(p->name);
 }
@@ -418,7 +419,7 @@ static void setone(lua_State *L, Args *a, int i, const Param *p, int idx) {
     setimage(L, a, i, p, idx);
     return;
   }
-  if (p->object == 's' || (!p->known && clsh_sampler_test(L, idx) != NULL)) {
+  if (p->object == 's' || (!p->known && clsh_image_sampler(L, idx) != NULL)) {
     setsampler(L, a, i, p, idx);
     return;
   }

@@ -197,7 +197,7 @@ Block *clsh_array_lend(lua_State *L, int arg) {
   return a->block;
 }
 
-/* Whether its memory may go before it is closed: that of b:map(). */
+/* Whether the memory is mapped, and may go before the Array is closed. */
 bool clsh_array_mapped(const Array *a) {
   return a->block != NULL && a->block->mapped;
 }
@@ -551,7 +551,7 @@ static void fill(lua_State *L, Array *a, int arg, const Range *r) {
   size_t done = 0;
   for (; done < r->n && (done == 0 || r->step > 1); done++)
     memcpy(p + done * r->step * size, element, size);
-  for (; done < r->n; done *= 2) /* what is there doubles */
+  for (; done < r->n; done *= 2) /* the filled part doubles */
     memcpy(p + done * size, p,
            (done < r->n - done ? done : r->n - done) * size);
 }

@@ -17,9 +17,9 @@ typedef struct Block {
   size_t bytes;
   int refs;
   void (*free)(struct Block *b);
-  bool mapped;        /* may go before its Arrays do: that of b:map() */
+  bool mapped;        /* by b:map(): may go before its Arrays do */
   bool lent;          /* to a Buffer, whose memory it is meanwhile */
-  struct Block *next; /* of those that are given back */
+  struct Block *next; /* in the list of Blocks that are given back */
 } Block;
 
 /* array.c */

@@ -1,8 +1,6 @@
 /*
 ** buffer.c - class Buffer: typed device memory, its first content, and views
-*of
-** it.
-** transfer.c adds the methods that move data.
+** of it. transfer.c adds the methods that move data.
 ** SPDX-License-Identifier: MIT
 */
 #include <stdlib.h>
@@ -98,10 +96,8 @@ void clsh_buffer_dontkeep(Buffer *b) {
 /* Pushes a buffer without memory of the context at `ctx`. */
 static Buffer *newbuffer(lua_State *L, int ctx) {
   Context *c = clsh_context_check(L, ctx);
-  Buffer *b = clsh_class_new(L, &class, 2);
+  Buffer *b = clsh_class_newowned(L, &class, 2, ctx);
   b->context = c;
-  lua_pushvalue(L, ctx);
-  lua_setiuservalue(L, -2, 1);
   return b;
 }
 
@@ -414,7 +410,7 @@ static size_t checkld(lua_State *L, int arg, const Shape *s) {
   return ld;
 }
 
-/* What options access and host at `arg` ask for. */
+/* The flags that the options access and host at `arg` ask for. */
 cl_mem_flags clsh_buffer_flags(lua_State *L, int arg) {
   static const char *const names[] = {"read_write", "read_only", "write_only",
                                       NULL};

@@ -11,9 +11,6 @@
 #include "device.h"
 #include "program.h"
 
-#define EXPLAIN "cl.explain_build"    /* registry: see cl.explain_build */
-#define TRANSLATE "cl.translate_cuda" /* registry: see cl.translate_cuda */
-
 /* Pushes the driver's build log and what it wrote to the standard error,
 ** without white space at the end. */
 static void pushlog(lua_State *L, const Program *p) {
@@ -101,7 +98,7 @@ static void failed(lua_State *L, int program, const char *source, bool istext,
   lua_settop(L, e);
   lua_pushboolean(L, istext);
   lua_setfield(L, e, "is_text");
-  if (lua_getfield(L, LUA_REGISTRYINDEX, EXPLAIN) == LUA_TFUNCTION) {
+  if (clsh_hook_push(L, "explain_build") == LUA_TFUNCTION) {
     lua_pushvalue(L, e);
     (void)lua_pcall(L, 1, 0, 0); /* if that fails: the message as it is */
   }
@@ -125,22 +122,6 @@ static void make(lua_State *L, int program, const char *options,
   if (err != CL_SUCCESS)
     failed(L, program, source, istext, err);
   clsh_program_check(L, program)->builds = 1;
-}
-
-/** cl.explain_build(f)
- * Has function `f` put the error of every failed build into words, before it
- * is raised: f(e) may set e.message and add fields. Without such a function
- * the message is the compiler's log. Fields of `e` besides those of every
- * error: log, options, device (its name), program (the path of the file or
- * the name of the text), source (the text), given (the text as the compiler
- * got it, with lines of defines and #line directives), is_text (not from a
- * file), cuda (of a CUDA text: see cl.translate_cuda).
- */
-static int cl_explainbuild(lua_State *L) {
-  luaL_checktype(L, 1, LUA_TFUNCTION);
-  lua_settop(L, 1);
-  lua_setfield(L, LUA_REGISTRYINDEX, EXPLAIN);
-  return 0;
 }
 
 /* Creates the program at `program` of a driver's bytes. */
@@ -177,25 +158,12 @@ static bool pushkept(lua_State *L, const char *options, const char **parts,
   return !lua_isnil(L, -2);
 }
 
-/** cl.translate_cuda(f)
- * Has function `f` translate the texts that cl.build gets with cuda = true:
- * f(text, device, options) returns a table with the OpenCL C as `opencl`,
- * which is prog.cuda from then on, or nil and the errors as a compiler's log.
- * clshell sets one; it keeps the lines of the text.
- */
-static int cl_translatecuda(lua_State *L) {
-  luaL_checktype(L, 1, LUA_TFUNCTION);
-  lua_settop(L, 1);
-  lua_setfield(L, LUA_REGISTRYINDEX, TRANSLATE);
-  return 0;
-}
-
 /*
 ** Pushes the OpenCL C of the CUDA text at `text`. The options of the program
 ** at `program` lie above it.
 */
 static int pushtranslated(lua_State *L, int program, int text, bool istext) {
-  if (lua_getfield(L, LUA_REGISTRYINDEX, TRANSLATE) != LUA_TFUNCTION)
+  if (clsh_hook_push(L, "translate_cuda") != LUA_TFUNCTION)
     clsh_error(L, "cuda: clshell has the translator, and stock Lua none; "
                   "cl.translate_cuda(f) sets one");
   lua_pushvalue(L, text);
@@ -266,7 +234,8 @@ void clsh_build_text(lua_State *L, int program, int text, const char *path,
     size_t size;
     lua_replace(L, program + 2);
     lua_replace(L, opts);
-    const char *bytes = clsh_binary_check(L, opts, p->context->device, &size);
+    const char *bytes =
+        clsh_program_checkbinary(L, opts, p->context->device, &size);
     load(L, program, bytes, size);
   } else {
     p->handle = clCreateProgramWithSource(clsh_context_handle(L, p->context),
@@ -457,7 +426,7 @@ static int cl_buildbinary(lua_State *L) {
   size_t room = clsh_option_size(L, 2, "local_mem", 0);
   clsh_program_new(L, 5, name)->local_mem = room; /* at 6 */
   if (!raw)
-    bytes = clsh_binary_check(L, 1, d, &len);
+    bytes = clsh_program_checkbinary(L, 1, d, &len);
   lua_settop(L, 6);
   if (len == 0)
     return clsh_error_arg(L, 1, "an empty string is no program binary");
@@ -705,12 +674,10 @@ void clsh_build_open(lua_State *L) {
                                        {"build_binary", cl_buildbinary},
                                        {"build_il", cl_buildil},
                                        {"compile", cl_compile},
-                                       {"explain_build", cl_explainbuild},
                                        {"files", cl_files},
                                        {"kernel", cl_kernel_},
                                        {"kernel_folder", cl_kernelfolder},
                                        {"link", cl_link},
-                                       {"translate_cuda", cl_translatecuda},
                                        {NULL, NULL}};
   clsh_option_declare(L, "cl.build", build_options);
   clsh_option_declare(L, "cl.compile", compile_options);

@@ -46,12 +46,20 @@ void *clsh_class_test(lua_State *L, int arg, const Class *class) {
   return o != NULL && !o->closed ? o : NULL;
 }
 
-/* The name of the class of the value at `arg`, or of its Lua type. */
-const char *clsh_class_name(lua_State *L, int arg) {
+/* The class of the value at `arg`; NULL: it is no object. */
+static const Class *classof(lua_State *L, int arg) {
   for (int i = 0; i < nclasses; i++)
     if (toobject(L, arg, classes[i]) != NULL)
-      return classes[i]->name;
-  return lua_isnone(L, arg) ? "nothing" : luaL_typename(L, arg);
+      return classes[i];
+  return NULL;
+}
+
+/* The name of the class of the value at `arg`, or of its Lua type. */
+const char *clsh_class_name(lua_State *L, int arg) {
+  const Class *class = classof(L, arg);
+  return class != NULL        ? class->name
+         : lua_isnone(L, arg) ? "nothing"
+                              : luaL_typename(L, arg);
 }
 
 static const char *article(const Class *class) {
@@ -95,6 +103,16 @@ void *clsh_class_new(lua_State *L, const Class *class, int uservalues) {
   lua_rawgetp(L, LUA_REGISTRYINDEX, METAKEY(class));
   lua_setmetatable(L, -2);
   live[classnumber(class)]++;
+  return o;
+}
+
+/* Pushes a zeroed object that keeps the value at `owner` as user value 1. */
+void *clsh_class_newowned(lua_State *L, const Class *class, int uservalues,
+                          int owner) {
+  owner = lua_absindex(L, owner);
+  void *o = clsh_class_new(L, class, uservalues);
+  lua_pushvalue(L, owner);
+  lua_setiuservalue(L, -2, 1);
   return o;
 }
 
@@ -173,8 +191,8 @@ static const char *pushword(lua_State *L, const Class *class,
   return lua_tostring(L, -1);
 }
 
-/* Pushes the rest of a message: what is meant or the near name, else a short
-** list of all. */
+/* Pushes the rest of a message: the name that is meant or near, else a short
+** list of all names. */
 static const char *pushremedy(lua_State *L, const Class *class,
                               const char *key, const char *names[], int n) {
   const char *word = pushword(L, class, key);
@@ -375,7 +393,7 @@ static const Class *checkclass(lua_State *L, int arg) {
   return NULL;
 }
 
-/* The metamethods that cl.extend sets: those of operators. */
+/* Whether a name is a metamethod of an operator, which cl.extend sets. */
 static bool isoperator(const char *name) {
   static const char *const names[] = {
       "__add", "__sub",  "__mul",  "__div", "__mod", "__pow",
@@ -488,10 +506,7 @@ static int cl_extend(lua_State *L) {
 */
 static int debug_guard(lua_State *L) {
   const char *name = lua_tostring(L, lua_upvalueindex(2));
-  const Class *class = NULL;
-  for (int i = 0; i < nclasses && class == NULL; i++)
-    if (toobject(L, 1, classes[i]) != NULL)
-      class = classes[i];
+  const Class *class = classof(L, 1);
   if (class != NULL && strcmp(name, "getmetatable") == 0) {
     lua_newtable(L);
     lua_getmetatable(L, 1);
@@ -565,11 +580,8 @@ static void pushnames(lua_State *L, const Class *class) {
  */
 static int cl_members(lua_State *L) {
   const char *name = lua_type(L, 1) == LUA_TSTRING ? lua_tostring(L, 1) : NULL;
-  const Class *class = name != NULL ? findclass(name) : NULL;
+  const Class *class = name != NULL ? findclass(name) : classof(L, 1);
   lua_settop(L, 1);
-  for (int i = 0; i < nclasses && class == NULL; i++)
-    if (toobject(L, 1, classes[i]) != NULL)
-      class = classes[i];
   if (class == NULL)
     return 0;
   lua_newtable(L);
@@ -602,12 +614,8 @@ static int cl_live(lua_State *L) {
  */
 static int cl_class(lua_State *L) {
   luaL_checkany(L, 1);
-  for (int i = 0; i < nclasses; i++)
-    if (toobject(L, 1, classes[i]) != NULL) {
-      lua_pushstring(L, classes[i]->name);
-      return 1;
-    }
-  lua_pushnil(L);
+  const Class *class = classof(L, 1);
+  lua_pushstring(L, class != NULL ? class->name : NULL);
   return 1;
 }
 

@@ -1,11 +1,11 @@
 /*
 ** commandbuffer.c - class CommandBuffer: launches recorded once, to be run as
-*a whole
-** any number of times. Each has a kernel object of its own, whose arguments
-** stay: PoCL 3.1 takes those of a command buffer at its run, not before.
-** A run enqueues the first launch, whose event tells its START as the event of
-** a command buffer does not on every driver. Those behind it follow as the
-** driver's command buffer (cl_khr_command_buffer), or else one by one.
+** a whole any number of times. Each has a kernel object of its own, whose
+** arguments stay: PoCL 3.1 reads the arguments of a command buffer at its run,
+** not before. A run enqueues the first launch, whose event tells its START as
+** the event of a command buffer does not on every driver. Those behind it
+** follow as the driver's command buffer (cl_khr_command_buffer), or else one
+** by one.
 ** SPDX-License-Identifier: MIT
 */
 #include <stdio.h>
@@ -152,7 +152,7 @@ static void newcall(lua_State *L, int nargs) {
   lua_setfield(L, -2, "n");
 }
 
-/* Takes the Context of the Kernel at `kernel`, that of all launches. */
+/* Takes the Context of the Kernel at `kernel`, which all launches share. */
 static void checkcontext(lua_State *L, CommandBuffer *b, int kernel) {
   const Kernel *k = clsh_kernel_check(L, kernel);
   if (b->context == k->context)
@@ -184,7 +184,7 @@ void clsh_commandbuffer_add(lua_State *L, int kernel, const Range *r,
   lua_setfield(L, calls + 1, "step");
   dropspare(b);
   own.handle = b->spare = newkernel(L, kernel);
-  clsh_svm_copy(L, kernel, own.handle);
+  clsh_kernel_copyuses(L, kernel, own.handle);
   lua_setfield(L, calls + 1, "uses");
   clsh_flight_begin(L, k->name, NULL);
   clsh_arg_set(L, &own, NULL, 2, nargs);
@@ -242,7 +242,8 @@ static bool offered(lua_State *L, const Context *c, Functions *f) {
 
 /*
 ** Makes the driver's command buffer of the launches behind the first. Without
-** sync points, as the queue is in order: those of PoCL 3.1 are wrong.
+** sync points, as the queue is in order: the sync points of PoCL 3.1 are
+** wrong.
 */
 static void makenative(CommandBuffer *b, cl_command_queue queue) {
   const Functions *f = &b->call;
@@ -461,7 +462,7 @@ static void callall(lua_State *L, const CommandBuffer *b) {
 
 static const char *const run_options[] = {"queue", "after", NULL};
 
-/* Pushes the queue of a run: that of its options at 2, or the default. */
+/* Pushes the queue of a run: from its options at 2, or the default queue. */
 static Queue *pushqueue(lua_State *L, const CommandBuffer *b) {
   if (clsh_option_push(L, 2, "queue") == LUA_TNIL) {
     lua_getiuservalue(L, 1, CONTEXT);

@@ -2,10 +2,8 @@
 ** compiler.c - the driver's compiler and linker on a thread of its own, so
 ** that Ctrl-C ends the wait: no driver's compiler can be stopped. An abandoned
 ** one goes on alone. While it works a file takes the standard error: lines
-*that
-** count errors and warnings are dropped, as the build log has the errors;
-*other
-** lines join the log, and are printed where the driver aborts.
+** that count errors and warnings are dropped, as the build log has the errors;
+** other lines join the log, and are printed where the driver aborts.
 ** SPDX-License-Identifier: MIT
 */
 #include <fcntl.h>

@@ -174,10 +174,8 @@ static Context *pushbox(lua_State *L, int arg) {
   if (clsh_driver_child())
     clsh_error(L, "OpenCL was used before fork(); start a new process "
                   "(io.popen, os.execute) instead");
-  Context *c = clsh_class_new(L, &class, 2);
+  Context *c = clsh_class_newowned(L, &class, 2, arg); /* its Device */
   c->device = device;
-  lua_pushvalue(L, arg);
-  lua_setiuservalue(L, -2, 1); /* its Device */
   clsh_error_check(L, getlimits(device, &c->limits), "clGetDeviceInfo");
   lua_getfield(L, arg, "version");
   derivelimits(device, luaL_optstring(L, -1, ""), &c->limits);

@@ -16,19 +16,18 @@
 #include "worker.h"
 
 #define MAXPLATFORMS 32
-#define NOPLATFORM (-1001)     /* CL_PLATFORM_NOT_FOUND_KHR */
-#define MAXDEVICES 64          /* of one platform */
-#define MAXPARTS 4096          /* of one device */
-#define LIST "cl.devices"      /* registry: all devices, in flat order */
-#define CHOSEN "cl.chosen"     /* registry: the session's device */
-#define SELECTED "cl.select"   /* registry: what --device asked for */
-#define ONCHOICE "cl.onchoice" /* registry: function to call then */
+#define NOPLATFORM (-1001)   /* CL_PLATFORM_NOT_FOUND_KHR */
+#define MAXDEVICES 64        /* of one platform */
+#define MAXPARTS 4096        /* of one device */
+#define LIST "cl.devices"    /* registry: all devices, in flat order */
+#define CHOSEN "cl.chosen"   /* registry: the session's device */
+#define SELECTED "cl.select" /* registry: what --device asked for */
 
 typedef struct Device {
   Object head;
   cl_device_id id;
   cl_platform_id platform;
-  int index; /* place in cl.devices(); of a part: that of the whole */
+  int index; /* place in cl.devices(); of a part: the index of the whole */
   bool part; /* user value 1 is the Device it is a part of */
 } Device;
 
@@ -110,7 +109,7 @@ static int device_index(lua_State *L) {
   return 1;
 }
 
-/* Whether a name is that of a value, for cl.extend. */
+/* Whether a value of the device has a name, for cl.extend. */
 static int device_named(lua_State *L) {
   const char *name = luaL_checkstring(L, 1);
   lua_pushboolean(L, strcmp(name, "compute_units") == 0 ||
@@ -279,11 +278,9 @@ static int device_partition(lua_State *L) {
   cl_device_id *ids = lua_newuserdatauv(L, (n + 1) * sizeof *ids, 0);
   memset(ids, 0, (n + 1) * sizeof *ids);
   for (cl_uint i = 0; i < n; i++) {
-    Device *d = clsh_class_new(L, &class, 2);
+    Device *d = clsh_class_newowned(L, &class, 2, 1);
     d->platform = whole->platform;
     d->index = whole->index;
-    lua_pushvalue(L, 1);
-    lua_setiuservalue(L, -2, 1);
     lua_rawseti(L, 3, (lua_Integer)i + 1);
   }
   clsh_driver_block();
@@ -435,7 +432,7 @@ static int cl_platforms(lua_State *L) {
   return 1;
 }
 
-/* This process among those of its host, which share the devices. */
+/* This process among the processes of its host, which share the devices. */
 static struct {
   int rank, size;
   bool told;
@@ -525,7 +522,7 @@ static void tellshared(lua_Integer devices) {
 
 /*
 ** The number of the device in the list at the top that serves this process:
-** its turn among those of a type, or with `sel` in a name; 0: there is none.
+** its turn among the devices of a type, or with `sel` in a name; 0: none.
 ** Of a name that fits several a process alone cannot tell which is meant.
 */
 static lua_Integer finddevice(lua_State *L, const char *sel, bool type) {
@@ -578,7 +575,7 @@ static void selectdevice(lua_State *L, const char *sel) {
 
 /*
 ** Replaces the list of devices at the top by the one of a session that asks
-** for none: the first, or the turn of this process among those of its type.
+** for none: the first, or the turn of this process among devices of that type.
 */
 static void selectfirst(lua_State *L) {
   char type[16] = "1";
@@ -601,7 +598,7 @@ void clsh_device_choose(lua_State *L, const char *sel) {
 ** with `sel` chose.
 */
 static void tell(lua_State *L, const char *rule, const char *sel) {
-  if (lua_getfield(L, LUA_REGISTRYINDEX, ONCHOICE) == LUA_TFUNCTION) {
+  if (clsh_hook_push(L, "onchoice") == LUA_TFUNCTION) {
     lua_pushvalue(L, -2);
     lua_pushstring(L, rule);
     lua_pushstring(L, sel);
@@ -681,23 +678,12 @@ static int cl_device(lua_State *L) {
   return 1;
 }
 
-/** cl.onchoice(f)
- * Calls f(device, rule, sel) when the session's device is chosen at the first
- * need: rule is "--device" or "CLSHELL_DEVICE", with its value as `sel`, or
- * "first". The prompt prints a line then. Errors in f are ignored.
- */
-static int cl_onchoice(lua_State *L) {
-  luaL_checktype(L, 1, LUA_TFUNCTION);
-  lua_settop(L, 1);
-  lua_setfield(L, LUA_REGISTRYINDEX, ONCHOICE);
-  return 0;
-}
-
 void clsh_device_open(lua_State *L) {
-  static const luaL_Reg functions[] = {
-      {"device", cl_device},     {"devices", cl_devices},
-      {"onchoice", cl_onchoice}, {"platforms", cl_platforms},
-      {"use", cl_use},           {NULL, NULL}};
+  static const luaL_Reg functions[] = {{"device", cl_device},
+                                       {"devices", cl_devices},
+                                       {"platforms", cl_platforms},
+                                       {"use", cl_use},
+                                       {NULL, NULL}};
   clsh_class_define(L, &class);
   clsh_option_declare(L, "Device:partition", partition_options);
   luaL_setfuncs(L, functions, 0);

@@ -57,8 +57,8 @@ bool clsh_driver_handsoff(void) {
 }
 
 /*
-** Signals that stay open: those that tell of a fault in their thread, and
-** those that end the program where a driver hangs as it starts (--timeout).
+** Signals that stay open: the signals of a fault in their thread, and the
+** signals that end the program where a driver hangs as it starts (--timeout).
 */
 static const int others[] = {SIGABRT, SIGBUS, SIGFPE,  SIGILL,  SIGSEGV,
                              SIGTRAP, SIGSYS, SIGALRM, SIGQUIT, SIGTERM};
@@ -74,7 +74,7 @@ void clsh_driver_keepfaults(void) {
 }
 
 /*
-** Undoes such actions that are for one shot, as those of LLVM, which removes
+** Undoes such actions that are for one shot, such as LLVM's, which removes
 ** its files. While the first thread that faults is there, a second finds no
 ** action at all and ends the process, and after abort() no other action runs.
 */

@@ -34,7 +34,7 @@ static void unlinkevent(Event *e) {
   e->link = NULL;
 }
 
-/* What runs on the thread is recorded; NULL: no more. It is kept elsewhere. */
+/* Launches of the thread are recorded from here on; NULL: no more. */
 void clsh_event_record(lua_State *thread) {
   recorder = thread;
 }
@@ -79,7 +79,7 @@ int clsh_event_count(const Queue *q, int most, int *kernels) {
 
 /*
 ** The name of the oldest kernel of a queue that has not ended. Without one:
-** that of a kernel whose Event was dropped, or NULL.
+** the name of a kernel whose Event was dropped, or NULL.
 */
 const char *clsh_event_kernel(const Queue *q) {
   const char *name = q->dropped && q->kernel[0] != '\0' ? q->kernel : NULL;
@@ -211,13 +211,11 @@ Event *clsh_event_check(lua_State *L, int arg) {
 static Event *newevent(lua_State *L, int owner, Context *c, Queue *q) {
   sweeporphans();
   clsh_class_pressure(L, EVENTBYTES);
-  Event *e = clsh_class_new(L, &class, 1);
+  Event *e = clsh_class_newowned(L, &class, 1, owner);
   e->queue = q;
   e->context = c;
   e->status = CL_QUEUED;
   e->flight = clsh_flight_newest();
-  lua_pushvalue(L, owner);
-  lua_setiuservalue(L, -2, 1);
   e->next = pending;
   e->link = &pending;
   if (pending != NULL)

@@ -15,7 +15,7 @@
 #include "driver.h"
 #include "memory.h"
 
-static Hold *first; /* of those that are not empty */
+static Hold *first; /* in the list of all Holds that are not empty */
 
 static void enlist(Hold *h) {
   h->next = first;

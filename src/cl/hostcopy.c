@@ -16,7 +16,7 @@
 #define PART ((size_t)256 << 10) /* bytes that a thread takes at a time */
 #define THREADS 8                /* the caller among them, at most */
 
-/* What is to be copied; `taken` bytes are done or under way. */
+/* A copy under way; `taken` bytes are done, or some thread is at them. */
 typedef struct Work {
   char *to;
   const char *from;

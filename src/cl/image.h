@@ -33,11 +33,7 @@ typedef struct Image {
 /* image.c */
 Image *clsh_image_test(lua_State *L, int arg);
 const Kind *clsh_image_kind(const char *param);
-void clsh_image_need(lua_State *L, int ctx);
 void clsh_image_shape(const Image *img, const size_t size[3], Shape *s);
-void clsh_image_open(lua_State *L);
-
-/* sampler.c */
 typedef struct Sampler {
   Object head;
   cl_sampler handle; /* the context's */
@@ -45,7 +41,7 @@ typedef struct Sampler {
   bool normalized;
   int address, filter; /* places in the lists of their words */
 } Sampler;
-Sampler *clsh_sampler_test(lua_State *L, int arg);
-void clsh_sampler_open(lua_State *L);
+Sampler *clsh_image_sampler(lua_State *L, int arg);
+void clsh_image_open(lua_State *L);
 
 #endif

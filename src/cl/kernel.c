@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "buffer.h"
 #include "driver.h"
 #include "kernel.h"
 #include "program.h"
@@ -19,6 +20,11 @@
 
 typedef cl_int(CL_API_CALL *Getter)(cl_kernel, cl_device_id, cl_uint, size_t,
                                     const void *, size_t, void *, size_t *);
+
+#define SVM_PTRS 0x11B6 /* CL_KERNEL_EXEC_INFO_SVM_PTRS */
+
+typedef cl_int(CL_API_CALL *UsesSetter)(cl_kernel, cl_uint, size_t,
+                                        const void *);
 
 static void kernel_release(Object *o) {
   Kernel *k = (Kernel *)o;
@@ -208,9 +214,7 @@ Kernel *clsh_kernel_new(lua_State *L, int program, cl_program handle,
   program = lua_absindex(L, program);
   cl_uint n = 0;
   cl_int err;
-  Kernel *k = clsh_class_new(L, &class, KERNEL_USES);
-  lua_pushvalue(L, program);
-  lua_setiuservalue(L, -2, KERNEL_PROGRAM);
+  Kernel *k = clsh_class_newowned(L, &class, KERNEL_USES, program);
   lua_getfield(L, program, "context");
   k->context = clsh_context_check(L, -1);
   lua_setiuservalue(L, -2, KERNEL_CONTEXT);
@@ -448,6 +452,65 @@ static int kernel_subgroups(lua_State *L) {
   return 1;
 }
 
+/* Tells the driver of the Buffers in the table at `list`. */
+static void telluses(lua_State *L, const Kernel *k, cl_kernel handle,
+                     int list) {
+  UsesSetter set;
+  size_t n = lua_rawlen(L, list);
+  clsh_context_function(L, k->context, 200, "clSetKernelExecInfo",
+                        "pass the Buffers as arguments", &set);
+  const void **p = lua_newuserdatauv(L, (n + 1) * sizeof *p, 0);
+  for (size_t i = 0; i < n; i++) {
+    lua_rawgeti(L, list, (lua_Integer)i + 1);
+    p[i] = ((const Buffer *)lua_touserdata(L, -1))->address;
+    lua_pop(L, 1);
+  }
+  cl_int err =
+      set(handle, SVM_PTRS, n * sizeof *p, n > 0 ? (const void *)p : NULL);
+  if (n == 0 && err == CL_INVALID_VALUE)
+    err = CL_SUCCESS; /* NVIDIA's driver keeps the pointers of before */
+  clsh_error_check(L, err, "clSetKernelExecInfo");
+  lua_pop(L, 1);
+}
+
+/* Pushes the list of the Kernel at `kernel`, or nil, for another handle too.
+ */
+void clsh_kernel_copyuses(lua_State *L, int kernel, cl_kernel handle) {
+  const Kernel *k = clsh_kernel_check(L, kernel);
+  if (lua_getiuservalue(L, kernel, KERNEL_USES) != LUA_TNIL)
+    telluses(L, k, handle, lua_gettop(L));
+}
+
+/** Kernel:uses(list) -> Kernel
+ * Tells the driver which Buffers of shared virtual memory (svm = true) the
+ * kernel reaches by addresses in its data, not by its parameters; {} for none.
+ * The kernel keeps them from being collected. Closed ones must not be reached
+ * any more. After Program:rebuild the kernel needs this call again.
+ */
+static int kernel_uses(lua_State *L) {
+  Kernel *k = clsh_kernel_check(L, 1);
+  luaL_checktype(L, 2, LUA_TTABLE);
+  lua_settop(L, 2);
+  size_t n = lua_rawlen(L, 2);
+  lua_createtable(L, (int)n, 0);
+  for (size_t i = 0; i < n; i++) {
+    lua_rawgeti(L, 2, (lua_Integer)i + 1);
+    const Buffer *b = clsh_buffer_test(L, -1);
+    if (b == NULL || b->address == NULL)
+      clsh_error_arg(L, 2, "element %d must be a Buffer made with svm = true",
+                     (int)i + 1);
+    if (!clsh_context_shares(b->context, k->context))
+      clsh_error_arg(L, 2, "Buffer %d is of another context (device)",
+                     (int)i + 1);
+    lua_rawseti(L, 3, (lua_Integer)i + 1);
+  }
+  lua_pushvalue(L, 3);
+  lua_setiuservalue(L, 1, KERNEL_USES);
+  telluses(L, k, k->handle, 3);
+  lua_settop(L, 1);
+  return 1;
+}
+
 /* kernel axpy(float a, global float* x) */
 static int kernel_tostring(lua_State *L) {
   Kernel *k = clsh_class_any(L, 1, &class);
@@ -472,8 +535,10 @@ static int kernel_tostring(lua_State *L) {
   return 1;
 }
 
-static const luaL_Reg methods[] = {
-    {"info", kernel_info}, {"sub_groups", kernel_subgroups}, {NULL, NULL}};
+static const luaL_Reg methods[] = {{"info", kernel_info},
+                                   {"sub_groups", kernel_subgroups},
+                                   {"uses", kernel_uses},
+                                   {NULL, NULL}};
 /* k(x, y): the range is missing. */
 static int kernel_call(lua_State *L) {
   const Kernel *k = clsh_kernel_check(L, 1);

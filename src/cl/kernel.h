@@ -1,7 +1,6 @@
 /*
 ** kernel.h - what kernel.c, typedef.c, arg.c, commandbuffer.c and launch.c
-*share,
-** each using only the files before it.
+** share, each using only the files before it.
 ** SPDX-License-Identifier: MIT
 */
 #ifndef kernel_h
@@ -52,16 +51,13 @@ Kernel *clsh_kernel_new(lua_State *L, int program, cl_program handle,
 void clsh_kernel_renew(lua_State *L, int old, int new);
 Kernel *clsh_kernel_check(lua_State *L, int arg);
 cl_ulong clsh_kernel_local(const Kernel *k); /* bytes, without arguments */
+void clsh_kernel_copyuses(lua_State *L, int kernel, cl_kernel handle);
 const char *clsh_kernel_spacename(char space);
 const char *clsh_kernel_pushtype(lua_State *L, const Param *p);
 void clsh_kernel_open(lua_State *L);
 
 /* typedef.c */
 void clsh_typedef_resolve(lua_State *L, int kernel);
-
-/* svm.c: another handle of the kernel gets what Kernel:uses told it */
-void clsh_svm_copy(lua_State *L, int kernel, cl_kernel handle);
-void clsh_svm_open(lua_State *L);
 
 /* arg.c */
 void clsh_arg_set(lua_State *L, const Kernel *k, const Queue *q, int first,

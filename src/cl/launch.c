@@ -15,8 +15,7 @@
 
 #define ITEMBITS 48 /* 2^48 work-items at 10^12 a second take 5 minutes */
 #define MAXITEMS ((cl_ulong)1 << ITEMBITS)
-#define LAUNCHED "cl.launched" /* registry: see cl.launched */
-#define MAXGROUPS UINT32_MAX   /* of a launch: drivers count them in 32 bits */
+#define MAXGROUPS UINT32_MAX /* of a launch: drivers count them in 32 bits */
 
 typedef struct Launch {
   Object head;
@@ -169,10 +168,8 @@ static void checkdims(lua_State *L, const Launch *l, int arg, const char *name,
 static int kernel_range(lua_State *L) {
   Kernel *k = clsh_kernel_check(L, 1);
   lua_settop(L, 4);
-  Launch *l = clsh_class_new(L, &class, USERVALUES);
+  Launch *l = clsh_class_newowned(L, &class, USERVALUES, 1);
   l->kernel = k;
-  lua_pushvalue(L, 1);
-  lua_setiuservalue(L, 5, KERNEL);
   l->dims = (cl_uint)clsh_shape_sizes(L, 2, "global", 3, 1, l->global);
   l->haslocal = !lua_isnil(L, 3);
   l->hasoffset = !lua_isnil(L, 4);
@@ -286,22 +283,10 @@ static void launchfailed(lua_State *L, const Launch *l, cl_int err) {
       *notice != '\0' ? "; the driver says: " : "", notice);
 }
 
-/** cl.launched(f)
- * On the simulator Oclgrind, has each launch waited for, and then f(launch,
- * args...) called; launches of `f` itself are not told. Other devices have no
- * such call.
- */
-static int cl_launched(lua_State *L) {
-  luaL_checktype(L, 1, LUA_TFUNCTION);
-  lua_settop(L, 1);
-  lua_setfield(L, LUA_REGISTRYINDEX, LAUNCHED);
-  return 0;
-}
-
 /* Hands the launch at 1 and its arguments to the function of cl.launched. */
 static void tell(lua_State *L, int nargs, int event) {
   static bool telling;
-  if (telling || lua_getfield(L, LUA_REGISTRYINDEX, LAUNCHED) == LUA_TNIL)
+  if (telling || clsh_hook_push(L, "launched") == LUA_TNIL)
     return;
   clsh_event_wait(L, event);
   luaL_checkstack(L, nargs + 1, "too many arguments");
@@ -477,10 +462,7 @@ static const Class class = {"Launch", sizeof(Launch), methods, fields,
 void clsh_launch_open(lua_State *L) {
   static const luaL_Reg kernel_methods[] = {{"range", kernel_range},
                                             {NULL, NULL}};
-  static const luaL_Reg functions[] = {{"launched", cl_launched},
-                                       {NULL, NULL}};
   clsh_class_define(L, &class);
-  luaL_setfuncs(L, functions, 0);
   clsh_class_add(L, "Kernel", kernel_methods, NULL);
   clsh_option_declare(L, "Launch:on", on_options);
   clsh_option_declare(L, "Launch:work", work_options);

@@ -59,7 +59,7 @@ static void unmap(Block *b) {
   clReleaseMemObject(k->mem);
 }
 
-/* What the host does with the memory: the mode at `arg`. */
+/* The flags for the mode at `arg`: how the host uses the memory. */
 cl_map_flags clsh_mapping_flags(lua_State *L, int arg) {
   static const char *const modes[] = {"read_write", "read", "write", NULL};
   static const cl_map_flags flags[] = {CL_MAP_READ | CL_MAP_WRITE, CL_MAP_READ,

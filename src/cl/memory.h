@@ -8,7 +8,7 @@
 
 #include "cl.h"
 
-/* memory.c: what is left; taken is that of arrays and of shared buffers */
+/* memory.c: the memory left; arrays and shared buffers take some of it */
 size_t clsh_memory_left(void);
 bool clsh_memory_fits(size_t bytes);
 void clsh_memory_take(size_t bytes);

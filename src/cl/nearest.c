@@ -1,7 +1,6 @@
 /*
 ** nearest.c - lists of names: as text, and the name in one that a mistyped
-*word
-** is nearest to.
+** word is nearest to.
 ** SPDX-License-Identifier: MIT
 */
 #include <ctype.h>

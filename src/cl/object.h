@@ -26,6 +26,8 @@ void clsh_class_define(lua_State *L, const Class *class);
 void clsh_class_add(lua_State *L, const char *name, const luaL_Reg *methods,
                     const luaL_Reg *fields);
 void *clsh_class_new(lua_State *L, const Class *class, int uservalues);
+void *clsh_class_newowned(lua_State *L, const Class *class, int uservalues,
+                          int owner);
 void *clsh_class_test(lua_State *L, int arg, const Class *class);
 void *clsh_class_check(lua_State *L, int arg, const Class *class);
 void *clsh_class_any(lua_State *L, int arg, const Class *class);
@@ -66,6 +68,7 @@ void clsh_nearest_open(lua_State *L);
 /* hook.c: what C and Lua know of each other */
 int clsh_hook_push(lua_State *L, const char *name);
 void clsh_hook_set(lua_State *L, const char *name);
+void clsh_hook_open(lua_State *L);
 
 /* error.c: all errors are raised here */
 int clsh_error_arg(lua_State *L, int arg, const char *fmt, ...);

@@ -1,7 +1,7 @@
 /*
 ** program.h - what program.c (the class), source.c (texts, options, files),
-** binary.c, compiler.c, build.c and rebuild.c share, each using only the files
-** before it.
+** compiler.c, build.c and rebuild.c share, each using only the files before
+** it.
 ** SPDX-License-Identifier: MIT
 */
 #ifndef program_h
@@ -48,6 +48,8 @@ Program *clsh_program_check(lua_State *L, int arg);
 Program *clsh_program_new(lua_State *L, int ctx, const char *name);
 void clsh_program_pushkernelnames(lua_State *L, const Program *p);
 int clsh_program_pushkernel(lua_State *L, int program, int name);
+const char *clsh_program_checkbinary(lua_State *L, int arg, cl_device_id d,
+                                     size_t *len);
 void clsh_program_open(lua_State *L);
 
 /* source.c */
@@ -63,11 +65,6 @@ void clsh_source_dropquoted(char *options);
 const char *clsh_source_pushfiles(lua_State *L, int text, const char *path,
                                   const char *options);
 bool clsh_source_changed(lua_State *L, int files);
-
-/* binary.c */
-const char *clsh_binary_check(lua_State *L, int arg, cl_device_id d,
-                              size_t *len);
-void clsh_binary_open(lua_State *L);
 
 /* compiler.c */
 int clsh_compiler_running(void);

@@ -100,12 +100,10 @@ static Queue *newqueue(lua_State *L, int arg, int opts, bool profiled,
   if (readhints(L, c, opts, list))
     clsh_context_function(L, c, 200, "clCreateCommandQueueWithProperties",
                           "leave priority and throttle out", &create);
-  Queue *q = clsh_class_new(L, &class, 1);
+  Queue *q = clsh_class_newowned(L, &class, 1, arg);
   q->context = c;
   q->profiled = profiled;
   q->out_of_order = out_of_order;
-  lua_pushvalue(L, arg);
-  lua_setiuservalue(L, -2, 1);
   clsh_class_noteweak(L, QUEUES);
   do {
     cl_context handle = clsh_context_handle(L, c);

@@ -7,7 +7,7 @@
 
 /*
 ** Reads the sizes at `arg`, a number or a list of 1 to `most` numbers from
-** `least` up, and returns their count. `name` is that of the argument.
+** `least` up, and returns their count. `name` is the argument's.
 */
 int clsh_shape_sizes(lua_State *L, int arg, const char *name, int most,
                      lua_Integer least, size_t *sizes) {

@@ -16,10 +16,8 @@
 
 #define MAXBOX 3                /* dimensions of a box */
 #define LARGE ((size_t)4 << 20) /* bytes, from which on a transfer gains */
-#define LEAST                                                                 \
-  ((size_t)1 << 20) /* bytes of a piece that are used, at least               \
-                     */
-#define LAG 2       /* pieces between a read and its write */
+#define LEAST ((size_t)1 << 20) /* bytes of a piece in use, at least */
+#define LAG 2                   /* pieces between a read and its write */
 
 /*
 ** Checks the names of the options at `opts`, and reads queue, async and
@@ -62,27 +60,29 @@ Event *clsh_transfer_begin(lua_State *L, const Object *o, Transfer *m) {
 }
 
 /*
-** Reads option `name`: a number from `least` on for each of n dimensions, of
-** one alone without a list; false: it is not given.
+** Reads option `name`: a number from `least` on for each of n dimensions, for
+** one dimension without a list as well; false: it is not given.
 */
 bool clsh_transfer_place(lua_State *L, int opts, const char *name, int n,
                          lua_Integer least, size_t *v) {
-  int type = clsh_option_push(L, opts, name);
+  int type = clsh_option_push(L, opts, name), top = lua_gettop(L);
   bool list = type == LUA_TTABLE;
-  bool fine = list ? (int)lua_rawlen(L, -1) == n
-                   : n == 1 && clsh_option_whole(L, -1, least, v);
-  for (int i = 0; i < n && fine && list; i++) {
-    lua_rawgeti(L, -1, i + 1);
+  int given = list ? (int)lua_rawlen(L, top) : 1;
+  bool fine = given == n;
+  for (int i = 0; i < n && fine && type != LUA_TNIL; i++) {
+    lua_settop(L, top);
+    if (list)
+      lua_rawgeti(L, top, i + 1);
     fine = clsh_option_whole(L, -1, least, &v[i]);
-    lua_pop(L, 1);
   }
   if (!fine && type != LUA_TNIL)
     clsh_error(L,
-               "%s: must be a list of %d whole number%s >= %I, as there are "
-               "dimensions%s%s",
-               name, n, n == 1 ? "" : "s", least, list ? "" : "; got ",
-               list ? "" : clsh_option_got(L, -1));
-  lua_pop(L, 1);
+               "%s: must be a list of %d whole number%s >= %I, one for each "
+               "dimension; got %s",
+               name, n, n == 1 ? "" : "s", least,
+               list && given != n ? lua_pushfstring(L, "%d of them", given)
+                                  : clsh_option_got(L, -1));
+  lua_settop(L, top - 1);
   return type != LUA_TNIL;
 }
 
@@ -116,8 +116,7 @@ void clsh_transfer_end(lua_State *L, const Transfer *m, cl_int err,
 
 /*
 ** A part of a buffer, in bytes: `slices` times `rows` pieces of `width` bytes.
-*One piece stands for any
-** contiguous part.
+** One piece stands for any contiguous part.
 */
 typedef struct Region {
   size_t offset; /* from the handle's beginning */
@@ -126,7 +125,7 @@ typedef struct Region {
   Shape shape;         /* the same in elements */
 } Region;
 
-/* The same part in as few pieces as it has. */
+/* The same part of the buffer in as few pieces as possible. */
 static Region joined(const Region *from) {
   Region r = *from;
   for (int i = 0; i < 2; i++) {
@@ -144,7 +143,7 @@ static Region joined(const Region *from) {
   return r;
 }
 
-/* A part in one piece as rows and slices like those of `other`. */
+/* A part in one piece, as rows and slices of the same sizes as `other`. */
 static Region laid(const Region *r, const Region *other) {
   Region like = *other;
   like.offset = r->offset;
@@ -372,7 +371,7 @@ static cl_ulong nanoseconds(double since) {
 
 /*
 ** Moves a region from or to host memory; the Event, at the top, has ended
-** then. Its times are those of the first and the last command, and of the
+** then. Its times are the times of the first and the last command, and of the
 ** host's copy before or behind these.
 */
 static void movepinned(lua_State *L, bool write, const Transfer *m, cl_mem mem,

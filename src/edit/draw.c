@@ -1,11 +1,9 @@
 /*
 ** draw.c - shows the text that is edited. It lays the text out in rows of
-*cells:
-** prompts, wrapping, tabs, characters that are wide, combine or cannot be
-** printed. It remembers the rows of the window and writes only the
-*differences,
-** in one write for each frame. A row is cleared only from its end on, so that
-** the window's scrollback gets no old frames.
+** cells: prompts, wrapping, tabs, characters that are wide, combine or cannot
+** be printed. It remembers the rows of the window and writes only the
+** differences, in one write for each frame. A row is cleared only from its end
+** on, so that the window's scrollback gets no old frames.
 ** SPDX-License-Identifier: MIT
 */
 #include <assert.h>
@@ -23,7 +21,7 @@
 #define MAXCELL 64 /* bytes of a cell */
 #define TAB 8
 
-/* A character with those that combine with it. */
+/* A character, and the characters that combine with it. */
 typedef struct Cell {
   size_t at; /* its first byte */
   unsigned char len, width;

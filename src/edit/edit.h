@@ -35,7 +35,7 @@ typedef struct Shell {
 **   keymap() -> "emacs" or "vi", asked before each statement; nil: as it is
 **   argument(text) -> the last argument of an entry, for Alt-., or nil
 **   indent(text, cursor) -> the blanks that the line of the cursor begins
-**     with, nil where they stay, and those of a new line after it
+**     with, nil where they stay, and the blanks of a new line after it
 **   suggests() -> whether entries of the history are suggested
 **   idle() called once, after the first prompt was shown
 ** Its field `history` is false where no history is to be read or written.

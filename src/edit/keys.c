@@ -1,6 +1,7 @@
 /*
 ** keys.c - the functions of keys in a text of several lines. They take the
-** keys of readline's functions for one line, those of the user's inputrc too.
+** keys of readline's functions for one line, the keys of the user's inputrc
+** too.
 ** SPDX-License-Identifier: MIT
 */
 #include <assert.h>
@@ -96,7 +97,7 @@ static int textend(int count, int key) {
   return 0;
 }
 
-/* To the end of the line; at the end, the line break. */
+/* Kills to the end of the line; at the end, the line break. */
 static int killend(int count, int key) {
   (void)count, (void)key;
   int end = endof(rl_point);
@@ -104,7 +105,7 @@ static int killend(int count, int key) {
   return 0;
 }
 
-/* To the beginning of the line; at the beginning, the line break. */
+/* Kills to the beginning of the line; at the beginning, the line break. */
 static int killstart(int count, int key) {
   (void)count, (void)key;
   int start = startof(rl_point);

@@ -1,6 +1,6 @@
 /*
-** agree.c - what all ranks of a Comm do together they first agree on: ranks
-** that call different functions, or with other types or counts, all raise,
+** agree.c - all ranks of a Comm agree on a call before they do it: ranks that
+** call different functions, or with other types or counts, all raise,
 ** instead of waiting for each other or mixing their values.
 ** SPDX-License-Identifier: MIT
 */
@@ -27,7 +27,7 @@ const Type *clsh_agree_type(int64_t number) {
   return number == OPEN ? NULL : &clsh_type_all[number];
 }
 
-/* Sets form, type and count to those of `x`; `shape`: its extents as well. */
+/* Sets form, type and count as `x` has them; `shape`: its extents as well. */
 void clsh_agree_offer(lua_State *L, Call *c, const Payload *x, bool shape) {
   int64_t *at = c->terms.at;
   at[FORM] = x->form;
@@ -72,7 +72,8 @@ static bool differ(const Terms *a, const Terms *b) {
   return false;
 }
 
-/* All ranks come here, and raise: one says what this one and another do. */
+/* Raises on all ranks. The message names two calls that differ: this rank's
+** and another's. */
 static void disagree(lua_State *L, const Call *c) {
   int n = c->comm->size, other = 0;
   Terms *list = lua_newuserdatauv(L, (size_t)n * sizeof *list, 0);
@@ -89,8 +90,8 @@ static void disagree(lua_State *L, const Call *c) {
 }
 
 /*
-** Waits until all ranks have told their terms, and sets those that this one
-** left open. Numbers may be of two types: then all are double.
+** Waits until all ranks have told their terms, and sets the terms that this
+** one left open. Numbers may be of two types: then all are double.
 */
 void clsh_agree_reach(lua_State *L, Call *c) {
   int64_t most[2 * FIELDS];

@@ -1,8 +1,7 @@
 /*
 ** collective.c - what all ranks of a Comm do together: barrier and split;
-*values
-** moved among them (bcast, gather, scatter, alltoall) or combined (reduce).
-** A result is a new value, or goes to what the option into gives.
+** values moved among them (bcast, gather, scatter, alltoall) or combined
+** (reduce). A result is a new value, or goes to what the option into gives.
 ** SPDX-License-Identifier: MIT
 */
 #include "cl/buffer.h"
@@ -118,7 +117,7 @@ static int pushresult(lua_State *L, const Result *r, const Payload *x,
   return 1;
 }
 
-/* Where the memory of a result begins; it must not be that of `x`. */
+/* Where the memory of a result begins; it must be other memory than `x`'s. */
 static void *placeof(lua_State *L, const Payload *x, const Payload *to) {
   char *p = clsh_values_data(L, to);
   if (x->array == 0)
@@ -161,7 +160,7 @@ static Result agreeresult(lua_State *L, Call *c, int opts, Payload *x,
   return r;
 }
 
-/* What a rank other than the root says of its `x`: not what it will be. */
+/* Sets the terms of a rank other than the root: its `x` is a place alone. */
 static void offerplace(Call *c, const Payload *x) {
   int64_t *at = c->terms.at;
   at[FORM] = x->form;
@@ -235,7 +234,7 @@ static int moveall(const Call *c, const Type *t, size_t count, const void *in,
   return code;
 }
 
-/* The same, from `x` to `to`, either of which may be none. */
+/* Moves elements from `x` to `to`, either of which may be none. */
 static void transfer(lua_State *L, const Call *c, const Type *type,
                      size_t count, const Payload *x, const Payload *to) {
   Transit *t = clsh_transit_begin(L, 0);

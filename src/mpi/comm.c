@@ -35,7 +35,7 @@ Comm *clsh_comm_new(lua_State *L, MPI_Comm handle) {
 
 /*
 ** The Comm of a call, and the index of its first argument: comm:send(x, 1)
-** begins with it, mpi.send(x, 1) has that of all ranks as its upvalue.
+** begins with it, mpi.send(x, 1) has the Comm of all ranks as its upvalue.
 */
 Comm *clsh_comm_take(lua_State *L, int *first) {
   int ended = 0;

@@ -83,10 +83,10 @@ typedef struct Transit {
   void *data;
   char *text; /* of a string, which is as long as its header tells */
   Payload payload;
-  struct Transit *later; /* among those that wait for their header */
+  struct Transit *later; /* in the list of transits that wait for a header */
   int64_t scratch[];
 } Transit;
-typedef struct Outcome { /* of one that has ended */
+typedef struct Outcome { /* of a transit that has ended */
   int error, from, tag;
   bool received;
   Header header;
@@ -110,7 +110,7 @@ void clsh_shared_open(lua_State *L);
 void clsh_shared_sync(void);
 void clsh_shared_finalize(void);
 
-/* What the ranks agree on. A rank that leaves one open has OPEN there. */
+/* The terms that the ranks agree on; OPEN: the rank leaves the term open. */
 enum { CALL, ROOT, OP, FORM, TYPE, COUNT, NDIMS, DIMS };
 #define FIELDS (DIMS + MAXDIMS)
 #define OPEN INT64_MIN

@@ -41,7 +41,7 @@ static Peer checkpeer(lua_State *L, const Comm *c, int arg, bool any) {
   return p;
 }
 
-/* Those that wait for their header, in the order in which they began. */
+/* Transits that wait for their header, in the order in which they began. */
 static Transit *waiting;
 
 /* Whether both may take the same message. */
@@ -74,7 +74,7 @@ static void drop(const Transit *t) {
   MPI_Irecv(d->scratch, b.n, b.type, t->from.rank, t->from.tag, t->elements,
             &d->request[0]);
   clsh_values_free(&b);
-  d->left = true; /* no sweep now: it might end the one that is tested */
+  d->left = true; /* no sweep now: it might end the transit that is tested */
 }
 
 /* Starts to receive the elements that follow a header. */
@@ -133,7 +133,7 @@ static void sortmail(void) {
   }
 }
 
-/* Whether a message is no longer among those that wait for their header. */
+/* Whether the header of a message has come. */
 static bool ready(Transit *t) {
   sortmail();
   for (const Transit *o = waiting; o != NULL; o = o->later)
@@ -187,7 +187,7 @@ static Transit *startsend(lua_State *L, const Comm *c, const Payload *x,
   return t;
 }
 
-/* Starts to receive what is as long as `x`. */
+/* Starts to receive a value as long as `x`. */
 static Transit *startreceive(lua_State *L, const Comm *c, const Payload *x,
                              Peer from) {
   Transit *t = begin(L, c, x, from, true);
@@ -201,7 +201,7 @@ static Transit *startreceive(lua_State *L, const Comm *c, const Payload *x,
   return t;
 }
 
-/* Raises: what has come is not what `x` is. */
+/* Raises: the value that has come does not fit `x`. */
 static int unfit(lua_State *L, const Outcome *o, const Payload *x) {
   const Header *h = &o->header;
   if (h->mark != MARK || h->type > clsh_values_number(lasttype()))
@@ -229,8 +229,8 @@ static Payload checktarget(lua_State *L, int arg) {
 }
 
 /*
-** Pushes what has been received, into `x` and for the value at `arg`, and ends
-** the transit, which is through.
+** Pushes the value that has been received, into `x` and for the value at
+** `arg`, and ends the transit, which is through.
 */
 static Outcome pushreceived(lua_State *L, Transit *t, Payload x, int arg) {
   clsh_shared_sync();
@@ -372,8 +372,10 @@ static const Class class;
 static Request *new (lua_State *L, const Payload *x, int arg) {
   Request *r = clsh_class_new(L, &class, 2);
   r->x = *x;
-  lua_pushvalue(L, x->array);
-  lua_setiuservalue(L, -2, 1);
+  if (x->array != 0) {
+    lua_pushvalue(L, x->array);
+    lua_setiuservalue(L, -2, 1);
+  }
   lua_pushvalue(L, arg);
   lua_setiuservalue(L, -2, 2);
   return r;

@@ -48,8 +48,7 @@ static void pushpart(lua_State *L, const Type *t, void *data, size_t bytes) {
 /*
 ** Whether the system has room for so many bytes: MPI may wait for ever where
 ** it has not, and a page that finds none ends the process. A quarter of what
-*is
-** there, as other groups of ranks may ask at the same time.
+** is there, as other groups of ranks may ask at the same time.
 */
 static bool hasroom(size_t bytes) {
   struct statvfs v;
@@ -155,8 +154,8 @@ static int comm_shared(lua_State *L) {
   return 1;
 }
 
-/* What this rank has written before is there for those that a message tells
-** of it, and so for this rank what others have written. */
+/* Makes the writes of this rank visible to the ranks that a message tells of
+** them, and the writes of others to this rank. */
 void clsh_shared_sync(void) {
   for (Window *w = windows; w != NULL; w = w->next)
     MPI_Win_sync(w->handle);

@@ -55,7 +55,7 @@ Bulk clsh_values_bulk(const Type *t, size_t count) {
   return b;
 }
 
-/* What is under way with the type goes on. */
+/* Commands under way with the type go on. */
 void clsh_values_free(Bulk *b) {
   if (b->own)
     MPI_Type_free(&b->type);

@@ -139,8 +139,7 @@ bool clsh_exit_leave(lua_State *L) {
 
 /*
 ** At every exit, os.exit included: removes the journal, and reports output
-*that
-** could not be written. A reader that closed the pipe needs no message.
+** that could not be written. A reader that closed the pipe needs no message.
 */
 static void closeout(void) {
   clsh_interrupt_close();
