@@ -38,7 +38,7 @@ static void spill(int sig) {
 }
 
 /* From now on a file takes the standard error; not where there is none. */
-static void hush(void) {
+static void takestderr(void) {
   struct sigaction action = {.sa_handler = spill};
   told[0] = '\0';
   clsh_driver_keepfaults();
@@ -67,7 +67,7 @@ static bool counts(const char *line) {
 }
 
 /* Gives the standard error back. */
-static void unhush(void) {
+static void givestderr(void) {
   char line[512];
   size_t used = 0;
   clsh_driver_restorefaults();
@@ -246,18 +246,18 @@ cl_int clsh_compiler_run(lua_State *L, int program, const char *options) {
     clRetainProgram(p->handle);
   }
   running++;
-  hush();
+  takestderr();
   if (p->context->limits.simulated ||
       !clsh_driver_thread(work, j, STACKSIZE)) {
     running--;
     lua_pop(L, 2);
     j->refs = 1;
     make(j);
-    unhush();
+    givestderr();
     return finish(j, p);
   }
   int status = lua_pcall(L, 1, 0, 0);
-  unhush();
+  givestderr();
   if (status == LUA_OK)
     return finish(j, p);
   j->abandoned = true;
