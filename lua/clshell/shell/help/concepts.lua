@@ -392,9 +392,9 @@ enqueue_kernel, device enqueue, dynamic parallelism, pipe, pipes
 A kernel launches no kernels here, and no packets go from kernel to kernel
 through a pipe: few devices have these parts of OpenCL 2.0. Launch the next
 kernel from Lua: its event need not be waited for, and an in-order queue keeps
-the order, so the next kernel sees the data of the one before. A kernel may also
-take its work from a list in a Buffer, by an index that atomic_inc moves, until
-the list is empty.
+the order, so the next kernel sees the data of the one before. A kernel may
+also take its work from a list in a Buffer, by an index that atomic_inc moves,
+until the list is empty.
 Try: ?Kernel:range and ?Launch:on
 
 command buffer, command graph, cuda graph, recording
