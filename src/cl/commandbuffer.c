@@ -51,8 +51,7 @@ typedef struct Step {
   struct Step *next;
   cl_kernel handle;
   const Kernel *kernel;
-  Range range; /* its sizes are those below */
-  size_t offset[3], global[3], local[3];
+  Range range;
   int nobjects;
   const Object *objects[]; /* its arguments that may be closed */
 } Step;
@@ -120,13 +119,6 @@ static cl_kernel newkernel(lua_State *L, int kernel) {
   return handle;
 }
 
-static void copysizes(size_t *to, const size_t **from, cl_uint dims) {
-  if (*from == NULL)
-    return;
-  memcpy(to, *from, dims * sizeof *to);
-  *from = to;
-}
-
 /* Pushes a Step of the values from 2 on. */
 static Step *newstep(lua_State *L, const Kernel *k, const Range *r,
                      int nargs) {
@@ -135,9 +127,6 @@ static Step *newstep(lua_State *L, const Kernel *k, const Range *r,
   memset(s, 0, sizeof *s);
   s->kernel = k;
   s->range = *r;
-  copysizes(s->offset, &s->range.offset, r->dims);
-  copysizes(s->global, &s->range.global, r->dims);
-  copysizes(s->local, &s->range.local, r->dims);
   return s;
 }
 
@@ -258,8 +247,9 @@ static void makenative(CommandBuffer *b, cl_command_queue queue) {
   for (const Step *s = b->first->next; s != NULL && err == CL_SUCCESS;
        s = s->next) {
     const Range *r = &s->range;
-    err = f->kernel(native, NULL, NULL, s->handle, r->dims, r->offset,
-                    r->global, r->local, 0, NULL, NULL, NULL);
+    err = f->kernel(native, NULL, NULL, s->handle, r->dims,
+                    r->hasoffset ? r->offset : NULL, r->global,
+                    r->haslocal ? r->local : NULL, 0, NULL, NULL, NULL);
   }
   if (err == CL_SUCCESS)
     err = f->finalize(native);
@@ -366,18 +356,6 @@ static int cl_record(lua_State *L) {
   return 1;
 }
 
-/* Enqueues a launch of its own. */
-static cl_int enqueue(cl_command_queue q, const Step *s, const After *after,
-                      cl_event *event) {
-  const Range *r = &s->range;
-  cl_int err;
-  do
-    err = clEnqueueNDRangeKernel(q, s->handle, r->dims, r->offset, r->global,
-                                 r->local, after->n, after->list, event);
-  while (clsh_heldmemory_retry(err));
-  return err;
-}
-
 /*
 ** Enqueues the launches behind the first one by one, each after the one before
 ** where the queue does not keep the order. Gives the event of the last.
@@ -391,7 +369,8 @@ static cl_int enqueuerest(const CommandBuffer *b, cl_command_queue q,
     cl_event event = NULL;
     After after = {.n = chained, .list = before != NULL ? &before : &e->first};
     after.list = chained ? after.list : NULL;
-    err = enqueue(q, s, &after, chained || s->next == NULL ? &event : NULL);
+    err = clsh_kernel_enqueue(s->handle, &s->range, q, &after,
+                              chained || s->next == NULL ? &event : NULL);
     if (before != NULL)
       clReleaseEvent(before);
     before = event;
@@ -402,7 +381,8 @@ static cl_int enqueuerest(const CommandBuffer *b, cl_command_queue q,
 
 static cl_int enqueueall(const CommandBuffer *b, cl_command_queue q,
                          const After *after, bool chained, Event *e) {
-  cl_int err = enqueue(q, b->first, after, b->n > 1 ? &e->first : &e->handle);
+  cl_int err = clsh_kernel_enqueue(b->first->handle, &b->first->range, q,
+                                   after, b->n > 1 ? &e->first : &e->handle);
   if (err != CL_SUCCESS || b->n == 1)
     return err;
   bool native = b->native != NULL && !chained;
@@ -420,13 +400,12 @@ static cl_int enqueueall(const CommandBuffer *b, cl_command_queue q,
 static void note(lua_State *L, const CommandBuffer *b, const Queue *q,
                  Event *e) {
   char name[MAXNAME];
-  const Range *r = &b->first->range;
   snprintf(name, sizeof name, "%.24s and %d more", b->first->kernel->name,
            b->n - 1);
   const char *text = b->n > 1 ? name : b->first->kernel->name;
   clsh_event_setkernel(e, text);
   clsh_flight_begin(L, text, q->out_of_order ? NULL : q);
-  e->flight = clsh_flight_launch(r->dims, r->global, r->local, r->offset);
+  e->flight = clsh_kernel_note(&b->first->range);
   e->flop = b->flop;
   e->bytes = b->bytes;
 }

@@ -9,6 +9,7 @@
 
 #include "buffer.h"
 #include "driver.h"
+#include "flight.h"
 #include "kernel.h"
 #include "program.h"
 
@@ -275,6 +276,29 @@ void clsh_kernel_renew(lua_State *L, int old, int new) {
     lua_setiuservalue(L, new, KERNEL_PARAMS);
   }
   k->revision = revision;
+}
+
+/*
+** Enqueues a kernel object, whose arguments are set, over a range. Held memory
+** goes back where the driver has too little.
+*/
+cl_int clsh_kernel_enqueue(cl_kernel handle, const Range *r,
+                           cl_command_queue q, const After *after,
+                           cl_event *slot) {
+  const size_t *offset = r->hasoffset ? r->offset : NULL;
+  const size_t *local = r->haslocal ? r->local : NULL;
+  cl_int err;
+  do
+    err = clEnqueueNDRangeKernel(q, handle, r->dims, offset, r->global, local,
+                                 after->n, after->list, slot);
+  while (clsh_heldmemory_retry(err));
+  return err;
+}
+
+/* Adds the range to the note of a launch, and returns the note's number. */
+unsigned clsh_kernel_note(const Range *r) {
+  return clsh_flight_launch(r->dims, r->global, r->haslocal ? r->local : NULL,
+                            r->hasoffset ? r->offset : NULL);
 }
 
 /* The word of a parameter's address space. */

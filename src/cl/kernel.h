@@ -45,6 +45,14 @@ typedef struct Kernel {
   char name[MAXKERNELNAME + 1];
 } Kernel;
 
+/* The range of a launch, and its work. */
+typedef struct Range {
+  cl_uint dims;
+  size_t global[3], local[3], offset[3];
+  bool haslocal, hasoffset;
+  lua_Number flop, bytes; /* 0: not known */
+} Range;
+
 /* kernel.c */
 Kernel *clsh_kernel_new(lua_State *L, int program, cl_program handle,
                         const char *name);
@@ -52,6 +60,10 @@ void clsh_kernel_renew(lua_State *L, int old, int new);
 Kernel *clsh_kernel_check(lua_State *L, int arg);
 cl_ulong clsh_kernel_local(const Kernel *k); /* bytes, without arguments */
 void clsh_kernel_copyuses(lua_State *L, int kernel, cl_kernel handle);
+cl_int clsh_kernel_enqueue(cl_kernel handle, const Range *r,
+                           cl_command_queue q, const After *after,
+                           cl_event *slot);
+unsigned clsh_kernel_note(const Range *r);
 const char *clsh_kernel_spacename(char space);
 const char *clsh_kernel_pushtype(lua_State *L, const Param *p);
 void clsh_kernel_open(lua_State *L);
@@ -65,13 +77,8 @@ void clsh_arg_set(lua_State *L, const Kernel *k, const Queue *q, int first,
 const Object *clsh_arg_object(lua_State *L, int idx);
 void clsh_arg_open(lua_State *L);
 
-/* commandbuffer.c: a launch of the kernel at `kernel`, with the values from 2
- * on */
-typedef struct Range {
-  cl_uint dims;
-  const size_t *offset, *global, *local; /* offset, local: NULL for none */
-  lua_Number flop, bytes;
-} Range;
+/* commandbuffer.c: a launch of the kernel at `kernel`, with values from 2 on
+ */
 void clsh_commandbuffer_add(lua_State *L, int kernel, const Range *r,
                             int nargs);
 void clsh_commandbuffer_open(lua_State *L);
