@@ -195,8 +195,8 @@ static bool nextpart(const Region *whole, size_t most, size_t *done,
   return true;
 }
 
-static cl_int enqueuemove(bool write, const Transfer *m, cl_mem mem,
-                          const Region *r, void *host, cl_event *slot) {
+static cl_int enqueueregion(bool write, const Transfer *m, cl_mem mem,
+                            const Region *r, void *host, cl_event *slot) {
   const cl_event *list = m->waits.list;
   const size_t h[3] = {0, 0, 0};
   const size_t region[3] = {r->width, r->rows, r->slices};
@@ -220,13 +220,13 @@ static cl_int moveregion(bool write, const Transfer *m, cl_mem mem,
                          const Region *r, void *host, cl_event *slot) {
   cl_int err;
   do
-    err = enqueuemove(write, m, mem, r, host, slot);
+    err = enqueueregion(write, m, mem, r, host, slot);
   while (clsh_heldmemory_retry(err));
   return err;
 }
 
 /* The name of the call that moves a region. */
-static const char *moved(bool write, const Region *r) {
+static const char *callname(bool write, const Region *r) {
   if (r->rows > 1)
     return write ? "clEnqueueWriteBufferRect" : "clEnqueueReadBufferRect";
   return write ? "clEnqueueWriteBuffer" : "clEnqueueReadBuffer";
@@ -351,7 +351,7 @@ static bool isfine(const Pinned *x) {
 static void put(Pinned *x, bool write, const Transfer *m, cl_mem mem,
                 const Region *part, void *data, cl_event *slot) {
   x->err = moveregion(write, m, mem, part, data, slot);
-  x->call = moved(write, part);
+  x->call = callname(write, part);
   if (x->err == CL_SUCCESS)
     clFlush(m->handle);
 }
@@ -607,7 +607,7 @@ static void transfer(lua_State *L, bool write, Buffer *b, const Region *part,
   else
     clsh_transfer_end(L, m,
                       moveregion(write, m, b->handle, r, host, &e->handle),
-                      moved(write, r));
+                      callname(write, r));
 }
 
 static const char *const moveoptions[] = {"queue",  "async", "after", "first",
