@@ -237,7 +237,7 @@ end
 
 -- What is open still. What is kept to be used again is no leak.
 local function leaks(before)
-  local give_up = debug.getregistry()["cl.give_up"]
+  local give_up = debug.getregistry()["cl.hooks"].give_up
   if give_up then
     give_up()
   end

@@ -49,13 +49,6 @@ for file, load in pairs{
 } do
   array.announce(file, load)
 end
-debug.getregistry()["cl.setarray"] = function(h, value)
-  require "clshell.arrays.evaluate".set(h, value)
-end
-debug.getregistry()["cl.words"] = array.of_numpy
-debug.getregistry()["cl.copyway"] = function(...)
-  return require "clshell.parts.copy_route".between(...)
-end
 function cl.struct(...)
   return require "clshell.data.struct"(...)
 end
@@ -72,9 +65,31 @@ if (os.getenv "CLSHELL_MEMCHECK" or "") ~= "" then
   require "clshell.explain.memcheck".begin()
 end
 cl.kernel_folder(cl.home .. "/kernels")
-debug.getregistry()["cl.nodriver"] = "for a CPU device install PoCL (Debian: "
-  .. "apt install pocl-opencl-icd), for a GPU its vendor's driver; "
-  .. "clshell --doctor tells why there is none"
+
+-- What module cl asks of Lua: see src/cl/hook.c.
+local hooks = debug.getregistry()["cl.hooks"]
+hooks.library = debug.getinfo(1, "S").source:match "^(.-)[^/]*$"
+hooks.no_driver = "for a CPU device install PoCL (Debian: apt install "
+  .. "pocl-opencl-icd), for a GPU its vendor's driver; clshell --doctor tells "
+  .. "why there is none"
+
+hooks.word = array.of_numpy
+
+function hooks.set_array(h, value)
+  require "clshell.arrays.evaluate".set(h, value)
+end
+
+function hooks.copy_way(...)
+  return require "clshell.parts.copy_route".between(...)
+end
+
+function hooks.give_up()
+  local plans = package.loaded["clshell.ladder.plan_cache"]
+  if plans then
+    plans.give_up()
+  end
+end
+
 cl.explain_build(function(e)
   require "clshell.errors.build_error".explain(e)
 end)

@@ -10,7 +10,6 @@
 #include "flight.h"
 #include "image.h"
 #include "kernel.h"
-#include "pipe.h"
 
 #define MAXVALUE 1024 /* bytes of one argument by value */
 #define SLACK 128     /* zeros behind it: drivers may read on */
@@ -196,11 +195,9 @@ static int cl_localmem(lua_State *L) {
 
 static int wrap(lua_State *L, bool base) {
   Buffer *b = clsh_buffer_check(L, 1);
-  Any *a = clsh_class_new(L, &any_class, 1);
+  Any *a = clsh_class_newowned(L, &any_class, 1, 1);
   a->buffer = b;
   a->base = base;
-  lua_pushvalue(L, 1);
-  lua_setiuservalue(L, -2, 1);
   return 1;
 }
 
@@ -404,6 +401,15 @@ static void setvalue(lua_State *L, Args *a, int i, const Param *p, int idx) {
   clsh_flight_value(p->name, p->value, data);
 }
 
+/* Raises for a value that is no open object of a class of images. */
+static void checkobject(lua_State *L, const Args *a, int i, int idx,
+                        const char *class, const Context *c) {
+  if (c == NULL && strcmp(clsh_class_name(L, idx), class) == 0)
+    badarg(L, a, i, "this %s is closed", class);
+  if (c != NULL && !clsh_context_shares(c, a->kernel->context))
+    badarg(L, a, i, "the %s is of another context (device)", class);
+}
+
 static void setimage(lua_State *L, const Args *a, int i, const Param *p,
                      int idx) {
   Shape s;
@@ -411,14 +417,11 @@ static void setimage(lua_State *L, const Args *a, int i, const Param *p,
   const Kind *kind = clsh_image_kind(p->type);
   if (p->known && kind == NULL)
     badarg(L, a, i, "there are no such images here; use a Buffer");
-  if (img == NULL && strcmp(clsh_class_name(L, idx), "Image") == 0)
-    badarg(L, a, i, "this Image is closed");
+  checkobject(L, a, i, idx, "Image", img != NULL ? img->context : NULL);
   if (img == NULL || (p->known && img->kind != kind))
     badarg(L, a, i, "must be an Image of kind %s, by cl.image; got %s%s",
            kind->name, clsh_class_name(L, idx),
            img != NULL ? lua_pushfstring(L, " %s", img->kind->name) : "");
-  if (!clsh_context_shares(img->context, a->kernel->context))
-    badarg(L, a, i, "the Image is of another context (device)");
   if (p->writes && img->access == CL_MEM_READ_ONLY)
     badarg(L, a, i, "the Image was made with access = \"read_only\"");
   if (p->reads && img->access == CL_MEM_WRITE_ONLY)
@@ -430,44 +433,13 @@ static void setimage(lua_State *L, const Args *a, int i, const Param *p,
 
 static void setsampler(lua_State *L, const Args *a, int i, const Param *p,
                        int idx) {
-  const Sampler *s = clsh_sampler_test(L, idx);
-  if (s == NULL && strcmp(clsh_class_name(L, idx), "Sampler") == 0)
-    badarg(L, a, i, "this Sampler is closed");
+  const Sampler *s = clsh_image_sampler(L, idx);
+  checkobject(L, a, i, idx, "Sampler", s != NULL ? s->context : NULL);
   if (s == NULL)
     badarg(L, a, i, "must be a Sampler, by cl.sampler; got %s",
            clsh_class_name(L, idx));
-  if (!clsh_context_shares(s->context, a->kernel->context))
-    badarg(L, a, i, "the Sampler is of another context (device)");
   setarg(L, a, i, sizeof s->handle, &s->handle);
   clsh_flight_sampler(p->name);
-}
-
-static void setpipe(lua_State *L, const Args *a, int i, const Param *p,
-                    int idx) {
-  const Pipe *pipe = clsh_pipe_test(L, idx);
-  if (pipe == NULL && strcmp(clsh_class_name(L, idx), "Pipe") == 0)
-    badarg(L, a, i, "this Pipe is closed");
-  if (pipe == NULL)
-    badarg(L, a, i, "must be a Pipe, by cl.pipe; got %s",
-           clsh_class_name(L, idx));
-  if (p->known && p->value != NULL && p->value != pipe->type)
-    badarg(L, a, i, "must be a Pipe of %s; got one of %s", p->value->name,
-           pipe->type->name);
-  if (!clsh_context_shares(pipe->context, a->kernel->context))
-    badarg(L, a, i, "the Pipe is of another context (device)");
-  setarg(L, a, i, sizeof pipe->handle, &pipe->handle);
-  clsh_flight_buffer(p->name, pipe->type, &pipe->shape);
-}
-
-/* A queue_t is the one on the device, whose Context stands for it. */
-static void setqueue(lua_State *L, const Args *a, int i, int idx) {
-  const Context *c = a->kernel->context;
-  if (strcmp(clsh_class_name(L, idx), "Context") != 0 ||
-      clsh_context_any(L, idx) != c)
-    badarg(L, a, i, "must be the kernel's Context, which has one such queue");
-  if (c->ondevice == NULL)
-    badarg(L, a, i, "the device has no queues of its own");
-  setarg(L, a, i, sizeof c->ondevice, &c->ondevice);
 }
 
 static void setone(lua_State *L, Args *a, int i, const Param *p, int idx) {
@@ -476,16 +448,8 @@ static void setone(lua_State *L, Args *a, int i, const Param *p, int idx) {
     setimage(L, a, i, p, idx);
     return;
   }
-  if (p->object == 's' || (!p->known && clsh_sampler_test(L, idx) != NULL)) {
+  if (p->object == 's' || (!p->known && clsh_image_sampler(L, idx) != NULL)) {
     setsampler(L, a, i, p, idx);
-    return;
-  }
-  if (p->object == 'p' || (!p->known && clsh_pipe_test(L, idx) != NULL)) {
-    setpipe(L, a, i, p, idx);
-    return;
-  }
-  if (p->object == 'q') {
-    setqueue(L, a, i, idx);
     return;
   }
   if (p->known && !p->pointer) {

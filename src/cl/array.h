@@ -17,9 +17,9 @@ typedef struct Block {
   size_t bytes;
   int refs;
   void (*free)(struct Block *b);
-  bool mapped;        /* may go before its Arrays do: that of b:map() */
+  bool mapped;        /* by b:map(): may go before its Arrays do */
   bool lent;          /* to a Buffer, whose memory it is meanwhile */
-  struct Block *next; /* of those that are given back */
+  struct Block *next; /* in the list of Blocks that are given back */
 } Block;
 
 /* array.c */
@@ -41,15 +41,9 @@ void *clsh_array_data(lua_State *L, const Array *a); /* raises if closed */
 bool clsh_array_mapped(const Array *a);
 size_t clsh_array_bytes(const Array *a);
 const char *clsh_array_name(lua_State *L, const Array *a);
+void clsh_array_setall(lua_State *L, Array *a, int arg); /* any init value */
+void clsh_array_convert(lua_State *L, Array *to, Array *from);
+uint64_t clsh_array_splitmix64(uint64_t seed, uint64_t i);
 void clsh_array_open(lua_State *L);
-
-/* arrayinit.c */
-void clsh_arrayinit_set(lua_State *L, Array *a, int arg); /* any init value */
-void clsh_arrayinit_open(lua_State *L);
-
-/* arrayops.c */
-uint64_t clsh_arrayops_splitmix64(uint64_t seed, uint64_t i);
-void clsh_arrayops_convert(lua_State *L, Array *to, Array *from);
-void clsh_arrayops_open(lua_State *L);
 
 #endif

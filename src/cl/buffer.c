@@ -1,13 +1,18 @@
 /*
 ** buffer.c - class Buffer: typed device memory, its first content, and views
-*of it.
-** transfer.c adds the methods that move data.
+** of it. transfer.c adds the methods that move data.
 ** SPDX-License-Identifier: MIT
 */
-#include "buffer.h"
+#include <stdlib.h>
+
 #include "array.h"
-#include "process.h"
-#include "svm.h"
+#include "buffer.h"
+#include "driver.h"
+
+#define CAPABILITIES 0x1053 /* CL_DEVICE_SVM_CAPABILITIES */
+#define COARSE 1
+#define FINE 2
+#define FLAG_FINE ((cl_mem_flags)1 << 10) /* CL_MEM_SVM_FINE_GRAIN_BUFFER */
 
 /* The bytes that it takes of the device's memory. */
 static size_t ownbytes(const Buffer *b) {
@@ -25,7 +30,7 @@ static void buffer_release(Object *o) {
     b->handle = NULL;
     return;
   }
-  if (!clsh_process_handsoff()) {
+  if (!clsh_driver_handsoff()) {
     if (b->part != NULL)
       clReleaseMemObject(b->part);
     clReleaseMemObject(b->handle);
@@ -91,10 +96,8 @@ void clsh_buffer_dontkeep(Buffer *b) {
 /* Pushes a buffer without memory of the context at `ctx`. */
 static Buffer *newbuffer(lua_State *L, int ctx) {
   Context *c = clsh_context_check(L, ctx);
-  Buffer *b = clsh_class_new(L, &class, 2);
+  Buffer *b = clsh_class_newowned(L, &class, 2, ctx);
   b->context = c;
-  lua_pushvalue(L, ctx);
-  lua_setiuservalue(L, -2, 1);
   return b;
 }
 
@@ -364,12 +367,6 @@ static int buffer_address(lua_State *L) {
   return 1;
 }
 
-static int buffer_context(lua_State *L) {
-  clsh_buffer_check(L, 1);
-  lua_getiuservalue(L, 1, 1);
-  return 1;
-}
-
 /* b[i], pairs(b) */
 static int buffer_index(lua_State *L) {
   if (lua_type(L, 2) == LUA_TSTRING)
@@ -436,7 +433,7 @@ static size_t checkld(lua_State *L, int arg, const Shape *s) {
   return ld;
 }
 
-/* What options access and host at `arg` ask for. */
+/* The flags that the options access and host at `arg` ask for. */
 cl_mem_flags clsh_buffer_flags(lua_State *L, int arg) {
   static const char *const names[] = {"read_write", "read_only", "write_only",
                                       NULL};
@@ -459,21 +456,82 @@ static int checksvm(lua_State *L, cl_mem_flags flags) {
   return type == LUA_TBOOLEAN ? 1 : 1 + clsh_option_word(L, -1, words, "svm");
 }
 
+typedef void *(CL_API_CALL *Allocator)(cl_context, cl_mem_flags, size_t,
+                                       cl_uint);
+typedef void(CL_API_CALL *Freer)(cl_context, void *);
+
+/* Shared virtual memory: one address for the host and for kernels. */
+typedef struct Svm {
+  cl_context context;
+  void *address;
+  Freer free;
+} Svm;
+
+/*
+** Memory of that many bytes for the context, which it outlives; NULL: there is
+** not enough. Raises where the device has none of the kind.
+*/
+static Svm *newsvm(lua_State *L, Context *c, bool fine, size_t bytes) {
+  static const char *const instead =
+      "pass Buffers, and indexes in place of pointers";
+  cl_bitfield has = 0;
+  Allocator alloc;
+  Freer release;
+  clGetDeviceInfo(c->device, CAPABILITIES, sizeof has, &has, NULL);
+  if ((has & (fine ? FINE : COARSE)) == 0)
+    clsh_error_call(L, CL_INVALID_OPERATION, "clSVMAlloc",
+                    "the device has no %sshared virtual memory; %s",
+                    fine ? "fine-grained " : "",
+                    fine && has != 0 ? "svm = true serves here" : instead);
+  clsh_context_function(L, c, 200, "clSVMAlloc", instead, &alloc);
+  clsh_context_function(L, c, 200, "clSVMFree", instead, &release);
+  cl_context handle = clsh_context_handle(L, c);
+  Svm *s = malloc(sizeof *s);
+  if (s == NULL)
+    return NULL;
+  *s = (Svm){handle, NULL, release};
+  s->address =
+      alloc(handle, CL_MEM_READ_WRITE | (fine ? FLAG_FINE : 0), bytes, 0);
+  if (s->address == NULL) {
+    free(s);
+    return NULL;
+  }
+  clRetainContext(handle);
+  return s;
+}
+
+static void freesvm(Svm *s) {
+  s->free(s->context, s->address);
+  clReleaseContext(s->context);
+  free(s);
+}
+
+/* On a driver's thread: no command uses the memory any more. */
+static void CL_CALLBACK onsvmend(cl_mem mem, void *svm) {
+  (void)mem;
+  freesvm(svm);
+}
+
+/* Has the memory freed at the end of a buffer that uses it. */
+static cl_int givesvm(Svm *s, cl_mem mem) {
+  return clSetMemObjectDestructorCallback(mem, onsvmend, s);
+}
+
 /* A memory object over shared virtual memory, which ends with it. */
 static cl_mem newshared(lua_State *L, Buffer *b, int svm, cl_mem_flags flags,
                         cl_int *err) {
-  Svm *s = clsh_svm_new(L, b->context, svm == 2, b->bytes);
+  Svm *s = newsvm(L, b->context, svm == 2, b->bytes);
   *err = CL_MEM_OBJECT_ALLOCATION_FAILURE;
   if (s == NULL)
     return NULL;
-  b->address = clsh_svm_address(s);
+  b->address = s->address;
   cl_mem mem = clCreateBuffer(b->context->handle, flags | CL_MEM_USE_HOST_PTR,
                               b->bytes, b->address, err);
-  if (*err == CL_SUCCESS && (*err = clsh_svm_give(s, mem)) == CL_SUCCESS)
+  if (*err == CL_SUCCESS && (*err = givesvm(s, mem)) == CL_SUCCESS)
     return mem;
   if (mem != NULL)
     clReleaseMemObject(mem);
-  clsh_svm_free(s);
+  freesvm(s);
   return NULL;
 }
 
@@ -630,11 +688,8 @@ static int cl_buffer(lua_State *L) {
   return 1;
 }
 
-/*
-** cl.result(type, shape, context) -> Buffer, in the registry: for a result of
-** calculations, whose first command is on the context's default queue.
-*/
-static int cl_result(lua_State *L) {
+/* The hook result. */
+static int hook_result(lua_State *L) {
   const Type *t = clsh_type_check(L, 1);
   Shape s;
   lua_settop(L, 3);
@@ -662,7 +717,7 @@ static const luaL_Reg methods[] = {{"as", buffer_as},
 static const luaL_Reg fields[] = {{"address", buffer_address},
                                   {"bytes", buffer_size},
                                   {"cols", buffer_extent},
-                                  {"context", buffer_context},
+                                  {"context", clsh_class_owner},
                                   {"ld", buffer_size},
                                   {"offset", buffer_size},
                                   {"rows", buffer_extent},
@@ -683,6 +738,6 @@ void clsh_buffer_open(lua_State *L) {
   clsh_class_define(L, &class);
   clsh_option_declare(L, "cl.buffer", buffer_options);
   luaL_setfuncs(L, functions, 0);
-  lua_pushcfunction(L, cl_result);
-  lua_setfield(L, LUA_REGISTRYINDEX, "cl.result");
+  lua_pushcfunction(L, hook_result);
+  clsh_hook_set(L, "result");
 }

@@ -1,5 +1,6 @@
 /*
-** build.c - from source text, a file or a binary to a Program.
+** build.c - Programs: built of source text, a file, a binary or SPIR-V, or
+** compiled and linked apart.
 ** SPDX-License-Identifier: MIT
 */
 #include <assert.h>
@@ -8,11 +9,7 @@
 #include <string.h>
 
 #include "device.h"
-#include "process.h"
 #include "program.h"
-
-#define EXPLAIN "cl.explain_build"    /* registry: see cl.explain_build */
-#define TRANSLATE "cl.translate_cuda" /* registry: see cl.translate_cuda */
 
 /* Pushes the driver's build log and what it wrote to the standard error,
 ** without white space at the end. */
@@ -28,7 +25,7 @@ static void pushlog(lua_State *L, const Program *p) {
     clGetProgramBuildInfo(p->handle, d, CL_PROGRAM_BUILD_LOG, size, text,
                           NULL);
   lua_pushfstring(L, "%s%s%s", text, *text != '\0' ? "\n" : "",
-                  clsh_hush_told());
+                  clsh_compiler_told());
   size_t n = lua_rawlen(L, -1);
   const char *log = lua_tostring(L, -1);
   while (n > 0 && isspace((unsigned char)log[n - 1]))
@@ -101,7 +98,7 @@ static void failed(lua_State *L, int program, const char *source, bool istext,
   lua_settop(L, e);
   lua_pushboolean(L, istext);
   lua_setfield(L, e, "is_text");
-  if (lua_getfield(L, LUA_REGISTRYINDEX, EXPLAIN) == LUA_TFUNCTION) {
+  if (clsh_hook_push(L, "explain_build") == LUA_TFUNCTION) {
     lua_pushvalue(L, e);
     (void)lua_pcall(L, 1, 0, 0); /* if that fails: the message as it is */
   }
@@ -115,8 +112,8 @@ static void failed(lua_State *L, int program, const char *source, bool istext,
 ** kernel has no parameters: such a program is built again without, and its
 ** kernels then take explicit types.
 */
-void clsh_build_make(lua_State *L, int program, const char *options,
-                     const char *source, bool istext) {
+static void make(lua_State *L, int program, const char *options,
+                 const char *source, bool istext) {
   cl_int err = compile(L, program, options);
   if (err == CL_BUILD_PROGRAM_FAILURE &&
       strstr(lua_tostring(L, -1), "ptxas") != NULL)
@@ -124,25 +121,6 @@ void clsh_build_make(lua_State *L, int program, const char *options,
   if (err != CL_SUCCESS)
     failed(L, program, source, istext, err);
   clsh_program_check(L, program)->builds = 1;
-}
-
-/** cl.explain_build(f)
- * Has function `f` put the error of every failed build into words, before it
- * is raised: f(e) may set e.message and add fields. Without such a function
- * the message is the compiler's log. Fields of `e` besides those of every
- * error: log, options, device (its name), program (the path of the file or
- * the name of the text), source (the text), given (the text as the compiler
- * got it, with lines of defines and #line directives), is_text (not from a
- * file), cuda (of a CUDA text: see cl.translate_cuda).
- * Example:
- * -- cl.explain_build(function(e) e.message = e.device .. ": " .. e.log end)
- * print(type(cl.explain_build)) --> function
- */
-static int cl_explainbuild(lua_State *L) {
-  luaL_checktype(L, 1, LUA_TFUNCTION);
-  lua_settop(L, 1);
-  lua_setfield(L, LUA_REGISTRYINDEX, EXPLAIN);
-  return 0;
 }
 
 /* Creates the program at `program` of a driver's bytes. */
@@ -179,30 +157,12 @@ static bool pushkept(lua_State *L, const char *options, const char **parts,
   return !lua_isnil(L, -2);
 }
 
-/** cl.translate_cuda(f)
- * Has function `f` translate the texts that cl.build gets with cuda = true:
- * f(text, device, options) returns a table with the OpenCL C as `opencl`,
- * which is prog.cuda from then on, or nil and the errors as a compiler's log.
- * clshell sets one; it keeps the lines of the text.
- * Example:
- * cl.translate_cuda(function(text)
- *   return {opencl = text:gsub("__global__", "kernel")}
- * end)
- * print(cl.build("__global__ void f() {}", {cuda = true}).f.name) --> f
- */
-static int cl_translatecuda(lua_State *L) {
-  luaL_checktype(L, 1, LUA_TFUNCTION);
-  lua_settop(L, 1);
-  lua_setfield(L, LUA_REGISTRYINDEX, TRANSLATE);
-  return 0;
-}
-
 /*
 ** Pushes the OpenCL C of the CUDA text at `text`. The options of the program
 ** at `program` lie above it.
 */
 static int pushtranslated(lua_State *L, int program, int text, bool istext) {
-  if (lua_getfield(L, LUA_REGISTRYINDEX, TRANSLATE) != LUA_TFUNCTION)
+  if (clsh_hook_push(L, "translate_cuda") != LUA_TFUNCTION)
     clsh_error(L, "cuda: clshell has the translator, and stock Lua none; "
                   "cl.translate_cuda(f) sets one");
   lua_pushvalue(L, text);
@@ -273,7 +233,8 @@ void clsh_build_text(lua_State *L, int program, int text, const char *path,
     size_t size;
     lua_replace(L, program + 2);
     lua_replace(L, opts);
-    const char *bytes = clsh_binary_check(L, opts, p->context->device, &size);
+    const char *bytes =
+        clsh_program_checkbinary(L, opts, p->context->device, &size);
     load(L, program, bytes, size);
   } else {
     p->handle = clCreateProgramWithSource(clsh_context_handle(L, p->context),
@@ -281,7 +242,7 @@ void clsh_build_text(lua_State *L, int program, int text, const char *path,
     clsh_error_check(L, err, "clCreateProgramWithSource");
   }
   lua_settop(L, program + 2);
-  clsh_build_make(L, program, options, lua_tostring(L, text), path == NULL);
+  make(L, program, options, lua_tostring(L, text), path == NULL);
   lua_settop(L, program + 2);
   if (kept && lua_isstring(L, program + 2))
     lua_setiuservalue(L, program, PROGRAM_LOG);
@@ -344,7 +305,7 @@ static void addheaders(lua_State *L, int program, int ctx) {
 ** Pushes a Program of the source at 1 with the options at 2, which it builds
 ** or compiles, as cl.build and cl.compile do.
 */
-int clsh_build_from(lua_State *L, int making) {
+static int buildfrom(lua_State *L, int making) {
   lua_settop(L, 2);
   size_t len;
   const char *source = luaL_checklstring(L, 1, &len);
@@ -411,7 +372,7 @@ int clsh_build_from(lua_State *L, int making) {
  * print(x:read()[8]) --> 6.0
  */
 static int cl_build(lua_State *L) {
-  return clsh_build_from(L, BUILD);
+  return buildfrom(L, BUILD);
 }
 
 /** cl.kernel_folder(path)
@@ -490,17 +451,249 @@ static int cl_buildbinary(lua_State *L) {
   size_t room = clsh_option_size(L, 2, "local_mem", 0);
   clsh_program_new(L, 5, name)->local_mem = room; /* at 6 */
   if (!raw)
-    bytes = clsh_binary_check(L, 1, d, &len);
+    bytes = clsh_program_checkbinary(L, 1, d, &len);
   lua_settop(L, 6);
   if (len == 0)
     return clsh_error_arg(L, 1, "an empty string is no program binary");
   load(L, 6, bytes, len);
   clsh_source_pushoptions(L, 2, "", "");
   lua_pop(L, 1);
-  clsh_build_make(L, 6, lua_tostring(L, -1), "", true);
+  make(L, 6, lua_tostring(L, -1), "", true);
   lua_settop(L, 6);
   return 1;
 }
+
+/** cl.compile(source [, opts]) -> Program
+ * Compiles a source, a path or text as for cl.build, for cl.link: the result
+ * has no kernels. A function of another source is declared, as in C. Options
+ * besides these as for cl.build.
+ * Options:
+ *   headers  none       texts by name: {["pair.h"] = "#define N 3"}, for
+ *                       #include "pair.h"
+ *   defines  none       macros, as for cl.build
+ *   options  none       for the compiler
+ *   include  none       a folder or a list; a file's own is always there
+ *   name     (source)   of source text, in messages
+ *   context  session's  the Context of another device
+ * Example:
+ * local pair = cl.compile([[
+ *   #include "factor.h"
+ *   int scaled(int x) { return FACTOR * x; }]],
+ *   {headers = {["factor.h"] = "#define FACTOR 2"}})
+ * print(#pair:kernels()) --> 0
+ */
+static int cl_compile(lua_State *L) {
+  return buildfrom(L, COMPILE);
+}
+
+static const char *const link_options[] = {"library", "options", "name", NULL};
+
+/*
+** Pushes a copy of the list of Programs at 1, which must be compiled or
+** libraries of one context, and that Context.
+*/
+static void pushparts(lua_State *L) {
+  const Context *c = NULL;
+  luaL_checktype(L, 1, LUA_TTABLE);
+  lua_Integer n = (lua_Integer)lua_rawlen(L, 1);
+  if (n == 0)
+    clsh_error_arg(L, 1, "the list must hold at least one Program");
+  lua_createtable(L, (int)n, 0);
+  int list = lua_gettop(L);
+  for (lua_Integer i = 1; i <= n; i++) {
+    lua_rawgeti(L, 1, i);
+    const Program *p = clsh_program_check(L, -1);
+    if (p->making == BUILD || p->making == LINK)
+      clsh_error_arg(L, 1,
+                     "Program %d is built already; cl.compile makes "
+                     "those to link",
+                     (int)i);
+    if (c != NULL && p->context != c)
+      clsh_error_arg(L, 1, "Program %d is of another context (device)",
+                     (int)i);
+    c = p->context;
+    clsh_source_append(L, list);
+  }
+  lua_rawgeti(L, list, 1);
+  lua_getiuservalue(L, -1, PROGRAM_CONTEXT);
+  lua_remove(L, -2);
+}
+
+/** cl.link(programs [, opts]) -> Program
+ * Links Programs of cl.compile, and libraries, to one with kernels. What the
+ * linker misses is an error with its log. Some drivers do not tell the types
+ * of the parameters of such kernels: see cl.int.
+ * Options:
+ *   library  false     true: the result is linked with others later
+ *   options  none      for the linker, such as "-cl-fast-relaxed-math"
+ *   name     (linked)  in messages
+ * Example:
+ * local a = cl.compile "int twice(int x) { return 2 * x; }"
+ * local b = cl.compile [[
+ *   int twice(int x);
+ *   kernel void f(global int *x) { x[0] = twice(x[0]); }]]
+ * local x = cl.buffer("int", 1, 21)
+ * cl.link{a, b}.f:range(1)(x)
+ * print(x:read()[1]) --> 42
+ */
+static int cl_link(lua_State *L) {
+  lua_settop(L, 2);
+  clsh_option_check(L, 2, link_options, "cl.link");
+  clsh_option_push(L, 2, "name");
+  const char *name = luaL_optstring(L, 3, "(linked)");
+  clsh_option_push(L, 2, "options");
+  bool library = clsh_option_flag(L, 2, "library", false);
+  lua_pushfstring(L, "%s%s", library ? "-create-library " : "",
+                  luaL_optstring(L, 4, ""));
+  pushparts(L); /* the list at 6 */
+  clsh_program_new(L, 7, name)->making = library ? LIBRARY : LINK; /* at 8 */
+  lua_pushvalue(L, 6);
+  lua_setiuservalue(L, 8, PROGRAM_PARTS);
+  make(L, 8, lua_tostring(L, 5), "", true);
+  lua_settop(L, 8);
+  return 1;
+}
+
+typedef cl_program(CL_API_CALL *ILCreator)(cl_context, const void *, size_t,
+                                           cl_int *);
+typedef cl_int(CL_API_CALL *ILSetter)(cl_program, cl_uint, size_t,
+                                      const void *);
+
+static const char *const il_options[] = {"constants", "options", "name",
+                                         "context", NULL};
+
+/* Whether a string is a module of either byte order, not a path. */
+static bool ismodule(const char *s, size_t len) {
+  return len >= 4 && (memcmp(s, "\x03\x02\x23\x07", 4) == 0 ||
+                      memcmp(s, "\x07\x23\x02\x03", 4) == 0);
+}
+
+/* Leaves the bytes of the value at the top; NULL: it cannot be a constant. */
+static const void *constantbytes(lua_State *L, size_t *len) {
+  int type = lua_type(L, -1), whole;
+  if (type == LUA_TUSERDATA && strcmp(clsh_class_name(L, -1), "Value") == 0) {
+    lua_getfield(L, -1, "data");
+  } else if (type == LUA_TBOOLEAN) {
+    lua_pushlstring(L, lua_toboolean(L, -1) ? "\1" : "\0", 1);
+  } else if (lua_isinteger(L, -1)) {
+    int32_t i = (int32_t)lua_tointegerx(L, -1, &whole);
+    if (i != lua_tointeger(L, -1))
+      return NULL;
+    lua_pushlstring(L, (const char *)&i, sizeof i);
+  } else if (type == LUA_TNUMBER) {
+    float x = (float)lua_tonumber(L, -1);
+    lua_pushlstring(L, (const char *)&x, sizeof x);
+  } else {
+    return NULL;
+  }
+  return lua_tolstring(L, -1, len);
+}
+
+/* Sets the constants of the table at the top. */
+static void setconstants(lua_State *L, const Program *p) {
+  ILSetter set;
+  int list = lua_gettop(L);
+  if (!lua_istable(L, list))
+    clsh_error(L, "constants must be a table of values by number; got a %s",
+               luaL_typename(L, list));
+  clsh_context_function(L, p->context, 220,
+                        "clSetProgramSpecializationConstant",
+                        "the module's own values remain", &set);
+  for (lua_pushnil(L); lua_next(L, list) != 0; lua_settop(L, list + 1)) {
+    size_t id, len;
+    if (!clsh_option_whole(L, -2, 0, &id) || id > UINT32_MAX)
+      clsh_error(L,
+                 "constants: a number (SpecId) must be an integer >= 0; "
+                 "got %s",
+                 clsh_option_got(L, -2));
+    const void *data = constantbytes(L, &len);
+    if (data == NULL)
+      clsh_error(L,
+                 "constants: [%I] must be an int, a float, a boolean or a "
+                 "value such as cl.ulong(3); got %s",
+                 (LUAI_UACINT)id, clsh_option_got(L, -1));
+    cl_int err = set(p->handle, (cl_uint)id, len, data);
+    if (err != CL_SUCCESS)
+      clsh_error_call(L, err, "clSetProgramSpecializationConstant",
+                      "constants: the module has no constant %I of %I bytes",
+                      (LUAI_UACINT)id, (LUAI_UACINT)len);
+  }
+}
+
+/* Raises unless the device of the context at `ctx` takes SPIR-V. */
+static void checkil(lua_State *L, int ctx, const char *instead) {
+  lua_getfield(L, ctx, "device");
+  lua_getfield(L, -1, "il_version");
+  const char *version = luaL_optstring(L, -1, "");
+  if (*version == '\0')
+    clsh_error_call(L, CL_INVALID_OPERATION, "clCreateProgramWithIL",
+                    "the device takes no SPIR-V; %s", instead);
+  lua_pop(L, 2);
+}
+
+/** cl.build_il(source [, opts]) -> Program
+ * A Program from SPIR-V, which clang or another compiler makes: its bytes, or
+ * the path of a file. The device must have OpenCL 2.1 and take SPIR-V:
+ * `dev.il_version` tells of which version. Parameter types may be unknown
+ * then: see `cl.int`.
+ * Options:
+ *   constants  none       values of specialisation constants by their number
+ *                         (SpecId): {[0] = 16, [1] = cl.ulong(3)}
+ *   options    none       for the driver's compiler
+ *   name       (SPIR-V)   in messages
+ *   context    session's  the Context of another device
+ * Example:
+ * if (cl.device().il_version or "") ~= "" then
+ *   local f <close> = io.open("kernels.spv", "rb")
+ *   local p = f and cl.build_il(f:read "a", {constants = {[0] = 16}})
+ *   print(p and p:kernels())
+ * end
+ */
+static int cl_buildil(lua_State *L) {
+  static const char *const instead = "cl.build takes OpenCL C";
+  cl_int err = CL_INVALID_OPERATION;
+  ILCreator create;
+  size_t len;
+  const char *bytes = luaL_checklstring(L, 1, &len);
+  lua_settop(L, 2);
+  clsh_option_check(L, 2, il_options, "cl.build_il");
+  clsh_option_push(L, 2, "context");
+  Context *c = clsh_context_push(L, 3); /* at 4 */
+  checkil(L, 4, instead);
+  clsh_context_function(L, c, 210, "clCreateProgramWithIL", instead, &create);
+  clsh_option_push(L, 2, "name");
+  if (!ismodule(bytes, len)) {
+    if (strlen(bytes) != len)
+      return clsh_error_arg(L, 1,
+                            "must be a path or SPIR-V, which begins "
+                            "with the number 0x07230203");
+    clsh_source_push(L, bytes); /* the bytes at 6, the path found at 7 */
+    if (lua_isnil(L, 5))
+      lua_replace(L, 5);
+    lua_settop(L, 6);
+    lua_replace(L, 1);
+    bytes = lua_tolstring(L, 1, &len);
+  }
+  Program *p = clsh_program_new(L, 4, luaL_optstring(L, 5, "(SPIR-V)"));
+  cl_program handle =
+      create(clsh_context_handle(L, c), bytes, len, &err); /* at 6 */
+  if (err != CL_SUCCESS)
+    return clsh_error_call(L, err, "clCreateProgramWithIL",
+                           "the driver takes no such module of %I bytes",
+                           (LUAI_UACINT)len);
+  p->handle = handle;
+  if (clsh_option_push(L, 2, "constants") != LUA_TNIL)
+    setconstants(L, p);
+  lua_settop(L, 6);
+  if (clsh_option_push(L, 2, "options") != LUA_TNIL &&
+      lua_type(L, -1) != LUA_TSTRING)
+    clsh_error(L, "options must be a string; got a %s", luaL_typename(L, -1));
+  lua_pushfstring(L, "%s %s", CLSHELL_ARGINFO, luaL_optstring(L, -1, ""));
+  make(L, 6, lua_tostring(L, -1), "", true);
+  lua_settop(L, 6);
+  return 1;
+}
+
 static const char *const files_options[] = {"options", "include", NULL};
 
 /** cl.files(path [, opts]) -> list
@@ -528,16 +721,19 @@ static int cl_files(lua_State *L) {
 void clsh_build_open(lua_State *L) {
   static const luaL_Reg functions[] = {{"build", cl_build},
                                        {"build_binary", cl_buildbinary},
-                                       {"explain_build", cl_explainbuild},
+                                       {"build_il", cl_buildil},
+                                       {"compile", cl_compile},
                                        {"files", cl_files},
                                        {"kernel", cl_kernel_},
                                        {"kernel_folder", cl_kernelfolder},
-                                       {"translate_cuda", cl_translatecuda},
+                                       {"link", cl_link},
                                        {NULL, NULL}};
   clsh_option_declare(L, "cl.build", build_options);
   clsh_option_declare(L, "cl.compile", compile_options);
   clsh_option_declare(L, "cl.build_binary", binary_options);
+  clsh_option_declare(L, "cl.build_il", il_options);
   clsh_option_declare(L, "cl.files", files_options);
+  clsh_option_declare(L, "cl.link", link_options);
   clsh_option_declare(L, "cl.kernel", build_options);
   luaL_setfuncs(L, functions, 0);
 }

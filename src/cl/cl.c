@@ -8,11 +8,8 @@
 #include "device.h"
 #include "image.h"
 #include "kernel.h"
-#include "pipe.h"
-#include "process.h"
 #include "program.h"
 #include "queue.h"
-#include "svm.h"
 
 /** cl.now() -> number
  * Seconds on the host's monotonic clock, as a float.
@@ -46,18 +43,14 @@ int luaopen_cl(lua_State *L) {
       {"isatty", cl_isatty}, {"now", cl_now}, {NULL, NULL}};
   /* each may add to classes before it */
   static void (*const open[])(lua_State * L) = {
-      clsh_error_open,        clsh_class_open,    clsh_nearest_open,
-      clsh_option_open,       clsh_type_open,     clsh_array_open,
-      clsh_arrayinit_open,    clsh_arrayops_open, clsh_device_open,
-      clsh_devicechoice_open, clsh_context_open,  clsh_queue_open,
-      clsh_pending_open,      clsh_poll_open,     clsh_event_open,
-      clsh_userevent_open,    clsh_wait_open,     clsh_buffer_open,
-      clsh_transfer_open,     clsh_image_open,    clsh_imagemove_open,
-      clsh_sampler_open,      clsh_pipe_open,     clsh_kernel_open,
-      clsh_uses_open,         clsh_subgroup_open, clsh_arg_open,
-      clsh_record_open,       clsh_launch_open,   clsh_program_open,
-      clsh_binary_open,       clsh_build_open,    clsh_link_open,
-      clsh_il_open,           clsh_rebuild_open};
+      clsh_hook_open,     clsh_error_open,         clsh_class_open,
+      clsh_nearest_open,  clsh_option_open,        clsh_type_open,
+      clsh_array_open,    clsh_device_open,        clsh_context_open,
+      clsh_queue_open,    clsh_pending_open,       clsh_poll_open,
+      clsh_event_open,    clsh_wait_open,          clsh_buffer_open,
+      clsh_transfer_open, clsh_image_open,         clsh_kernel_open,
+      clsh_arg_open,      clsh_commandbuffer_open, clsh_launch_open,
+      clsh_program_open,  clsh_build_open,         clsh_rebuild_open};
   luaL_checkversion(L);
   lua_newtable(L);
   luaL_setfuncs(L, functions, 0);

@@ -31,9 +31,9 @@ int clsh_error(lua_State *L, const char *fmt, ...);
 /* nearest.c */
 const char *clsh_nearest(const char *word, const char *const names[]);
 
-/* devicechoice.c: the device of the session, taken at the first need */
-void clsh_devicechoice_set(lua_State *L, const char *sel);
-void clsh_devicechoice_spread(int rank, int size);
+/* device.c: the device of the session, taken at the first need */
+void clsh_device_choose(lua_State *L, const char *sel);
+void clsh_device_spread(int rank, int size);
 
 /* poll.c: Ctrl-C in C code */
 extern volatile sig_atomic_t clsh_poll_interrupt; /* set by a signal handler */
@@ -43,22 +43,30 @@ extern int (*clsh_poll_swap)(lua_State *L, int state);
 void clsh_poll_raise(lua_State *L, const char *hint);
 unsigned clsh_poll_interrupts(void);
 double clsh_poll_now(void); /* seconds, monotonic */
+void clsh_poll(lua_State *L);
+/* of a command whose query failed: it may not have ended */
+#define STATUS_UNKNOWN (CL_QUEUED + 1)
+cl_int clsh_poll_status(cl_event e);
+void clsh_poll_until(lua_State *L, bool (*done)(void *), void *what,
+                     const char *hint);
+cl_int clsh_poll_event(lua_State *L, cl_event e, cl_device_id device,
+                       cl_int *status);
 
 /* flight.c: the launches that a crash may come from; for signal handlers */
 size_t clsh_flight_tell(char *text, size_t size);
 
-/* hush.c: the user's standard error, which a compiler does not get */
-extern volatile int clsh_hush_stderr;
+/* compiler.c: the user's standard error, which a compiler does not get */
+extern volatile int clsh_compiler_stderr;
 
 /* event.c: the program's end sets the user events that nobody has set */
 void clsh_event_failall(void);
 
-/* pending.c, process.c: the end of the program while commands run. Work that
+/* pending.c, driver.c: the end of the program while commands run. Work that
    was launched before the last Ctrl-C is abandoned. */
 int clsh_pending_count(lua_State *L, double seconds, bool abandoned);
 void clsh_pending_pushkernel(lua_State *L);
 bool clsh_pending_finish(lua_State *L);
 bool clsh_pending_finished(void);
-void clsh_process_abandon(void);
+void clsh_driver_abandon(void);
 
 #endif

@@ -46,12 +46,20 @@ void *clsh_class_test(lua_State *L, int arg, const Class *class) {
   return o != NULL && !o->closed ? o : NULL;
 }
 
-/* The name of the class of the value at `arg`, or of its Lua type. */
-const char *clsh_class_name(lua_State *L, int arg) {
+/* The class of the value at `arg`; NULL: it is no object. */
+static const Class *classof(lua_State *L, int arg) {
   for (int i = 0; i < nclasses; i++)
     if (toobject(L, arg, classes[i]) != NULL)
-      return classes[i]->name;
-  return lua_isnone(L, arg) ? "nothing" : luaL_typename(L, arg);
+      return classes[i];
+  return NULL;
+}
+
+/* The name of the class of the value at `arg`, or of its Lua type. */
+const char *clsh_class_name(lua_State *L, int arg) {
+  const Class *class = classof(L, arg);
+  return class != NULL        ? class->name
+         : lua_isnone(L, arg) ? "nothing"
+                              : luaL_typename(L, arg);
 }
 
 static const char *article(const Class *class) {
@@ -98,6 +106,16 @@ void *clsh_class_new(lua_State *L, const Class *class, int uservalues) {
   return o;
 }
 
+/* Pushes a zeroed object that keeps the value at `owner` as user value 1. */
+void *clsh_class_newowned(lua_State *L, const Class *class, int uservalues,
+                          int owner) {
+  owner = lua_absindex(L, owner);
+  void *o = clsh_class_new(L, class, uservalues);
+  lua_pushvalue(L, owner);
+  lua_setiuservalue(L, -2, 1);
+  return o;
+}
+
 void clsh_class_close(Object *o) {
   if (o->closed)
     return;
@@ -118,8 +136,8 @@ static Object *self(lua_State *L) {
  * `local b <close> = ...` does so at the end of the block. A second close does
  * nothing, any other use of a closed object raises; `b.closed` tells.
  * Also: Array:close, CommandBuffer:close, Context:close, Event:close,
- * Image:close, Kernel:close, Launch:close, Pipe:close, Program:close,
- * Queue:close, Sampler:close
+ * Image:close, Kernel:close, Launch:close, Program:close, Queue:close,
+ * Sampler:close
  * Example:
  * local b <close> = cl.buffer("float", 1000) -- freed where the block ends
  * b:close()
@@ -147,6 +165,13 @@ const char *clsh_class_field(lua_State *L) {
   return lua_tostring(L, lua_upvalueindex(2));
 }
 
+/* A field: user value 1, the Context or the like that the object keeps. */
+int clsh_class_owner(lua_State *L) {
+  self(L);
+  lua_getiuservalue(L, 1, 1);
+  return 1;
+}
+
 /* Adds the keys of the table at `t` to a list of n names; the new n. */
 static int listkeys(lua_State *L, int t, const char **names, int n) {
   for (lua_pushnil(L); lua_next(L, t) != 0; lua_pop(L, 1))
@@ -159,11 +184,10 @@ static int byname(const void *a, const void *b) {
   return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
-/* Pushes what the registry's function cl.words knows for the key of another
-** library, such as NumPy: text, or nil. */
+/* Pushes what Lua knows for the key of another library: text, or nil. */
 static const char *pushword(lua_State *L, const Class *class,
                             const char *key) {
-  if (lua_getfield(L, LUA_REGISTRYINDEX, "cl.words") != LUA_TFUNCTION)
+  if (clsh_hook_push(L, "word") != LUA_TFUNCTION)
     return NULL;
   lua_pushstring(L, class->name);
   lua_pushstring(L, key);
@@ -171,8 +195,8 @@ static const char *pushword(lua_State *L, const Class *class,
   return lua_tostring(L, -1);
 }
 
-/* Pushes the rest of a message: what is meant or the near name, else a short
-** list of all. */
+/* Pushes the rest of a message: the name that is meant or near, else a short
+** list of all names. */
 static const char *pushremedy(lua_State *L, const Class *class,
                               const char *key, const char *names[], int n) {
   const char *word = pushword(L, class, key);
@@ -184,14 +208,8 @@ static const char *pushremedy(lua_State *L, const Class *class,
   if (n > FEWNAMES)
     return lua_pushliteral(L, "");
   qsort(names, (size_t)n, sizeof names[0], byname);
-  luaL_Buffer b;
-  luaL_buffinit(L, &b);
-  for (int i = 0; i < n; i++) {
-    luaL_addstring(&b, i == 0 ? "; there are: " : ", ");
-    luaL_addstring(&b, names[i]);
-  }
-  luaL_pushresult(&b);
-  return lua_tostring(L, -1);
+  return lua_pushfstring(L, "; there are: %s",
+                         clsh_nearest_pushlist(L, names));
 }
 
 /* Raises: the object at 1 has no key such as the one at 2. */
@@ -379,7 +397,7 @@ static const Class *checkclass(lua_State *L, int arg) {
   return NULL;
 }
 
-/* The metamethods that cl.extend sets: those of operators. */
+/* Whether a name is a metamethod of an operator, which cl.extend sets. */
 static bool isoperator(const char *name) {
   static const char *const names[] = {
       "__add", "__sub",  "__mul",  "__div", "__mod", "__pow",
@@ -499,10 +517,7 @@ static int cl_extend(lua_State *L) {
 */
 static int debug_guard(lua_State *L) {
   const char *name = lua_tostring(L, lua_upvalueindex(2));
-  const Class *class = NULL;
-  for (int i = 0; i < nclasses && class == NULL; i++)
-    if (toobject(L, 1, classes[i]) != NULL)
-      class = classes[i];
+  const Class *class = classof(L, 1);
   if (class != NULL && strcmp(name, "getmetatable") == 0) {
     lua_newtable(L);
     lua_getmetatable(L, 1);
@@ -579,11 +594,8 @@ static void pushnames(lua_State *L, const Class *class) {
  */
 static int cl_members(lua_State *L) {
   const char *name = lua_type(L, 1) == LUA_TSTRING ? lua_tostring(L, 1) : NULL;
-  const Class *class = name != NULL ? findclass(name) : NULL;
+  const Class *class = name != NULL ? findclass(name) : classof(L, 1);
   lua_settop(L, 1);
-  for (int i = 0; i < nclasses && class == NULL; i++)
-    if (toobject(L, 1, classes[i]) != NULL)
-      class = classes[i];
   if (class == NULL)
     return 0;
   lua_newtable(L);
@@ -620,12 +632,8 @@ static int cl_live(lua_State *L) {
  */
 static int cl_class(lua_State *L) {
   luaL_checkany(L, 1);
-  for (int i = 0; i < nclasses; i++)
-    if (toobject(L, 1, classes[i]) != NULL) {
-      lua_pushstring(L, classes[i]->name);
-      return 1;
-    }
-  lua_pushnil(L);
+  const Class *class = classof(L, 1);
+  lua_pushstring(L, class != NULL ? class->name : NULL);
   return 1;
 }
 

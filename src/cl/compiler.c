@@ -1,17 +1,96 @@
 /*
 ** compiler.c - the driver's compiler and linker on a thread of its own, so
 ** that Ctrl-C ends the wait: no driver's compiler can be stopped. An abandoned
-** one goes on alone.
+** one goes on alone. While it works a file takes the standard error: lines
+** that count errors and warnings are dropped, as the build log has the errors;
+** other lines join the log, and are printed where the driver aborts.
 ** SPDX-License-Identifier: MIT
 */
+#include <fcntl.h>
+#include <signal.h>
 #include <stdatomic.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
-#include "process.h"
+#include "driver.h"
 #include "program.h"
 
 #define STACKSIZE ((size_t)8 << 20) /* bytes, as the main thread has */
+
+volatile int clsh_compiler_stderr = STDERR_FILENO;
+
+static FILE *said;      /* NULL: the standard error is as it was */
+static char told[8192]; /* the lines of the last build; the rest is dropped */
+static struct sigaction onabort;
+
+/* The signal handler of abort(). The action of before is next. */
+static void spill(int sig) {
+  char text[512];
+  ssize_t n;
+  lseek(STDERR_FILENO, 0, SEEK_SET);
+  while ((n = read(STDERR_FILENO, text, sizeof text)) > 0 &&
+         write(clsh_compiler_stderr, text, (size_t)n) == n)
+    ;
+  sigaction(sig, &onabort, NULL);
+  raise(sig); /* once this handler has returned */
+}
+
+/* From now on a file takes the standard error; not where there is none. */
+static void takestderr(void) {
+  struct sigaction action = {.sa_handler = spill};
+  told[0] = '\0';
+  clsh_driver_keepfaults();
+  int fd = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 3);
+  FILE *f = fd >= 0 ? tmpfile() : NULL;
+  if (f == NULL || dup2(fileno(f), STDERR_FILENO) < 0) {
+    if (f != NULL)
+      fclose(f);
+    if (fd >= 0)
+      close(fd);
+    return;
+  }
+  said = f;
+  clsh_compiler_stderr = fd;
+  sigemptyset(&action.sa_mask);
+  sigaction(SIGABRT, &action, &onabort);
+}
+
+/* Whether a line is "2 warnings and 1 error generated." or the like. */
+static bool counts(const char *line) {
+  size_t n = strspn(line, "0123456789");
+  return n > 0 &&
+         (strncmp(line + n, " error", 6) == 0 ||
+          strncmp(line + n, " warning", 8) == 0) &&
+         strstr(line, " generated") != NULL;
+}
+
+/* Gives the standard error back. */
+static void givestderr(void) {
+  char line[512];
+  size_t used = 0;
+  clsh_driver_restorefaults();
+  if (said == NULL)
+    return;
+  dup2(clsh_compiler_stderr, STDERR_FILENO);
+  close(clsh_compiler_stderr);
+  clsh_compiler_stderr = STDERR_FILENO;
+  sigaction(SIGABRT, &onabort, NULL);
+  rewind(said);
+  while (fgets(line, sizeof line, said) != NULL)
+    if (!counts(line) && used + strlen(line) < sizeof told) {
+      strcpy(told + used, line);
+      used += strlen(line);
+    }
+  fclose(said);
+  said = NULL;
+}
+
+/* The lines that the driver wrote to the standard error in the last build. */
+const char *clsh_compiler_told(void) {
+  return told;
+}
 
 typedef struct Job {
   atomic_int refs; /* of the thread and of the waiting caller */
@@ -32,7 +111,7 @@ static atomic_int running; /* threads at work */
 
 /* The threads at work; after a fork they are the parent's. */
 int clsh_compiler_running(void) {
-  return clsh_process_handsoff() ? 0 : running;
+  return clsh_driver_handsoff() ? 0 : running;
 }
 
 static void releasejob(Job *j) {
@@ -167,18 +246,18 @@ cl_int clsh_compiler_run(lua_State *L, int program, const char *options) {
     clRetainProgram(p->handle);
   }
   running++;
-  clsh_hush_begin();
+  takestderr();
   if (p->context->limits.simulated ||
-      !clsh_process_thread(work, j, STACKSIZE)) {
+      !clsh_driver_thread(work, j, STACKSIZE)) {
     running--;
     lua_pop(L, 2);
     j->refs = 1;
     make(j);
-    clsh_hush_end();
+    givestderr();
     return finish(j, p);
   }
   int status = lua_pcall(L, 1, 0, 0);
-  clsh_hush_end();
+  givestderr();
   if (status == LUA_OK)
     return finish(j, p);
   j->abandoned = true;

@@ -4,14 +4,15 @@
 ** SPDX-License-Identifier: MIT
 */
 #include <assert.h>
+#include <dlfcn.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "context.h"
 #include "device.h"
-#include "pool.h"
-#include "process.h"
+#include "driver.h"
+#include "memory.h"
 
 #define CONTEXTS "cl.contexts" /* registry: device index -> Context */
 
@@ -59,15 +60,13 @@ void clsh_context_pushnotice(lua_State *L) {
 
 static void context_release(Object *o) {
   Context *c = (Context *)o;
-  bool ours = c->handle != NULL && !clsh_process_handsoff();
+  bool ours = c->handle != NULL && !clsh_driver_handsoff();
   for (int i = 0; ours && i < SAMPLERS; i++)
     if (c->samplers[i] != NULL)
       clReleaseSampler(c->samplers[i]);
-  if (ours && c->ondevice != NULL)
-    clReleaseCommandQueue(c->ondevice);
-  clsh_hold_empty(&c->hold);
+  clsh_heldmemory_empty(&c->hold);
   if (c->pool != NULL)
-    clsh_pool_free(c->pool, ours);
+    clsh_pinned_free(c->pool, ours);
   c->pool = NULL;
   if (ours)
     clReleaseContext(c->handle);
@@ -139,13 +138,11 @@ static void derivelimits(cl_device_id d, const char *version, Limits *l) {
 static Context *pushbox(lua_State *L, int arg) {
   arg = lua_absindex(L, arg);
   cl_device_id device = clsh_device_check(L, arg);
-  if (clsh_process_child())
+  if (clsh_driver_child())
     clsh_error(L, "OpenCL was used before fork(); start a new process "
                   "(io.popen, os.execute) instead");
-  Context *c = clsh_class_new(L, &class, 2);
+  Context *c = clsh_class_newowned(L, &class, 2, arg); /* its Device */
   c->device = device;
-  lua_pushvalue(L, arg);
-  lua_setiuservalue(L, -2, 1); /* its Device */
   clsh_error_check(L, getlimits(device, &c->limits), "clGetDeviceInfo");
   lua_getfield(L, arg, "version");
   derivelimits(device, luaL_optstring(L, -1, ""), &c->limits);
@@ -158,9 +155,9 @@ static cl_context newhandle(lua_State *L, cl_uint n, const cl_device_id *list,
   cl_context handle;
   int tries = 0;
   do {
-    clsh_process_block();
+    clsh_driver_block();
     handle = clCreateContext(NULL, n, list, onnotice, NULL, err);
-    clsh_process_unblock();
+    clsh_driver_unblock();
   } while (clsh_error_retry(L, *err, &tries));
   return handle;
 }
@@ -231,7 +228,7 @@ Context *clsh_context_push(lua_State *L, int ctxarg) {
     lua_pushvalue(L, ctxarg);
     return clsh_class_option(L, -1, &class, "context");
   }
-  clsh_devicechoice_push(L);
+  clsh_device_push(L);
   Context *c = pushdevicecontext(L, -1);
   lua_remove(L, -2);
   return c;
@@ -244,15 +241,15 @@ bool clsh_context_shares(const Context *a, const Context *b) {
 
 /* Whether anything can be done in this context. */
 bool clsh_context_usable(const Context *c) {
-  return !clsh_process_handsoff() && !c->head.closed && c->lost == CL_SUCCESS;
+  return !clsh_driver_handsoff() && !c->head.closed && c->lost == CL_SUCCESS;
 }
 
 /* Raises if nothing can be done in this context any more. */
 void clsh_context_alive(lua_State *L, Context *c) {
-  if (clsh_process_child())
+  if (clsh_driver_child())
     clsh_error(L, "OpenCL was used before fork(): drivers do not survive "
                   "it; start a new process instead");
-  if (clsh_process_abandoned())
+  if (clsh_driver_abandoned())
     clsh_error(L, "the program ends while the device is at work");
   if (c->head.closed)
     clsh_error(L, "its Context is closed");
@@ -297,6 +294,27 @@ cl_context clsh_context_handle(lua_State *L, Context *c) {
 }
 
 /*
+** The function `name` of OpenCL `version` (210 for 2.1), which an older loader
+** or driver lacks: a driver's table of functions ends with its version's.
+** Raises where it is missing; `instead` tells what serves then. `f` points to
+** a pointer to a function.
+*/
+void clsh_context_function(lua_State *L, const Context *c, int version,
+                           const char *name, const char *instead, void *f) {
+  void *found = dlsym(RTLD_DEFAULT, name);
+  if (c->limits.version < version)
+    clsh_error_call(L, CL_INVALID_OPERATION, name,
+                    "this needs OpenCL %d.%d; the device has %d.%d; %s",
+                    version / 100, version / 10 % 10, c->limits.version / 100,
+                    c->limits.version / 10 % 10, instead);
+  if (found == NULL)
+    clsh_error_call(L, CL_INVALID_OPERATION, name,
+                    "this needs a loader (libOpenCL) of OpenCL %d.%d; %s",
+                    version / 100, version / 10 % 10, instead);
+  memcpy(f, &found, sizeof found);
+}
+
+/*
 ** The local memory that a kernel and its arguments may take together. `own` is
 ** the kernel's part, as the driver says; `most` is its program's limit, 0: the
 ** device's. NVIDIA's driver adds its reserve to `own`, though not to the
@@ -324,7 +342,7 @@ void clsh_context_reserve(lua_State *L, Context *c, size_t bytes,
                     "keep the parts in several",
                     (LUAI_UACINT)bytes, thing, (LUAI_UACINT)l->max_alloc);
   if (c->used + c->hold.bytes + bytes > l->global_mem)
-    clsh_hold_empty(&c->hold);
+    clsh_heldmemory_empty(&c->hold);
   if (c->used + bytes > l->global_mem)
     clsh_error_reclaim(L);
   if (c->used + bytes > l->global_mem)
@@ -370,22 +388,16 @@ bool clsh_context_keep(Context *c, cl_mem mem, size_t bytes) {
   assert(bytes <= c->used);
   c->used -= bytes;
   c->hold.shared = c->limits.shared;
-  clsh_hold_keep(&c->hold, mem, bytes, most);
+  clsh_heldmemory_keep(&c->hold, mem, bytes, most);
   return true;
 }
 
 /* Memory that is held, of so many bytes, for a Buffer; NULL: there is none. */
 cl_mem clsh_context_takeheld(Context *c, size_t bytes) {
-  cl_mem mem = clsh_hold_take(&c->hold, bytes);
+  cl_mem mem = clsh_heldmemory_take(&c->hold, bytes);
   if (mem != NULL)
     c->used += bytes;
   return mem;
-}
-
-static int context_device(lua_State *L) {
-  clsh_context_check(L, 1);
-  lua_getiuservalue(L, 1, 1);
-  return 1;
 }
 
 static int context_used(lua_State *L) {
@@ -413,7 +425,7 @@ static int context_trim(lua_State *L) {
   Context *c = clsh_context_check(L, 1);
   clsh_context_alive(L, c);
   lua_pushinteger(L, (lua_Integer)c->hold.bytes);
-  clsh_hold_empty(&c->hold);
+  clsh_heldmemory_empty(&c->hold);
   return 1;
 }
 
@@ -541,7 +553,7 @@ static int cl_contexts(lua_State *L) {
 
 static const luaL_Reg methods[] = {
     {"info", context_info}, {"trim", context_trim}, {NULL, NULL}};
-static const luaL_Reg fields[] = {{"device", context_device},
+static const luaL_Reg fields[] = {{"device", clsh_class_owner},
                                   {"held", context_held},
                                   {"used", context_used},
                                   {NULL, NULL}};

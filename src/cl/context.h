@@ -6,7 +6,6 @@
 #ifndef context_h
 #define context_h
 
-#include "hold.h"
 #include "object.h"
 
 typedef struct Limits {
@@ -20,6 +19,20 @@ typedef struct Limits {
   bool simulated;  /* by Oclgrind */
 } Limits;
 
+#define HELD 64 /* memory objects of a context, at most */
+#define SHARE 8 /* of its device's memory, an 8th at most */
+
+typedef struct Hold {
+  int n;
+  size_t bytes;              /* of all */
+  bool shared;               /* they are host memory, see memory.c */
+  struct Hold *next, **link; /* in the list of all that are not empty */
+  struct {
+    cl_mem mem;
+    size_t bytes;
+  } list[HELD]; /* the oldest first */
+} Hold;
+
 #define SAMPLERS 20 /* settings that a sampler may have */
 
 typedef struct Context {
@@ -31,7 +44,6 @@ typedef struct Context {
   Hold hold;                     /* besides: for results to come */
   unsigned order;                /* number of its default queue; 0: none yet */
   cl_sampler samplers[SAMPLERS]; /* those in use, by their setting */
-  cl_command_queue ondevice;     /* of kernels' own launches, or NULL */
   struct Pool *pool;             /* pinned host memory; NULL: none yet */
   cl_int lost;                   /* the error that ended it, or CL_SUCCESS */
   const char *lostcall;
@@ -60,13 +72,15 @@ void clsh_context_pushnotice(lua_State *L); /* what the driver last said */
 bool clsh_context_shares(const Context *a, const Context *b);
 bool clsh_context_usable(const Context *c);
 void clsh_context_setdevice(lua_State *L);
+void clsh_context_function(lua_State *L, const Context *c, int version,
+                           const char *name, const char *instead, void *f);
 void clsh_context_open(lua_State *L);
 
-/* later.c: `f` points to a pointer to a function */
-void clsh_later_find(lua_State *L, const Context *c, int version,
-                     const char *name, const char *instead, void *f);
-
-/* devicequeue.c */
-void clsh_devicequeue_need(lua_State *L, Context *c);
+/* heldmemory.c */
+void clsh_heldmemory_keep(Hold *h, cl_mem mem, size_t bytes, cl_ulong most);
+cl_mem clsh_heldmemory_take(Hold *h, size_t bytes);
+void clsh_heldmemory_empty(Hold *h);
+void clsh_heldmemory_emptyall(void);
+bool clsh_heldmemory_retry(cl_int code);
 
 #endif

@@ -1,27 +1,32 @@
 /*
-** device.c - class Device: the devices of all platforms, their values, and
-** parts of devices. None is ever released: OpenCL does not count whole ones,
+** device.c - class Device: the devices of all platforms, their values, parts
+** of devices, and the session's device, chosen by type, index or part of a
+** name. None is ever released: OpenCL does not count whole ones,
 ** and contexts and queues of PoCL (3.1) do not count their part, which its
 ** threads use after the end of a command was told. A part takes 1 KiB.
 ** SPDX-License-Identifier: MIT
 */
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "device.h"
+#include "driver.h"
 #include "object.h"
-#include "process.h"
 
 #define MAXPLATFORMS 32
-#define NOPLATFORM (-1001) /* CL_PLATFORM_NOT_FOUND_KHR */
-#define MAXDEVICES 64      /* of one platform */
-#define MAXPARTS 4096      /* of one device */
-#define LIST "cl.devices"  /* registry: all devices, in flat order */
+#define NOPLATFORM (-1001)   /* CL_PLATFORM_NOT_FOUND_KHR */
+#define MAXDEVICES 64        /* of one platform */
+#define MAXPARTS 4096        /* of one device */
+#define LIST "cl.devices"    /* registry: all devices, in flat order */
+#define CHOSEN "cl.chosen"   /* registry: the session's device */
+#define SELECTED "cl.select" /* registry: what --device asked for */
 
 typedef struct Device {
   Object head;
   cl_device_id id;
   cl_platform_id platform;
-  int index; /* place in cl.devices(); of a part: that of the whole */
+  int index; /* place in cl.devices(); of a part: the index of the whole */
   bool part; /* user value 1 is the Device it is a part of */
 } Device;
 
@@ -103,7 +108,7 @@ static int device_index(lua_State *L) {
   return 1;
 }
 
-/* Whether a name is that of a value, for cl.extend. */
+/* Whether a value of the device has a name, for cl.extend. */
 static int device_named(lua_State *L) {
   const char *name = luaL_checkstring(L, 1);
   lua_pushboolean(L, strcmp(name, "compute_units") == 0 ||
@@ -185,13 +190,6 @@ static int device_eq(lua_State *L) {
   Device *a = clsh_class_test(L, 1, &class);
   Device *b = clsh_class_test(L, 2, &class);
   lua_pushboolean(L, a != NULL && b != NULL && a->id == b->id);
-  return 1;
-}
-
-/* dev.whole: nil for a whole device */
-static int device_whole(lua_State *L) {
-  checkdevice(L, 1);
-  lua_getiuservalue(L, 1, 1);
   return 1;
 }
 
@@ -291,16 +289,14 @@ static int device_partition(lua_State *L) {
   cl_device_id *ids = lua_newuserdatauv(L, (n + 1) * sizeof *ids, 0);
   memset(ids, 0, (n + 1) * sizeof *ids);
   for (cl_uint i = 0; i < n; i++) {
-    Device *d = clsh_class_new(L, &class, 2);
+    Device *d = clsh_class_newowned(L, &class, 2, 1);
     d->platform = whole->platform;
     d->index = whole->index;
-    lua_pushvalue(L, 1);
-    lua_setiuservalue(L, -2, 1);
     lua_rawseti(L, 3, (lua_Integer)i + 1);
   }
-  clsh_process_block();
+  clsh_driver_block();
   cl_int err = clCreateSubDevices(whole->id, p, n, ids, NULL);
-  clsh_process_unblock();
+  clsh_driver_unblock();
   checkpartition(L, err);
   for (cl_uint i = 0; i < n; i++) {
     lua_rawgeti(L, 3, (lua_Integer)i + 1);
@@ -334,7 +330,7 @@ static const luaL_Reg methods[] = {{"close", device_close},
                                    {NULL, NULL}};
 static const luaL_Reg fields[] = {{"index", device_number},
                                   {"platform", device_platform},
-                                  {"whole", device_whole},
+                                  {"whole", clsh_class_owner},
                                   {NULL, NULL}};
 static const luaL_Reg meta[] = {
     {"__close", device_close},       {"__eq", device_eq},
@@ -347,9 +343,9 @@ static const Class class = {"Device", sizeof(Device), methods,       fields,
 static cl_uint getdevices(cl_platform_id p, cl_device_id ids[MAXDEVICES]) {
   cl_uint n = 0, given = 0;
   memset(ids, 0, MAXDEVICES * sizeof *ids);
-  clsh_process_block(); /* it may start its threads */
+  clsh_driver_block(); /* it may start its threads */
   cl_int err = clGetDeviceIDs(p, CL_DEVICE_TYPE_ALL, MAXDEVICES, ids, &n);
-  clsh_process_unblock();
+  clsh_driver_unblock();
   while (err == CL_SUCCESS && given < n && given < MAXDEVICES &&
          ids[given] != NULL)
     given++;
@@ -385,10 +381,10 @@ static void adddevices(lua_State *L, cl_platform_id p, int rank) {
 static cl_uint getplatforms(lua_State *L, cl_platform_id list[MAXPLATFORMS]) {
   cl_uint n = 0, given = 0;
   memset(list, 0, MAXPLATFORMS * sizeof *list);
-  clsh_process_touch();
-  clsh_process_block();
+  clsh_driver_touch();
+  clsh_driver_block();
   cl_int err = clGetPlatformIDs(MAXPLATFORMS, list, &n);
-  clsh_process_unblock();
+  clsh_driver_unblock();
   if (err == NOPLATFORM)
     return 0;
   clsh_error_check(L, err, "clGetPlatformIDs");
@@ -398,7 +394,7 @@ static cl_uint getplatforms(lua_State *L, cl_platform_id list[MAXPLATFORMS]) {
 }
 
 /* Pushes the list of all devices, made at the first call. */
-void clsh_device_pushall(lua_State *L) {
+static void pushall(lua_State *L) {
   if (lua_getfield(L, LUA_REGISTRYINDEX, LIST) == LUA_TTABLE)
     return;
   lua_pop(L, 1);
@@ -423,7 +419,7 @@ void clsh_device_pushall(lua_State *L) {
  */
 static int cl_devices(lua_State *L) {
   lua_newtable(L);
-  clsh_device_pushall(L);
+  pushall(L);
   lua_Integer n = (lua_Integer)lua_rawlen(L, -1);
   for (lua_Integer i = 1; i <= n; i++) {
     lua_rawgeti(L, -1, i);
@@ -459,9 +455,264 @@ static int cl_platforms(lua_State *L) {
   return 1;
 }
 
+/* This process among the processes of its host, which share the devices. */
+static struct {
+  int rank, size;
+  bool told;
+} host = {0, 1, false};
+
+/* Has processes of one host take devices in turn, where one name fits them. */
+void clsh_device_spread(int rank, int size) {
+  host.rank = rank;
+  host.size = size;
+}
+
+/* Raises: the loader found no driver. Advice is the program's. */
+static int nodriver(lua_State *L) {
+  const char *vendors = getenv("OCL_ICD_VENDORS");
+  clsh_hook_push(L, "no_driver");
+  const char *advice = lua_tostring(L, -1);
+  lua_pushliteral(L, "no OpenCL device: the loader found no driver");
+  if (vendors != NULL)
+    lua_pushfstring(L, "%s (OCL_ICD_VENDORS is %s)", lua_tostring(L, -1),
+                    vendors);
+  if (advice != NULL)
+    lua_pushfstring(L, "%s; %s", lua_tostring(L, -1), advice);
+  clsh_error_push(L, CL_DEVICE_NOT_FOUND, "cl.use", lua_tostring(L, -1));
+  return lua_error(L);
+}
+
+/* Raises: no device fits. The list of devices is at the top. */
+static int nodevice(lua_State *L, const char *what, const char *asked) {
+  int list = lua_gettop(L);
+  lua_Integer n = (lua_Integer)lua_rawlen(L, list);
+  lua_pushfstring(L, "%s '%s'; there are:", what, asked);
+  for (lua_Integer i = 1; i <= n; i++) {
+    lua_rawgeti(L, list, i);
+    lua_pushfstring(L, "%s\n  %s", lua_tostring(L, list + 1),
+                    luaL_tolstring(L, -1, NULL));
+    lua_replace(L, list + 1);
+    lua_settop(L, list + 1);
+  }
+  clsh_error_push(L, CL_DEVICE_NOT_FOUND, "cl.use", lua_tostring(L, -1));
+  return lua_error(L);
+}
+
+/* Whether the device at the top has `sel` in one of its names. */
+static bool named(lua_State *L, const char *sel) {
+  static const char *const names[] = {"name", "platform", "version", NULL};
+  bool hit = false;
+  for (int i = 0; !hit && names[i] != NULL; i++) {
+    lua_getfield(L, -1, names[i]);
+    hit = strcasestr(luaL_optstring(L, -1, ""), sel) != NULL;
+    lua_pop(L, 1);
+  }
+  return hit;
+}
+
+/*
+** Whether the device at the top is of the type `sel`, or named by it: by a
+** part of a name, or by two with a comma between, as the prompt prints them
+** ("pocl, AMD EPYC").
+*/
+static bool matches(lua_State *L, const char *sel, bool type) {
+  const char *comma = strstr(sel, ", ");
+  bool hit = false;
+  if (type) {
+    lua_getfield(L, -1, "type");
+    hit = strcmp(luaL_optstring(L, -1, ""), sel) == 0;
+    lua_pop(L, 1);
+  } else if (named(L, sel)) {
+    hit = true;
+  } else if (comma != NULL && named(L, comma + 2)) {
+    const char *first = lua_pushlstring(L, sel, (size_t)(comma - sel));
+    lua_insert(L, -2);
+    hit = named(L, first);
+    lua_remove(L, -2);
+  }
+  return hit;
+}
+
+/* Notes once that the processes of this host are more than its devices. */
+static void tellshared(lua_Integer devices) {
+  if (host.told || host.rank != 0 || devices >= host.size)
+    return;
+  host.told = true;
+  fprintf(stderr,
+          "clshell: note: the %d processes of this host share %d device%s\n",
+          host.size, (int)devices, devices == 1 ? "" : "s");
+}
+
+/*
+** The number of the device in the list at the top that serves this process:
+** its turn among the devices of a type, or with `sel` in a name; 0: none.
+** Of a name that fits several a process alone cannot tell which is meant.
+*/
+static lua_Integer finddevice(lua_State *L, const char *sel, bool type) {
+  lua_Integer found = 0, fit = 0, turn = 0;
+  lua_Integer n = (lua_Integer)lua_rawlen(L, -1);
+  for (int pass = 0; pass < 2; pass++) {
+    lua_Integer seen = 0;
+    for (lua_Integer i = 1; i <= n; i++) {
+      lua_rawgeti(L, -1, i);
+      bool hit = matches(L, sel, type);
+      lua_pop(L, 1);
+      if (hit && seen++ == turn)
+        found = i;
+    }
+    fit = seen;
+    turn = fit > 0 ? host.rank % fit : 0;
+  }
+  if (fit > 1 && !type && host.size == 1)
+    nodevice(L, "more than one device matches", sel);
+  tellshared(fit);
+  return found;
+}
+
+static bool istype(const char *sel) {
+  return strcmp(sel, "gpu") == 0 || strcmp(sel, "cpu") == 0 ||
+         strcmp(sel, "accelerator") == 0;
+}
+
+/*
+** Replaces the list of devices at the top by the one that `sel` names: a
+** type, an index, or part of a name.
+*/
+static void selectdevice(lua_State *L, const char *sel) {
+  char *end;
+  lua_Integer n = (lua_Integer)lua_rawlen(L, -1);
+  lua_Integer i = 0;
+  if (n == 0)
+    nodriver(L);
+  long number = strtol(sel, &end, 10);
+  if (*sel != '\0' && *end == '\0') {
+    i = number >= 1 && number <= n ? number : 0;
+    tellshared(1);
+  } else if (*sel != '\0')
+    i = finddevice(L, sel, istype(sel));
+  if (i == 0)
+    nodevice(L, "no device matches", sel);
+  lua_rawgeti(L, -1, i);
+  lua_remove(L, -2);
+}
+
+/*
+** Replaces the list of devices at the top by the one of a session that asks
+** for none: the first, or the turn of this process among devices of that type.
+*/
+static void selectfirst(lua_State *L) {
+  char type[16] = "1";
+  if (host.size > 1 && lua_rawlen(L, -1) > 0) {
+    lua_rawgeti(L, -1, 1);
+    lua_getfield(L, -1, "type");
+    snprintf(type, sizeof type, "%s", lua_tostring(L, -1));
+    lua_pop(L, 2);
+  }
+  selectdevice(L, istype(type) ? type : "1");
+}
+
+void clsh_device_choose(lua_State *L, const char *sel) {
+  lua_pushstring(L, sel);
+  lua_setfield(L, LUA_REGISTRYINDEX, SELECTED);
+}
+
+/*
+** Calls the function of cl.onchoice for the device on the top, which `rule`
+** with `sel` chose.
+*/
+static void tell(lua_State *L, const char *rule, const char *sel) {
+  if (clsh_hook_push(L, "onchoice") == LUA_TFUNCTION) {
+    lua_pushvalue(L, -2);
+    lua_pushstring(L, rule);
+    lua_pushstring(L, sel);
+    if (lua_pcall(L, 3, 0, 0) == LUA_OK)
+      return;
+  }
+  lua_pop(L, 1);
+}
+
+/* Pushes the session's device, chosen at the first need. */
+cl_device_id clsh_device_push(lua_State *L) {
+  if (lua_getfield(L, LUA_REGISTRYINDEX, CHOSEN) == LUA_TNIL) {
+    const char *rule = "--device";
+    lua_getfield(L, LUA_REGISTRYINDEX, SELECTED);
+    const char *sel = lua_tostring(L, -1);
+    if (sel == NULL) {
+      rule = "CLSHELL_DEVICE";
+      sel = getenv(rule);
+    }
+    if (sel == NULL || *sel == '\0') {
+      rule = "first";
+      sel = "1";
+    }
+    pushall(L);
+    if (strcmp(rule, "first") == 0)
+      selectfirst(L);
+    else
+      selectdevice(L, sel);
+    lua_pushvalue(L, -1);
+    lua_setfield(L, LUA_REGISTRYINDEX, CHOSEN);
+    tell(L, rule, sel);
+    lua_replace(L, -3);
+    lua_pop(L, 1);
+  }
+  return clsh_device_check(L, -1);
+}
+
+/* Pushes the Device that the value at 1, the only one, names or is. */
+static void pushnamed(lua_State *L) {
+  if (clsh_device_is(L, 1))
+    return;
+  const char *sel = luaL_checkstring(L, 1);
+  pushall(L);
+  selectdevice(L, sel);
+}
+
+/** cl.use(sel) -> Device
+ * Chooses the session's device: "gpu", "cpu" or "accelerator" (the first
+ * of that type), part of a device's or platform's name or of its version
+ * ("pocl") in any letter case, two parts ("pocl, EPYC"), an index of
+ * `cl.devices()`, or a Device. New objects are made there from now on. No
+ * match, or part of several names: an error with the candidates. Of the
+ * processes that mpirun starts on a host, each takes the next device of the
+ * type or with that part in a name.
+ * Example:
+ * cl.use(cl.device().index) -- or cl.use "gpu", cl.use "nvidia"
+ * print(cl.device().name)
+ */
+static int cl_use(lua_State *L) {
+  lua_settop(L, 1);
+  pushnamed(L);
+  lua_pushvalue(L, -1);
+  lua_setfield(L, LUA_REGISTRYINDEX, CHOSEN);
+  return 1;
+}
+
+/** cl.device([sel]) -> Device
+ * The session's device, opened at the first need: the choice of `cl.use` or
+ * `--device`, else of the variable CLSHELL_DEVICE, else the first of
+ * `cl.devices()`: a GPU, an accelerator or a CPU, in this order. With `sel`,
+ * the device that `cl.use(sel)` would choose; the session keeps its own. Of
+ * the processes that mpirun starts on a host, each takes the next one.
+ * Example:
+ * local device = cl.device()
+ * print(device.name, device.compute_units, device.local_mem_size // 1024)
+ */
+static int cl_device(lua_State *L) {
+  lua_settop(L, 1);
+  if (lua_isnil(L, 1))
+    clsh_device_push(L);
+  else
+    pushnamed(L);
+  return 1;
+}
+
 void clsh_device_open(lua_State *L) {
-  static const luaL_Reg functions[] = {
-      {"devices", cl_devices}, {"platforms", cl_platforms}, {NULL, NULL}};
+  static const luaL_Reg functions[] = {{"device", cl_device},
+                                       {"devices", cl_devices},
+                                       {"platforms", cl_platforms},
+                                       {"use", cl_use},
+                                       {NULL, NULL}};
   clsh_class_define(L, &class);
   clsh_option_declare(L, "Device:partition", partition_options);
   luaL_setfuncs(L, functions, 0);

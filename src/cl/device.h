@@ -27,11 +27,7 @@ cl_device_id clsh_device_check(lua_State *L, int arg);
 bool clsh_device_is(lua_State *L, int arg);
 bool clsh_device_offers(lua_State *L, cl_device_id id, const char *extension);
 bool clsh_device_ispart(lua_State *L, int arg); /* user value 2 is free */
-void clsh_device_pushall(lua_State *L);         /* the list of all */
+cl_device_id clsh_device_push(lua_State *L);    /* the session's device */
 void clsh_device_open(lua_State *L);
-
-/* devicechoice.c */
-cl_device_id clsh_devicechoice_push(lua_State *L); /* the session's device */
-void clsh_devicechoice_open(lua_State *L);
 
 #endif

@@ -6,12 +6,11 @@
 #include <stdarg.h>
 #include <string.h>
 
-#include "hold.h"
+#include "context.h"
 #include "object.h"
 
 #define TNAME "Error"
-#define LONGEST 640          /* bytes in a line of a message */
-#define LIBRARY "cl.library" /* registry: how its chunks' names begin */
+#define LONGEST 640 /* bytes in a line of a message */
 
 static const struct {
   cl_int code;
@@ -91,13 +90,13 @@ const char *clsh_error_name(cl_int code) {
 }
 
 /*
-** Finds the innermost Lua function, from a level on, outside the library that
-** LIBRARY names: the user's line, however deep the library is below it.
+** Finds the innermost Lua function, from a level on, outside clshell's own
+** chunks: the user's line, however deep the library is below it.
 */
 bool clsh_error_where(lua_State *L, int level, lua_Debug *ar) {
   size_t len = 0;
   bool found = false;
-  lua_getfield(L, LUA_REGISTRYINDEX, LIBRARY);
+  clsh_hook_push(L, "library");
   const char *library = lua_tolstring(L, -1, &len);
   for (; !found && lua_getstack(L, level, ar); level++) {
     lua_getinfo(L, "Sl", ar);
@@ -258,15 +257,15 @@ void clsh_error_check(lua_State *L, cl_int code, const char *call) {
 
 /*
 ** Collects garbage where memory is short, before a second try, and frees the
-** memory that is held for results. The registry's function cl.give_up, if it
-** is there, lets go of what is kept for later use.
+** memory that is held for results. The hook give_up lets go of what is kept
+** for later use.
 */
 void clsh_error_reclaim(lua_State *L) {
-  if (lua_getfield(L, LUA_REGISTRYINDEX, "cl.give_up") != LUA_TFUNCTION ||
+  if (clsh_hook_push(L, "give_up") != LUA_TFUNCTION ||
       lua_pcall(L, 0, 0, 0) != LUA_OK)
     lua_pop(L, 1);
   lua_gc(L, LUA_GCCOLLECT);
-  clsh_hold_emptyall();
+  clsh_heldmemory_emptyall();
 }
 
 /*

@@ -1,6 +1,6 @@
 /*
-** event.c - class Event: a command under way and its time stamps; and the
-** methods of class Queue that make events.
+** event.c - class Event: a command under way and its time stamps, or what a
+** script sets; and the methods of class Queue that make events.
 ** SPDX-License-Identifier: MIT
 */
 #include <assert.h>
@@ -9,9 +9,9 @@
 #include <time.h>
 
 #include "device.h"
+#include "driver.h"
 #include "flight.h"
 #include "kernel.h"
-#include "process.h"
 #include "queue.h"
 
 #define EVENTBYTES 1024 /* a driver's memory for an event, roughly */
@@ -34,7 +34,7 @@ static void unlinkevent(Event *e) {
   e->link = NULL;
 }
 
-/* What runs on the thread is recorded; NULL: no more. It is kept elsewhere. */
+/* Launches of the thread are recorded from here on; NULL: no more. */
 void clsh_event_record(lua_State *thread) {
   recorder = thread;
 }
@@ -79,7 +79,7 @@ int clsh_event_count(const Queue *q, int most, int *kernels) {
 
 /*
 ** The name of the oldest kernel of a queue that has not ended. Without one:
-** that of a kernel whose Event was dropped, or NULL.
+** the name of a kernel whose Event was dropped, or NULL.
 */
 const char *clsh_event_kernel(const Queue *q) {
   const char *name = q->dropped && q->kernel[0] != '\0' ? q->kernel : NULL;
@@ -101,7 +101,7 @@ static Orphan *orphans;
 
 /* Lets go of the memory of dropped commands that have ended meanwhile. */
 static void sweeporphans(void) {
-  for (Orphan **p = &orphans; *p != NULL && !clsh_process_handsoff();) {
+  for (Orphan **p = &orphans; *p != NULL && !clsh_driver_handsoff();) {
     Orphan *o = *p;
     if (clsh_poll_status(o->handle) > CL_COMPLETE) {
       p = &o->next;
@@ -118,7 +118,7 @@ static void sweeporphans(void) {
 static void atend(void) {
   const struct timespec nap = {0, 1000 * 1000};
   double limit = clsh_poll_now() + 0.1;
-  while (orphans != NULL && !clsh_process_handsoff() &&
+  while (orphans != NULL && !clsh_driver_handsoff() &&
          clsh_poll_now() < limit) {
     sweeporphans();
     nanosleep(&nap, NULL);
@@ -150,7 +150,7 @@ static void notedropped(const Event *e) {
 }
 
 /* Sets a user event, once; no command waits for it any more. */
-cl_int clsh_event_set(Event *e, cl_int status) {
+static cl_int setuser(Event *e, cl_int status) {
   assert(e->queue == NULL && e->handle != NULL);
   if (status < 0) {
     e->context->failed = true;
@@ -168,8 +168,8 @@ cl_int clsh_event_set(Event *e, cl_int status) {
 void clsh_event_failall(void) {
   for (Event *e = pending, *next; e != NULL; e = next) {
     next = e->next;
-    if (e->queue == NULL && e->handle != NULL && !clsh_process_handsoff())
-      clsh_event_set(e, GIVENUP);
+    if (e->queue == NULL && e->handle != NULL && !clsh_driver_handsoff())
+      setuser(e, GIVENUP);
   }
 }
 
@@ -180,14 +180,14 @@ void clsh_event_failall(void) {
 */
 static void event_release(Object *o) {
   Event *e = (Event *)o;
-  if (e->queue == NULL && e->handle != NULL && !clsh_process_handsoff())
-    clsh_event_set(e, GIVENUP);
+  if (e->queue == NULL && e->handle != NULL && !clsh_driver_handsoff())
+    setuser(e, GIVENUP);
   unlinkevent(e);
-  if (clsh_process_abandoned())
+  if (clsh_driver_abandoned())
     return;
-  if (e->first != NULL && !clsh_process_handsoff())
+  if (e->first != NULL && !clsh_driver_handsoff())
     clReleaseEvent(e->first);
-  if (e->handle != NULL && !clsh_process_handsoff()) {
+  if (e->handle != NULL && !clsh_driver_handsoff()) {
     bool runs = clsh_poll_status(e->handle) > CL_COMPLETE;
     if (runs)
       notedropped(e);
@@ -211,13 +211,11 @@ Event *clsh_event_check(lua_State *L, int arg) {
 static Event *newevent(lua_State *L, int owner, Context *c, Queue *q) {
   sweeporphans();
   clsh_class_pressure(L, EVENTBYTES);
-  Event *e = clsh_class_new(L, &class, 1);
+  Event *e = clsh_class_newowned(L, &class, 1, owner);
   e->queue = q;
   e->context = c;
   e->status = CL_QUEUED;
   e->flight = clsh_flight_newest();
-  lua_pushvalue(L, owner);
-  lua_setiuservalue(L, -2, 1);
   e->next = pending;
   e->link = &pending;
   if (pending != NULL)
@@ -256,12 +254,6 @@ void clsh_event_checkwait(lua_State *L, const Event *e) {
   if (e != NULL && e->recorded)
     clsh_error(L, "this Event is of a launch that was recorded, and has no "
                   "end; steps:run() gives one that has");
-}
-
-/* Pushes an event of the context at `ctx` that no command sets. */
-Event *clsh_event_newuser(lua_State *L, int ctx) {
-  ctx = lua_absindex(L, ctx);
-  return newevent(L, ctx, clsh_context_check(L, ctx), NULL);
 }
 
 /* Keeps host memory allocated until the command has ended. */
@@ -657,7 +649,7 @@ static int event_tostring(lua_State *L) {
                     (lua_Number)(e->stamp[3] - e->stamp[2]) * 1e-6);
   else
     lua_pushfstring(L, "Event %s",
-                    statusname(e->handle != NULL && !clsh_process_handsoff()
+                    statusname(e->handle != NULL && !clsh_driver_handsoff()
                                    ? clsh_poll_status(e->handle)
                                    : e->status));
   return 1;
@@ -720,10 +712,87 @@ static int queue_barrier(lua_State *L) {
   return enqueuemark(L, true);
 }
 
-static const luaL_Reg methods[] = {{"gbs", event_gbs},
-                                   {"gflops", event_gflops},
-                                   {"info", event_info},
-                                   {NULL, NULL}};
+static const char *const user_options[] = {"context", NULL};
+
+/** cl.user_event([opts]) -> Event
+ * An event that the script sets: commands with it in their `after` list start
+ * after `e:complete()`, and fail after `e:fail()`; NVIDIA's driver then fails
+ * what follows on their in-order Queue as well. One that is closed or
+ * collected before, or at the program's end, fails: keep it in a variable.
+ * Options:
+ *   context  session's  the Context of another device
+ * Example:
+ * local b, go = cl.buffer("int", 4, 0), cl.user_event()
+ * local event = b:fill(7, {async = true, after = go})
+ * print(event.status) -- queued
+ * go:complete()
+ * event:wait()
+ * print(b:read()[1]) --> 7
+ */
+static int cl_userevent(lua_State *L) {
+  cl_int err = CL_INVALID_OPERATION;
+  clsh_option_check(L, 1, user_options, "cl.user_event");
+  lua_settop(L, 1);
+  clsh_option_push(L, 1, "context");
+  Context *c = clsh_context_push(L, 2);
+  Event *e = newevent(L, 3, clsh_context_check(L, 3), NULL);
+  cl_event handle = clCreateUserEvent(clsh_context_handle(L, c), &err);
+  if (err == CL_INVALID_OPERATION)
+    clsh_error_call(L, err, "clCreateUserEvent",
+                    "the driver has no user events, start commands in their "
+                    "order instead");
+  clsh_error_check(L, err, "clCreateUserEvent");
+  e->handle = handle;
+  return 1;
+}
+
+/* Sets the user event at 1, which is then the result. */
+static int set(lua_State *L, cl_int status) {
+  Event *e = clsh_event_check(L, 1);
+  if (e->queue != NULL)
+    return clsh_error_arg(L, 1,
+                          "must be an Event of cl.user_event; a command "
+                          "sets this one");
+  if (e->handle == NULL)
+    return clsh_error_arg(L, 1, "this Event has been set already");
+  clsh_context_alive(L, e->context);
+  clsh_error_check(L, setuser(e, status), "clSetUserEventStatus");
+  lua_settop(L, 1);
+  return 1;
+}
+
+/** Event:complete() -> Event
+ * Sets an Event of `cl.user_event`, once: commands that wait for it start.
+ * Example:
+ * local go = cl.user_event()
+ * print(go:complete().status) --> complete
+ */
+static int event_complete(lua_State *L) {
+  return set(L, CL_COMPLETE);
+}
+
+/** Event:fail([code]) -> Event
+ * Sets an Event of `cl.user_event`, once, to a failure: commands that wait for
+ * it fail without a run, and waits for those raise. `code`, which a wait for
+ * the Event itself raises, is an integer below 0, -59 by default
+ * (CL_INVALID_OPERATION).
+ * Example:
+ * local b, go = cl.buffer("int", 4, 0), cl.user_event()
+ * local event = b:fill(7, {async = true, after = go})
+ * go:fail()
+ * print(pcall(event.wait, event)) -- false, and the error
+ */
+static int event_fail(lua_State *L) {
+  lua_Integer code = luaL_optinteger(L, 2, CL_INVALID_OPERATION);
+  if (code >= 0 || code < INT32_MIN)
+    return clsh_error_arg(L, 2, "code must be an integer below 0; got %I",
+                          (LUAI_UACINT)code);
+  return set(L, (cl_int)code);
+}
+
+static const luaL_Reg methods[] = {
+    {"complete", event_complete}, {"fail", event_fail}, {"gbs", event_gbs},
+    {"gflops", event_gflops},     {"info", event_info}, {NULL, NULL}};
 static const luaL_Reg fields[] = {
     {"bytes", event_amount},  {"command", event_command},
     {"events", event_events}, {"flop", event_amount},
@@ -736,10 +805,14 @@ static const Class class = {"Event", sizeof(Event), methods,      fields,
                             meta,    NULL,          event_release};
 
 void clsh_event_open(lua_State *L) {
+  static const luaL_Reg functions[] = {{"user_event", cl_userevent},
+                                       {NULL, NULL}};
   static const luaL_Reg queue[] = {
       {"barrier", queue_barrier}, {"marker", queue_marker}, {NULL, NULL}};
   clsh_class_define(L, &class);
   clsh_class_add(L, "Queue", queue, NULL);
   clsh_option_declare(L, "Queue:barrier", mark_options);
   clsh_option_declare(L, "Queue:marker", mark_options);
+  clsh_option_declare(L, "cl.user_event", user_options);
+  luaL_setfuncs(L, functions, 0);
 }

@@ -10,13 +10,13 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "hostcopy.h"
-#include "process.h"
+#include "driver.h"
+#include "memory.h"
 
 #define PART ((size_t)256 << 10) /* bytes that a thread takes at a time */
 #define THREADS 8                /* the caller among them, at most */
 
-/* What is to be copied; `taken` bytes are done or under way. */
+/* A copy under way; `taken` bytes are done, or some thread is at them. */
 typedef struct Work {
   char *to;
   const char *from;
@@ -73,7 +73,7 @@ int clsh_hostcopy_threads(void) {
 static void start(void) {
   int most = clsh_hostcopy_threads() - 1;
   for (helpers = 0; helpers < most; helpers++)
-    if (!clsh_process_thread(help, NULL, 0))
+    if (!clsh_driver_thread(help, NULL, 0))
       return;
 }
 

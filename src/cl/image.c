@@ -1,60 +1,221 @@
 /*
-** image.c - class Image: device memory of pixels, which kernels read through
-** samplers. imageformat.c has what a pixel is, imagemove.c the methods that
-** move data.
+** image.c - classes Image and Sampler: device memory of pixels, and how
+** kernels read it. A format is an order of channels and a type of them, "rgba
+** float". Pixels go from and to the host, Buffers and other images.
 ** SPDX-License-Identifier: MIT
 */
+#include <assert.h>
 #include <string.h>
 
 #include "buffer.h"
 #include "device.h"
+#include "driver.h"
 #include "image.h"
-#include "process.h"
+#include "queue.h"
+
+/* OpenCL's names of orders, and the channels that a pixel has. */
+static const struct {
+  const char *name;
+  cl_channel_order code;
+  int channels;
+} orders[] = {{"rgba", CL_RGBA, 4},
+              {"bgra", CL_BGRA, 4},
+              {"argb", CL_ARGB, 4},
+              {"abgr", 0x10C3, 4},
+              {"srgba", 0x10C1, 4},
+              {"sbgra", 0x10C2, 4},
+              {"rg", CL_RG, 2},
+              {"ra", CL_RA, 2},
+              {"r", CL_R, 1},
+              {"a", CL_A, 1},
+              {"intensity", CL_INTENSITY, 1},
+              {"luminance", CL_LUMINANCE, 1}};
+
+/* OpenCL's names of channel types, and the element type on the host. */
+static const struct {
+  const char *name;
+  cl_channel_type code;
+  const char *type;
+} channels[] = {{"float", CL_FLOAT, "float"},
+                {"half_float", CL_HALF_FLOAT, "half"},
+                {"unorm_int8", CL_UNORM_INT8, "uchar"},
+                {"unorm_int16", CL_UNORM_INT16, "ushort"},
+                {"snorm_int8", CL_SNORM_INT8, "char"},
+                {"snorm_int16", CL_SNORM_INT16, "short"},
+                {"signed_int8", CL_SIGNED_INT8, "char"},
+                {"signed_int16", CL_SIGNED_INT16, "short"},
+                {"signed_int32", CL_SIGNED_INT32, "int"},
+                {"unsigned_int8", CL_UNSIGNED_INT8, "uchar"},
+                {"unsigned_int16", CL_UNSIGNED_INT16, "ushort"},
+                {"unsigned_int32", CL_UNSIGNED_INT32, "uint"}};
+
+#define COUNT(list) (sizeof(list) / sizeof *(list))
+
+static bool findformat(const char *order, size_t len, const char *channel,
+                       Format *f) {
+  char type[16];
+  size_t i = 0, j = 0;
+  while (i < COUNT(orders) && (strlen(orders[i].name) != len ||
+                               memcmp(orders[i].name, order, len) != 0))
+    i++;
+  while (j < COUNT(channels) && strcmp(channels[j].name, channel) != 0)
+    j++;
+  if (i == COUNT(orders) || j == COUNT(channels))
+    return false;
+  strcpy(type, channels[j].type);
+  if (orders[i].channels > 1)
+    strcat(type, orders[i].channels == 2 ? "2" : "4");
+  f->code = (cl_image_format){orders[i].code, channels[j].code};
+  f->order = orders[i].name;
+  f->channel = channels[j].name;
+  f->type = clsh_type_find(type, strlen(type));
+  return true;
+}
+
+static const char *pushnames(lua_State *L, const char *first, size_t count,
+                             size_t stride) {
+  luaL_Buffer b;
+  luaL_buffinit(L, &b);
+  for (size_t i = 0; i < count; i++) {
+    const char *const *name = (const void *)(first + i * stride);
+    luaL_addstring(&b, i > 0 ? ", " : "");
+    luaL_addstring(&b, *name);
+  }
+  luaL_pushresult(&b);
+  return lua_tostring(L, -1);
+}
+
+/* Reads the format at `idx`: "rgba float", which nil stands for. */
+static void checkformat(lua_State *L, int idx, Format *f) {
+  const char *name = "rgba float";
+  if (!lua_isnoneornil(L, idx)) {
+    if (lua_type(L, idx) != LUA_TSTRING)
+      clsh_error(L,
+                 "format: must be the name of a format, such as \"rgba "
+                 "float\"; got %s",
+                 clsh_class_name(L, idx));
+    name = lua_tostring(L, idx);
+  }
+  size_t len = strcspn(name, " ");
+  if (name[len] == '\0' || !findformat(name, len, name + len + 1, f))
+    clsh_error(
+        L,
+        "format: must be an order and a type of channels, such as "
+        "\"rgba float\"; got '%s'; orders are %s; types are %s",
+        name,
+        pushnames(L, (const char *)orders, COUNT(orders), sizeof *orders),
+        pushnames(L, (const char *)channels, COUNT(channels),
+                  sizeof *channels));
+}
+
+static const char *pushformat(lua_State *L, const Format *f) {
+  return lua_pushfstring(L, "%s %s", f->order, f->channel);
+}
+
+/* The type of four channels that a fill takes. */
+static const Type *colortype(const Format *f) {
+  const char *name = strncmp(f->channel, "signed", 6) == 0     ? "int4"
+                     : strncmp(f->channel, "unsigned", 8) == 0 ? "uint4"
+                                                               : "float4";
+  return clsh_type_find(name, strlen(name));
+}
+
+/* Pushes the list that the driver gives; returns its length. */
+static size_t pushoffered(lua_State *L, Context *c, cl_mem_flags flags,
+                          cl_mem_object_type what) {
+  cl_uint n = 0;
+  cl_context handle = clsh_context_handle(L, c);
+  cl_int err = clGetSupportedImageFormats(handle, flags, what, 0, NULL, &n);
+  clsh_context_checkcommand(L, c, err, "clGetSupportedImageFormats");
+  size_t bytes = clsh_info_size(n * sizeof(cl_image_format));
+  n = (cl_uint)(bytes / sizeof(cl_image_format));
+  void *list = lua_newuserdatauv(L, bytes + 1, 0);
+  memset(list, 0, bytes);
+  if (n > 0)
+    err = clGetSupportedImageFormats(clsh_context_handle(L, c), flags, what, n,
+                                     list, NULL);
+  clsh_context_checkcommand(L, c, err, "clGetSupportedImageFormats");
+  return n;
+}
+
+static bool isoffered(const cl_image_format *list, size_t n, const Format *f) {
+  for (size_t i = 0; i < n; i++)
+    if (memcmp(&list[i], &f->code, sizeof f->code) == 0)
+      return true;
+  return false;
+}
+
+/*
+** Raises unless the device has images of a kind in the format. It names the
+** types that the device has with this order of channels, or its orders.
+*/
+static void checkoffered(lua_State *L, Context *c, cl_mem_flags flags,
+                         cl_mem_object_type what, const Format *f) {
+  Format other;
+  size_t n = pushoffered(L, c, flags, what);
+  const cl_image_format *list = lua_touserdata(L, -1);
+  if (isoffered(list, n, f)) {
+    lua_pop(L, 1);
+    return;
+  }
+  luaL_Buffer b;
+  const char *comma = "";
+  luaL_buffinit(L, &b);
+  for (size_t i = 0; i < COUNT(orders); i++)
+    for (size_t j = 0; j < COUNT(channels); j++) {
+      findformat(orders[i].name, strlen(orders[i].name), channels[j].name,
+                 &other);
+      bool same = other.order == f->order || other.channel == f->channel;
+      if (!same || !isoffered(list, n, &other))
+        continue;
+      luaL_addstring(&b, comma);
+      luaL_addstring(&b, other.order);
+      luaL_addchar(&b, ' ');
+      luaL_addstring(&b, other.channel);
+      comma = ", ";
+    }
+  luaL_pushresult(&b);
+  pushformat(L, f);
+  clsh_error_call(L, CL_IMAGE_FORMAT_NOT_SUPPORTED, "clCreateImage",
+                  "the device has no such images in format '%s'; of that "
+                  "order or type it has: %s",
+                  lua_tostring(L, -1),
+                  *comma != '\0' ? lua_tostring(L, -2) : "none");
+}
+
+/* Pushes a list of the formats that the device has of a kind of images. */
+static void pushformats(lua_State *L, Context *c, cl_mem_flags flags,
+                        cl_mem_object_type what) {
+  Format f;
+  lua_Integer count = 0;
+  size_t n = pushoffered(L, c, flags, what);
+  const cl_image_format *list = lua_touserdata(L, -1);
+  lua_newtable(L);
+  for (size_t i = 0; i < COUNT(orders); i++)
+    for (size_t j = 0; j < COUNT(channels); j++)
+      if (findformat(orders[i].name, strlen(orders[i].name), channels[j].name,
+                     &f) &&
+          isoffered(list, n, &f)) {
+        pushformat(L, &f);
+        lua_rawseti(L, -2, ++count);
+      }
+  lua_remove(L, -2);
+}
 
 static const Kind kinds[] = {
-    {"1d",
-     "image1d_t",
-     CL_MEM_OBJECT_IMAGE1D,
-     1,
-     false,
-     {"image2d_max_width"}},
-    {"2d",
-     "image2d_t",
-     CL_MEM_OBJECT_IMAGE2D,
-     2,
-     false,
-     {"image2d_max_width", "image2d_max_height"}},
-    {"3d",
-     "image3d_t",
-     CL_MEM_OBJECT_IMAGE3D,
-     3,
-     false,
-     {"image3d_max_width", "image3d_max_height", "image3d_max_depth"}},
-    {"1d_array",
-     "image1d_array_t",
-     CL_MEM_OBJECT_IMAGE1D_ARRAY,
-     2,
-     true,
-     {"image2d_max_width", "image_max_array_size"}},
-    {"2d_array",
-     "image2d_array_t",
-     CL_MEM_OBJECT_IMAGE2D_ARRAY,
-     3,
-     true,
-     {"image2d_max_width", "image2d_max_height", "image_max_array_size"}},
-    {"1d_buffer",
-     "image1d_buffer_t",
-     CL_MEM_OBJECT_IMAGE1D_BUFFER,
-     1,
-     false,
-     {"image_max_buffer_size"}}};
+    {"1d", "image1d_t", CL_MEM_OBJECT_IMAGE1D, 1, false},
+    {"2d", "image2d_t", CL_MEM_OBJECT_IMAGE2D, 2, false},
+    {"3d", "image3d_t", CL_MEM_OBJECT_IMAGE3D, 3, false},
+    {"1d_array", "image1d_array_t", CL_MEM_OBJECT_IMAGE1D_ARRAY, 2, true},
+    {"2d_array", "image2d_array_t", CL_MEM_OBJECT_IMAGE2D_ARRAY, 3, true},
+    {"1d_buffer", "image1d_buffer_t", CL_MEM_OBJECT_IMAGE1D_BUFFER, 1, false}};
 enum { IMAGE1D, IMAGE2D, IMAGE3D, IMAGE1DARRAY, IMAGE2DARRAY, IMAGE1DBUFFER };
 
 static void image_release(Object *o) {
   Image *img = (Image *)o;
   if (img->handle == NULL)
     return;
-  if (!clsh_process_handsoff())
+  if (!clsh_driver_handsoff())
     clReleaseMemObject(img->handle);
   clsh_context_give(img->context, img->bytes);
   img->handle = NULL;
@@ -62,7 +223,7 @@ static void image_release(Object *o) {
 
 static const Class class;
 
-Image *clsh_image_check(lua_State *L, int arg) {
+static Image *checkimage(lua_State *L, int arg) {
   return clsh_class_check(L, arg, &class);
 }
 
@@ -121,15 +282,27 @@ static const Kind *checkkind(lua_State *L) {
                                   : IMAGE1D];
 }
 
-/* Refuses a size above the field of the Device that limits it. */
-static void checklimit(lua_State *L, int ctx, const char *name, size_t size,
-                       const char *limit) {
+/* Pushes the name of the field of the Device that limits dimension i. */
+static const char *pushlimit(lua_State *L, const Kind *k, int i) {
+  if (k == &kinds[IMAGE1DBUFFER])
+    return lua_pushliteral(L, "image_max_buffer_size");
+  if (k->array && i == k->ndims - 1)
+    return lua_pushliteral(L, "image_max_array_size");
+  return lua_pushfstring(L, "image%cd_max_%s",
+                         k == &kinds[IMAGE3D] ? '3' : '2', dimension(k, i));
+}
+
+/* Refuses a size in dimension i that the device does not allow. */
+static void checklimit(lua_State *L, int ctx, const Image *img, int i) {
+  const char *limit = pushlimit(L, img->kind, i);
   lua_getiuservalue(L, ctx, 1);
   lua_getfield(L, -1, limit);
-  if (lua_isinteger(L, -1) && size > (lua_Unsigned)lua_tointeger(L, -1))
-    clsh_error(L, "%s: the device allows %I (%s); got %I", name,
-               lua_tointeger(L, -1), limit, (LUAI_UACINT)size);
-  lua_pop(L, 2);
+  if (lua_isinteger(L, -1) &&
+      img->size[i] > (lua_Unsigned)lua_tointeger(L, -1))
+    clsh_error(L, "%s: the device allows %I (%s); got %I",
+               dimension(img->kind, i), lua_tointeger(L, -1), limit,
+               (LUAI_UACINT)img->size[i]);
+  lua_pop(L, 3);
 }
 
 /* Reads the sizes that options at 1 give; checks them and their product. */
@@ -143,7 +316,7 @@ static void checksize(lua_State *L, int ctx, Image *img) {
     clsh_option_push(L, 1, name);
     img->size[i] = clsh_option_count(L, -1, name);
     lua_pop(L, 1);
-    checklimit(L, ctx, name, img->size[i], img->kind->limits[i]);
+    checklimit(L, ctx, img, i);
     if (img->size[i] > PTRDIFF_MAX / bytes)
       clsh_error(L, "%s: the bytes of the image would overflow", name);
     bytes *= img->size[i];
@@ -176,7 +349,7 @@ static void checkbuffer(lua_State *L, int ctx, Image *img) {
   if (img->size[0] > n)
     clsh_error(L, "width: the Buffer has %I pixels; got %I", (LUAI_UACINT)n,
                (LUAI_UACINT)img->size[0]);
-  checklimit(L, ctx, "width", img->size[0], img->kind->limits[0]);
+  checklimit(L, ctx, img, 0);
   img->size[1] = img->size[2] = 1;
 }
 
@@ -247,7 +420,7 @@ static bool hasimages(lua_State *L, int ctx) {
 }
 
 /* Raises where the device of the Context at `ctx` has no images. */
-void clsh_image_need(lua_State *L, int ctx) {
+static void needimages(lua_State *L, int ctx) {
   if (!hasimages(L, ctx))
     clsh_error(L, "the device has no images (image_support is false); use a "
                   "Buffer, and vload4 in the kernel");
@@ -296,14 +469,12 @@ static int cl_image(lua_State *L) {
   clsh_option_check(L, 1, image_options, "cl.image");
   clsh_option_push(L, 1, "context");
   Context *c = clsh_context_push(L, 2);
-  clsh_image_need(L, 3);
-  Image *img = clsh_class_new(L, &class, 2);
+  needimages(L, 3);
+  Image *img = clsh_class_newowned(L, &class, 2, 3);
   img->context = c;
-  lua_pushvalue(L, 3);
-  lua_setiuservalue(L, 4, 1);
   img->kind = checkkind(L);
   clsh_option_push(L, 1, "format");
-  clsh_imageformat_check(L, 5, &img->format);
+  checkformat(L, 5, &img->format);
   cl_mem_flags flags = clsh_buffer_flags(L, 1);
   lua_settop(L, 4);
   img->access = flags & ~(cl_mem_flags)CL_MEM_ALLOC_HOST_PTR;
@@ -313,7 +484,7 @@ static int cl_image(lua_State *L) {
   } else {
     checksize(L, 3, img);
   }
-  clsh_imageformat_offered(L, c, img->access, img->kind->what, &img->format);
+  checkoffered(L, c, img->access, img->kind->what, &img->format);
   allocate(L, img, flags);
   if (clsh_option_push(L, 1, "data") != LUA_TNIL) {
     lua_getfield(L, 4, "write");
@@ -353,7 +524,7 @@ static int context_imageformats(lua_State *L) {
   cl_mem_flags flags =
       lua_isnil(L, 2) ? CL_MEM_READ_WRITE : clsh_buffer_flags(L, 2);
   if (hasimages(L, 1))
-    clsh_imageformat_pushlist(L, c, flags, kinds[kind].what);
+    pushformats(L, c, flags, kinds[kind].what);
   else
     lua_newtable(L);
   return 1;
@@ -361,10 +532,10 @@ static int context_imageformats(lua_State *L) {
 
 /* img.kind, img.format, img.type */
 static int image_word(lua_State *L) {
-  const Image *img = clsh_image_check(L, 1);
+  const Image *img = checkimage(L, 1);
   const char *name = clsh_class_field(L);
   if (*name == 'f')
-    clsh_imageformat_push(L, &img->format);
+    pushformat(L, &img->format);
   else
     lua_pushstring(L, *name == 'k' ? img->kind->name : img->format.type->name);
   return 1;
@@ -372,7 +543,7 @@ static int image_word(lua_State *L) {
 
 /* img.width, img.height, img.depth, img.array_size; nil: it has none */
 static int image_size(lua_State *L) {
-  const Image *img = clsh_image_check(L, 1);
+  const Image *img = checkimage(L, 1);
   for (int i = 0; i < img->kind->ndims; i++)
     if (strcmp(dimension(img->kind, i), clsh_class_field(L)) == 0) {
       lua_pushinteger(L, (lua_Integer)img->size[i]);
@@ -383,7 +554,7 @@ static int image_size(lua_State *L) {
 
 static int image_shape(lua_State *L) {
   Shape s;
-  const Image *img = clsh_image_check(L, 1);
+  const Image *img = checkimage(L, 1);
   clsh_image_shape(img, img->size, &s);
   clsh_shape_push(L, &s);
   return 1;
@@ -391,7 +562,7 @@ static int image_shape(lua_State *L) {
 
 /* img.bytes, #img: pixels */
 static int image_count(lua_State *L) {
-  const Image *img = clsh_image_check(L, 1);
+  const Image *img = checkimage(L, 1);
   size_t n = img->size[0] * img->size[1] * img->size[2];
   const char *name = clsh_class_field(L);
   if (strcmp(name, "bytes") == 0)
@@ -407,7 +578,7 @@ static cl_int getimage(void *mem, cl_uint q, size_t n, void *p, size_t *r) {
 /* img.row_pitch: bytes from row to row, as the driver tells */
 static int image_pitch(lua_State *L) {
   static const Info pitch = {"row_pitch", CL_IMAGE_ROW_PITCH, 'z', NULL};
-  const Image *img = clsh_image_check(L, 1);
+  const Image *img = checkimage(L, 1);
   clsh_context_alive(L, img->context);
   clsh_info_push(L, getimage, img->handle, &pitch);
   return 1;
@@ -415,7 +586,7 @@ static int image_pitch(lua_State *L) {
 
 /* img.context; img.buffer, whose memory the image is */
 static int image_owner(lua_State *L) {
-  clsh_image_check(L, 1);
+  checkimage(L, 1);
   lua_getiuservalue(L, 1, *clsh_class_field(L) == 'c' ? 1 : 2);
   return 1;
 }
@@ -437,7 +608,7 @@ static int image_info(lua_State *L) {
   static const char *const names[] = {
       "kind",  "format",     "type",  "shape",     "width", "height",
       "depth", "array_size", "bytes", "row_pitch", NULL};
-  clsh_image_check(L, 1);
+  checkimage(L, 1);
   lua_settop(L, 1);
   clsh_class_pushfields(L, names);
   clsh_context_setdevice(L);
@@ -450,15 +621,387 @@ static int image_tostring(lua_State *L) {
   if (img->kind == NULL) /* not made in the end */
     return lua_pushliteral(L, "Image"), 1;
   lua_pushfstring(L, "Image %s ", img->kind->name);
-  clsh_imageformat_push(L, &img->format);
-  for (int i = 0; i < img->kind->ndims; i++)
-    lua_pushfstring(L, i == 0 ? " %I" : "x%I", (LUAI_UACINT)img->size[i]);
+  pushformat(L, &img->format);
+  lua_pushliteral(L, " ");
+  clsh_shape_pushtext(L, img->size, img->kind->ndims);
   lua_pushstring(L, img->head.closed ? " (closed)" : "");
-  lua_concat(L, img->kind->ndims + 3);
+  lua_concat(L, 5);
   return 1;
 }
 
-static const luaL_Reg methods[] = {{"info", image_info}, {NULL, NULL}};
+/* A box of pixels; beyond the image's dimensions 0 and 1. */
+typedef struct Box {
+  size_t origin[3], size[3];
+} Box;
+
+/* Raises where a box leaves the image. */
+static void checkbox(lua_State *L, const Image *img, const Box *b) {
+  int n = img->kind->ndims;
+  for (int i = 0; i < 3; i++)
+    if (b->origin[i] > img->size[i] ||
+        b->size[i] > img->size[i] - b->origin[i])
+      clsh_error(L, "region %s at %s leaves the image of %s",
+                 clsh_shape_pushtext(L, b->size, n),
+                 clsh_shape_pushtext(L, b->origin, n),
+                 clsh_shape_pushtext(L, img->size, n));
+}
+
+/* The part that options origin and region name; all of the image if none. */
+static void checkpart(lua_State *L, const Image *img, int opts, Box *b) {
+  for (int i = 0; i < 3; i++)
+    b->origin[i] = 0, b->size[i] = 1;
+  clsh_transfer_place(L, opts, "origin", img->kind->ndims, 0, b->origin);
+  if (!clsh_transfer_place(L, opts, "region", img->kind->ndims, 1, b->size))
+    for (int i = 0; i < 3; i++)
+      b->size[i] =
+          b->origin[i] < img->size[i] ? img->size[i] - b->origin[i] : 1;
+  checkbox(L, img, b);
+}
+
+static size_t boxbytes(const Image *img, const Box *b) {
+  return b->size[0] * b->size[1] * b->size[2] * img->format.type->size;
+}
+
+/* Whether elements of a type are pixels of the image, or their channels. */
+static bool isalike(const Image *img, const Type *t) {
+  const Type *own = img->format.type;
+  return t == own ||
+         (t->kind == own->kind && t->unit == own->unit && t->width != 3);
+}
+
+/* Raises unless the array can take or give exactly the box. */
+static void checkarray(lua_State *L, const Image *img, const Box *b,
+                       const Array *a) {
+  size_t bytes = boxbytes(img, b);
+  if (!isalike(img, a->type))
+    clsh_error(
+        L,
+        "the pixels of the Image are %s; got an Array of %s; convert it "
+        "with h:convert",
+        img->format.type->name, a->type->name);
+  if (clsh_array_bytes(a) != bytes)
+    clsh_error(L, "this part of the Image has %I bytes; got an Array of %I",
+               (LUAI_UACINT)bytes, (LUAI_UACINT)clsh_array_bytes(a));
+}
+
+/* Moves a box from or to the Array at 2; pushes the Event. */
+static void transfer(lua_State *L, bool write, const Image *img, const Box *b,
+                     Transfer *m) {
+  checkarray(L, img, b, clsh_array_check(L, 2));
+  Event *e = clsh_transfer_begin(L, &img->head, m);
+  void *host = clsh_transfer_pin(L, e, 2);
+  assert(e->pin->bytes >= boxbytes(img, b));
+  cl_int err = write
+                   ? clEnqueueWriteImage(m->handle, img->handle, CL_FALSE,
+                                         b->origin, b->size, 0, 0, host,
+                                         m->waits.n, m->waits.list, &e->handle)
+                   : clEnqueueReadImage(m->handle, img->handle, CL_FALSE,
+                                        b->origin, b->size, 0, 0, host,
+                                        m->waits.n, m->waits.list, &e->handle);
+  clsh_transfer_end(L, m, err,
+                    write ? "clEnqueueWriteImage" : "clEnqueueReadImage");
+}
+
+/*
+** Refuses an image that is memory of a Buffer: not every driver fills and
+** copies such images.
+*/
+static void checkown(lua_State *L, const Image *img, const char *method) {
+  if (img->kind->what == CL_MEM_OBJECT_IMAGE1D_BUFFER)
+    clsh_error(L,
+               "%s: an Image of kind 1d_buffer is memory of a Buffer; %s "
+               "that, img.buffer",
+               method, method);
+}
+
+static const char *const mapoptions[] = {"queue", "after", "origin", "region",
+                                         NULL};
+static const char *const partoptions[] = {"queue",  "async",  "after",
+                                          "origin", "region", NULL};
+static const char *const writeoptions[] = {
+    "queue", "async", "after", "origin", "region", "first", NULL};
+static const char *const copyoptions[] = {"queue",  "async", "after", "origin",
+                                          "region", "to",    NULL};
+
+/** Image:read([dst] [, opts]) -> Array
+ * Copies the image, or a part of it, to host memory: into Array `dst`, of
+ * pixels or of their channels, or a new one. It waits for the data; with
+ * {async = true} it does not, and returns an Event as well. Pixels count from
+ * 0, as a kernel counts them.
+ * Options:
+ *   origin        all 0  the first pixel: {x, y, z}, as many as dimensions
+ *   region        rest   its size: {width, height, depth}; the image in an
+ *                        array of them counts as the last dimension
+ *   queue, after  -      the Queue (default queue), a list of events before
+ *   async         false  true: does not wait for the data
+ * Example:
+ * local img = cl.image{width = 8, height = 8, data = 1}
+ * local corner = img:read{origin = {6, 6}, region = {2, 2}}
+ * print(corner, corner:at(1, 1)[4]) --> Array float4[2][2] 1.0
+ */
+static int image_read(lua_State *L) {
+  Box b;
+  Transfer m;
+  Shape s;
+  const Image *img = checkimage(L, 1);
+  clsh_transfer_shift(L);
+  clsh_transfer_check(L, img->context, 3, partoptions, &m);
+  checkpart(L, img, 3, &b);
+  if (lua_isnil(L, 2)) {
+    clsh_image_shape(img, b.size, &s);
+    clsh_array_new(L, img->format.type, &s);
+    lua_replace(L, 2);
+  }
+  transfer(L, false, img, &b, &m);
+  lua_pushvalue(L, 2);
+  lua_insert(L, -2);
+  return m.async ? 2 : (lua_pop(L, 1), 1);
+}
+
+/*
+** The byte of the Buffer's memory where a box begins: behind the element that
+** option `name` gives, counted from 1.
+*/
+static size_t checkplace(lua_State *L, const Image *img, const Box *box,
+                         const Buffer *b, int opts, const char *name) {
+  size_t size = b->type->size, bytes = boxbytes(img, box);
+  size_t first = clsh_option_size(L, opts, name, 1);
+  if (!clsh_context_shares(b->context, img->context))
+    clsh_error(L, "the Image and the Buffer are of different contexts; go "
+                  "through the host: read, then write");
+  if (!isalike(img, b->type) || b->shape.count * size != b->bytes)
+    clsh_error(L, "the Buffer must hold %s without gaps; got %s%s",
+               img->format.type->name, b->type->name,
+               clsh_shape_string(L, &b->shape));
+  if (first > b->bytes / size || bytes > b->bytes - (first - 1) * size)
+    clsh_error(L,
+               "this part of the Image has %I bytes, more than the Buffer's "
+               "%I from element %I on",
+               (LUAI_UACINT)bytes, (LUAI_UACINT)b->bytes, (LUAI_UACINT)first);
+  return b->shift + (first - 1) * size;
+}
+
+/* All is checked before: what the driver calls invalid, it cannot do. */
+static void checkcopy(lua_State *L, cl_int err, const char *call) {
+  if (err == CL_INVALID_VALUE)
+    clsh_error_call(L, err, call,
+                    "the driver takes no such copy, as NVIDIA's none of 1-D "
+                    "arrays; go through the host: read, then write");
+}
+
+static int copyfrombuffer(lua_State *L, const Image *img, const Box *box,
+                          Transfer *m) {
+  const Buffer *b = clsh_buffer_check(L, 2);
+  size_t offset = checkplace(L, img, box, b, 3, "first");
+  Event *e = clsh_transfer_begin(L, &img->head, m);
+  clsh_buffer_use(clsh_buffer_check(L, 2), clsh_queue_any(L, m->queue));
+  cl_int err = clEnqueueCopyBufferToImage(
+      m->handle, b->handle, img->handle, offset, box->origin, box->size,
+      m->waits.n, m->waits.list, &e->handle);
+  checkcopy(L, err, "clEnqueueCopyBufferToImage");
+  clsh_transfer_end(L, m, err, "clEnqueueCopyBufferToImage");
+  return 1;
+}
+
+/** Image:write(src [, opts]) -> Event
+ * Copies `src` to the image: an Array of pixels or of their channels, a
+ * Buffer of these (on the device), a string of bytes, a nested table of rows
+ * of pixels ({r, g, b, a}), a number for all channels, or a function of the
+ * indexes. It waits until `src` may change again unless {async = true}.
+ * Options as for Image:read.
+ * Options:
+ *   first  1  of a Buffer, the element where the pixels begin
+ * Example:
+ * local img = cl.image{format = "rgba unorm_int8", width = 2, height = 2}
+ * img:write{{{255, 0, 0, 255}, {0, 255, 0, 255}},
+ *   {{0, 0, 255, 255}, {0, 0, 0, 255}}}
+ * print(img:read():at(2, 1)[3]) --> 255
+ */
+static int image_write(lua_State *L) {
+  Box b;
+  Transfer m;
+  Shape s;
+  const Image *img = checkimage(L, 1);
+  lua_settop(L, 3);
+  clsh_transfer_check(L, img->context, 3, writeoptions, &m);
+  checkpart(L, img, 3, &b);
+  if (clsh_buffer_test(L, 2) != NULL)
+    return copyfrombuffer(L, img, &b, &m);
+  if (clsh_option_push(L, 3, "first") != LUA_TNIL)
+    return clsh_error(L, "first: only a Buffer has elements to begin at");
+  if (clsh_array_test(L, 2) == NULL) {
+    clsh_image_shape(img, b.size, &s);
+    clsh_array_setall(L, clsh_array_new(L, img->format.type, &s), 2);
+    lua_replace(L, 2);
+  }
+  transfer(L, true, img, &b, &m);
+  return 1;
+}
+
+/** Image:fill(color [, opts]) -> Event
+ * Sets every pixel to a color as a kernel's write_image takes it: a number
+ * for all channels, or the list {r, g, b, a}, whatever channels the image has.
+ * A norm_ format takes 0 to 1 (-1 to 1). Options as for Image:read.
+ * Example:
+ * local img = cl.image{format = "rgba unorm_int8", width = 4, height = 4}
+ * img:fill{1, 0.2, 0, 1}
+ * print(table.concat(img:read()[16], " ")) --> 255 51 0 255
+ */
+static int image_fill(lua_State *L) {
+  char color[16];
+  Box b;
+  Transfer m;
+  const Image *img = checkimage(L, 1);
+  lua_settop(L, 3);
+  const char *wrong = clsh_type_convert(L, 2, colortype(&img->format), color);
+  if (wrong != NULL)
+    return clsh_error_arg(L, 2, "%s", wrong);
+  checkown(L, img, "fill");
+  clsh_transfer_check(L, img->context, 3, partoptions, &m);
+  checkpart(L, img, 3, &b);
+  Event *e = clsh_transfer_begin(L, &img->head, &m);
+  cl_int err = clEnqueueFillImage(m.handle, img->handle, color, b.origin,
+                                  b.size, m.waits.n, m.waits.list, &e->handle);
+  clsh_transfer_end(L, &m, err, "clEnqueueFillImage");
+  return 1;
+}
+
+static int copytobuffer(lua_State *L, const Image *img, const Box *box,
+                        Transfer *m) {
+  const Buffer *b = clsh_buffer_check(L, 2);
+  size_t offset = checkplace(L, img, box, b, 3, "to");
+  Event *e = clsh_transfer_begin(L, &img->head, m);
+  clsh_buffer_use(clsh_buffer_check(L, 2), clsh_queue_any(L, m->queue));
+  cl_int err = clEnqueueCopyImageToBuffer(
+      m->handle, img->handle, b->handle, box->origin, box->size, offset,
+      m->waits.n, m->waits.list, &e->handle);
+  checkcopy(L, err, "clEnqueueCopyImageToBuffer");
+  clsh_transfer_end(L, m, err, "clEnqueueCopyImageToBuffer");
+  return 1;
+}
+
+static bool meet(const Box *a, const Box *b) {
+  for (int i = 0; i < 3; i++)
+    if (a->origin[i] >= b->origin[i] + b->size[i] ||
+        b->origin[i] >= a->origin[i] + a->size[i])
+      return false;
+  return true;
+}
+
+/** Image:copy(dst [, opts]) -> Event
+ * Copies the image, or a part, on the device: into an Image of the same
+ * format, or into a Buffer of pixels or of their channels. img:write(b) copies
+ * a Buffer into an image. Options as for Image:read.
+ * Options:
+ *   to  first  where in `dst`: {x, y, z} of an Image, an element of a Buffer
+ * Example:
+ * local img = cl.image{width = 4, height = 4, data = 2}
+ * local b = cl.buffer("float", 64)
+ * img:copy(b)
+ * print(b:read()[64]) --> 2.0
+ */
+static int image_copy(lua_State *L) {
+  Box b, to = {{0, 0, 0}, {1, 1, 1}};
+  Transfer m;
+  const Image *img = checkimage(L, 1);
+  lua_settop(L, 3);
+  checkown(L, img, "copy");
+  clsh_transfer_check(L, img->context, 3, copyoptions, &m);
+  checkpart(L, img, 3, &b);
+  if (clsh_buffer_test(L, 2) != NULL)
+    return copytobuffer(L, img, &b, &m);
+  const Image *d = clsh_image_test(L, 2);
+  if (d == NULL)
+    return clsh_error_arg(L, 2, "must be an open Image or Buffer; got %s",
+                          clsh_class_name(L, 2));
+  checkown(L, d, "copy");
+  if (!clsh_context_shares(d->context, img->context))
+    return clsh_error(L, "copy: Images of different contexts; go through the "
+                         "host with dst:write(src:read())");
+  if (d->format.order != img->format.order ||
+      d->format.channel != img->format.channel) {
+    const char *from = pushformat(L, &img->format);
+    return clsh_error(L, "copy: the formats must agree; got %s and %s", from,
+                      pushformat(L, &d->format));
+  }
+  clsh_transfer_place(L, 3, "to", d->kind->ndims, 0, to.origin);
+  for (int i = 0; i < 3; i++)
+    to.size[i] = b.size[i];
+  checkbox(L, d, &to);
+  if (d == img && meet(&b, &to))
+    return clsh_error_call(L, CL_MEM_COPY_OVERLAP, "clEnqueueCopyImage",
+                           "source and target share pixels");
+  Event *e = clsh_transfer_begin(L, &img->head, &m);
+  checkimage(L, 2);
+  cl_int err =
+      clEnqueueCopyImage(m.handle, img->handle, d->handle, b.origin, to.origin,
+                         b.size, m.waits.n, m.waits.list, &e->handle);
+  clsh_transfer_end(L, &m, err, "clEnqueueCopyImage");
+  return 1;
+}
+
+/** Image:map([mode] [, opts]) -> Array
+ * The image's memory, or a part, as a host Array of `img.type`, in the shape
+ * that img:read gives. `mode`: "read_write", "read" or "write" (the old
+ * content is not needed). Without a copy where the device shares memory with
+ * the host and the rows lie without gaps, as those of a whole image mostly do;
+ * else the Array is a copy, which goes back when it is unmapped. Until the
+ * array is unmapped or closed no kernel may use that part. Options as for
+ * Image:read but async.
+ * Example:
+ * local img = cl.image{format = "r float", width = 4, height = 2, data = 1}
+ * local h <close> = img:map() -- unmapped where it is closed
+ * h[8] = 5
+ * img:unmap(h) -- or h:close()
+ * print(img:read():at(2, 4)) --> 5.0
+ */
+static int image_map(lua_State *L) {
+  Box b;
+  Transfer m;
+  Shape s;
+  const Image *img = checkimage(L, 1);
+  clsh_transfer_shift(L);
+  cl_map_flags flags = clsh_mapping_flags(L, 2);
+  checkown(L, img, "map");
+  clsh_transfer_check(L, img->context, 3, mapoptions, &m);
+  checkpart(L, img, 3, &b);
+  clsh_image_shape(img, b.size, &s);
+  Array *a = clsh_array_box(L, img->format.type, &s);
+  Event *e = clsh_transfer_begin(L, &img->head, &m);
+  Mapping *k = clsh_mapping_new(L, a, img->handle, &m, boxbytes(img, &b));
+  Rows r = {b.size[0] * img->format.type->size, b.size[1], b.size[2], 0, 0};
+  cl_int err = CL_INVALID_OPERATION;
+  void *mapped = clEnqueueMapImage(m.handle, img->handle, CL_FALSE, flags,
+                                   b.origin, b.size, &r.pitch, &r.slice,
+                                   m.waits.n, m.waits.list, &e->handle, &err);
+  if (err == CL_INVALID_OPERATION)
+    return clsh_error_call(L, err, "clEnqueueMapImage",
+                           "the driver maps no images, or this part is mapped "
+                           "already; use img:read and img:write");
+  if (err == CL_SUCCESS)
+    clsh_mapping_set(k, mapped);
+  clsh_transfer_end(L, &m, err, "clEnqueueMapImage");
+  if (img->kind->what == CL_MEM_OBJECT_IMAGE1D_ARRAY)
+    r.pitch = r.slice; /* of its images, which are rows here */
+  clsh_mapping_setrows(L, k, a, &r, flags);
+  lua_pop(L, 1);
+  return 1;
+}
+
+/** Image:unmap(array) -> Event
+ * Gives the memory of a mapped array back to the device and closes the
+ * array. `array:close()` does the same.
+ * Example: as for Image:map
+ */
+static int image_unmap(lua_State *L) {
+  const Image *img = checkimage(L, 1);
+  return clsh_mapping_unmap(L, &img->head, &img->handle);
+}
+
+static const luaL_Reg methods[] = {
+    {"copy", image_copy},   {"fill", image_fill}, {"info", image_info},
+    {"map", image_map},     {"read", image_read}, {"unmap", image_unmap},
+    {"write", image_write}, {NULL, NULL}};
 static const luaL_Reg fields[] = {{"array_size", image_size},
                                   {"bytes", image_count},
                                   {"buffer", image_owner},
@@ -477,13 +1020,148 @@ static const luaL_Reg meta[] = {
 static const Class class = {"Image", sizeof(Image), methods,      fields,
                             meta,    image_index,   image_release};
 
+/*
+** A Sampler is how a kernel reads an image between its pixels and beyond its
+** edge. There are so few settings that the context keeps the OpenCL object of
+** each one in use: a driver may let go of a sampler that a kernel still reads
+** by.
+*/
+static const char *const addresses[] = {"clamp_to_edge",   "clamp", "repeat",
+                                        "mirrored_repeat", "none",  NULL};
+static const cl_addressing_mode addresscodes[] = {
+    CL_ADDRESS_CLAMP_TO_EDGE, CL_ADDRESS_CLAMP, CL_ADDRESS_REPEAT,
+    CL_ADDRESS_MIRRORED_REPEAT, CL_ADDRESS_NONE};
+static const char *const filters[] = {"nearest", "linear", NULL};
+static const cl_filter_mode filtercodes[] = {CL_FILTER_NEAREST,
+                                             CL_FILTER_LINEAR};
+enum { REPEAT = 2, MIRRORED };
+
+static const Class sampler_class;
+
+static Sampler *checksampler(lua_State *L, int arg) {
+  return clsh_class_check(L, arg, &sampler_class);
+}
+
+Sampler *clsh_image_sampler(lua_State *L, int arg) {
+  return clsh_class_test(L, arg, &sampler_class);
+}
+
+/* The context's OpenCL object of this setting, made at the first need. */
+static cl_sampler gethandle(lua_State *L, const Sampler *s) {
+  int tries = 0;
+  cl_int err = CL_SUCCESS;
+  int setting = (s->address * 2 + s->filter) * 2 + s->normalized;
+  cl_sampler *handle = &s->context->samplers[setting];
+  assert(setting < SAMPLERS);
+  do {
+    cl_context context = clsh_context_handle(L, s->context);
+    if (*handle == NULL)
+      *handle =
+          clCreateSampler(context, s->normalized, addresscodes[s->address],
+                          filtercodes[s->filter], &err);
+  } while (clsh_error_retry(L, err, &tries));
+  clsh_context_checkcommand(L, s->context, err, "clCreateSampler");
+  return *handle;
+}
+
+static int wordoption(lua_State *L, const char *name,
+                      const char *const words[]) {
+  clsh_option_push(L, 1, name);
+  int i = clsh_option_word(L, -1, words, name);
+  lua_pop(L, 1);
+  return i;
+}
+
+static const char *const sampler_options[] = {"normalized", "address",
+                                              "filter", "context", NULL};
+
+/** cl.sampler([opts]) -> Sampler
+ * How read_imagef, read_imagei and read_imageui read an image: an argument for
+ * a kernel's sampler_t. `s.normalized`, `s.address`, `s.filter`.
+ * Options:
+ *   normalized  false          true: coordinates from 0 to 1 over the image
+ *   address     clamp_to_edge  beyond the edge: "clamp" (the border, 0),
+ *                              "repeat" and "mirrored_repeat" (normalized
+ *                              alone), "none" (the kernel never goes there)
+ *   filter      nearest        "linear" interpolates (in 2-D bilinear), for
+ *                              read_imagef alone
+ *   context     session's      the Context of another device
+ * Example:
+ * local img = cl.image{format = "r float", width = 2, data = {10, 20}}
+ * local y = cl.buffer("float", 1)
+ * local k = cl.kernel [[kernel void f(read_only image1d_t i, sampler_t s,
+ *     global float *y) {
+ *   y[0] = read_imagef(i, s, 1.0f).x; // between the middles of two pixels
+ * }]]
+ * k:range(1)(img, cl.sampler{filter = "linear"}, y)
+ * print(y:read()[1]) --> 15.0
+ */
+static int cl_sampler_(lua_State *L) {
+  lua_settop(L, 1);
+  clsh_option_check(L, 1, sampler_options, "cl.sampler");
+  clsh_option_push(L, 1, "context");
+  Context *c = clsh_context_push(L, 2);
+  needimages(L, 3);
+  Sampler *s = clsh_class_newowned(L, &sampler_class, 1, 3);
+  s->context = c;
+  s->normalized = clsh_option_flag(L, 1, "normalized", false);
+  s->address = wordoption(L, "address", addresses);
+  s->filter = wordoption(L, "filter", filters);
+  if ((s->address == REPEAT || s->address == MIRRORED) && !s->normalized)
+    return clsh_error(L, "address: '%s' needs normalized = true",
+                      addresses[s->address]);
+  s->handle = gethandle(L, s);
+  return 1;
+}
+
+/* s.normalized */
+static int sampler_normalized(lua_State *L) {
+  lua_pushboolean(L, checksampler(L, 1)->normalized);
+  return 1;
+}
+
+/* s.address, s.filter */
+static int sampler_word(lua_State *L) {
+  const Sampler *s = checksampler(L, 1);
+  lua_pushstring(L, *clsh_class_field(L) == 'a' ? addresses[s->address]
+                                                : filters[s->filter]);
+  return 1;
+}
+
+static int sampler_tostring(lua_State *L) {
+  const Sampler *s = clsh_class_any(L, 1, &sampler_class);
+  lua_pushfstring(L, "Sampler %s %s%s%s", addresses[s->address],
+                  filters[s->filter], s->normalized ? " normalized" : "",
+                  s->head.closed ? " (closed)" : "");
+  return 1;
+}
+
+static const luaL_Reg sampler_fields[] = {{"address", sampler_word},
+                                          {"context", clsh_class_owner},
+                                          {"filter", sampler_word},
+                                          {"normalized", sampler_normalized},
+                                          {NULL, NULL}};
+static const luaL_Reg sampler_meta[] = {{"__tostring", sampler_tostring},
+                                        {NULL, NULL}};
+static const Class sampler_class = {
+    "Sampler", sizeof(Sampler), NULL, sampler_fields, sampler_meta, NULL,
+    NULL};
+
 void clsh_image_open(lua_State *L) {
-  static const luaL_Reg functions[] = {{"image", cl_image}, {NULL, NULL}};
+  static const luaL_Reg functions[] = {
+      {"image", cl_image}, {"sampler", cl_sampler_}, {NULL, NULL}};
   static const luaL_Reg context_methods[] = {
       {"image_formats", context_imageformats}, {NULL, NULL}};
   clsh_class_define(L, &class);
+  clsh_class_define(L, &sampler_class);
   clsh_class_add(L, "Context", context_methods, NULL);
   clsh_option_declare(L, "cl.image", image_options);
+  clsh_option_declare(L, "cl.sampler", sampler_options);
+  clsh_option_declare(L, "Image:copy", copyoptions);
+  clsh_option_declare(L, "Image:fill", partoptions);
+  clsh_option_declare(L, "Image:map", mapoptions);
+  clsh_option_declare(L, "Image:read", partoptions);
+  clsh_option_declare(L, "Image:write", writeoptions);
   clsh_option_declare(L, "Context:image_formats", formats_options);
   luaL_setfuncs(L, functions, 0);
 }

@@ -8,27 +8,17 @@
 #include "context.h"
 #include "type.h"
 
-/* imageformat.c: what a pixel is */
+/* what a pixel is */
 typedef struct Format {
   cl_image_format code;
   const char *order, *channel; /* "rgba", "unorm_int8" */
   const Type *type;            /* of a pixel on the host: "uchar4" */
 } Format;
-void clsh_imageformat_check(lua_State *L, int idx, Format *f);
-void clsh_imageformat_offered(lua_State *L, Context *c, cl_mem_flags flags,
-                              cl_mem_object_type what, const Format *f);
-void clsh_imageformat_pushlist(lua_State *L, Context *c, cl_mem_flags flags,
-                               cl_mem_object_type what);
-const char *clsh_imageformat_push(lua_State *L, const Format *f);
-const Type *clsh_imageformat_color(const Format *f); /* of a fill */
-
-/* image.c */
 typedef struct Kind {
   const char *name, *param; /* "2d", "image2d_t" */
   cl_mem_object_type what;
   int ndims;
-  bool array;            /* its last dimension counts images */
-  const char *limits[3]; /* fields of the device */
+  bool array; /* its last dimension counts images */
 } Kind;
 typedef struct Image {
   Object head;
@@ -40,17 +30,10 @@ typedef struct Image {
   size_t bytes;   /* of its own memory */
   cl_mem_flags access;
 } Image;
-Image *clsh_image_check(lua_State *L, int arg);
+/* image.c */
 Image *clsh_image_test(lua_State *L, int arg);
 const Kind *clsh_image_kind(const char *param);
-void clsh_image_need(lua_State *L, int ctx);
 void clsh_image_shape(const Image *img, const size_t size[3], Shape *s);
-void clsh_image_open(lua_State *L);
-
-/* imagemove.c */
-void clsh_imagemove_open(lua_State *L);
-
-/* sampler.c */
 typedef struct Sampler {
   Object head;
   cl_sampler handle; /* the context's */
@@ -58,7 +41,7 @@ typedef struct Sampler {
   bool normalized;
   int address, filter; /* places in the lists of their words */
 } Sampler;
-Sampler *clsh_sampler_test(lua_State *L, int arg);
-void clsh_sampler_open(lua_State *L);
+Sampler *clsh_image_sampler(lua_State *L, int arg);
+void clsh_image_open(lua_State *L);
 
 #endif

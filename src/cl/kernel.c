@@ -7,16 +7,29 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "buffer.h"
+#include "driver.h"
+#include "flight.h"
 #include "kernel.h"
-#include "process.h"
 #include "program.h"
 
 #define MAXPARAMS 65536 /* a driver that tells of more is wrong */
-#define ARG_PIPE 8      /* CL_KERNEL_ARG_TYPE_PIPE of OpenCL 2.0 */
+
+#define SIZE_FOR_NDRANGE 0x2033 /* of cl_kernel_sub_group_info */
+#define COUNT_FOR_NDRANGE 0x2034
+#define COMPILE_COUNT 0x11BA
+
+typedef cl_int(CL_API_CALL *Getter)(cl_kernel, cl_device_id, cl_uint, size_t,
+                                    const void *, size_t, void *, size_t *);
+
+#define SVM_PTRS 0x11B6 /* CL_KERNEL_EXEC_INFO_SVM_PTRS */
+
+typedef cl_int(CL_API_CALL *UsesSetter)(cl_kernel, cl_uint, size_t,
+                                        const void *);
 
 static void kernel_release(Object *o) {
   Kernel *k = (Kernel *)o;
-  if (k->handle != NULL && !clsh_process_handsoff())
+  if (k->handle != NULL && !clsh_driver_handsoff())
     clReleaseKernel(k->handle);
   k->handle = NULL;
 }
@@ -111,12 +124,10 @@ static void parsetype(lua_State *L, Param *p) {
 }
 
 /*
-** Finds images, samplers and pipes, which drivers tell of as global or
-** private. The type of an image or a pipe gets the access to it as its first
-** word.
+** Finds images and samplers, which drivers tell of as global or private. The
+** type of an image gets the access to it as its first word.
 */
-static void parseobject(lua_State *L, const Kernel *k, cl_uint i, bool pipe,
-                        Param *p) {
+static void parseobject(lua_State *L, const Kernel *k, cl_uint i, Param *p) {
   static const char *const words[] = {"read_only", "write_only", "read_write"};
   char text[sizeof p->type], word[sizeof p->type];
   cl_kernel_arg_access_qualifier access = 0;
@@ -132,10 +143,6 @@ static void parseobject(lua_State *L, const Kernel *k, cl_uint i, bool pipe,
   size_t n = strlen(word);
   if (strcmp(word, "sampler_t") == 0)
     p->object = 's';
-  else if (strcmp(word, "queue_t") == 0)
-    p->object = 'q';
-  else if (pipe)
-    p->object = 'p';
   else if (strncmp(word, "image", 5) == 0 && n > 8 && word[6] == 'd' &&
            strcmp(word + n - 2, "_t") == 0)
     p->object = 'i';
@@ -147,12 +154,12 @@ static void parseobject(lua_State *L, const Kernel *k, cl_uint i, bool pipe,
   bool both = access == CL_KERNEL_ARG_ACCESS_READ_WRITE;
   p->reads = both || access == CL_KERNEL_ARG_ACCESS_READ_ONLY;
   p->writes = both || access == CL_KERNEL_ARG_ACCESS_WRITE_ONLY;
-  snprintf(p->type, sizeof p->type, "%s%s%.40s",
+  snprintf(p->type, sizeof p->type, "%s%.40s",
            both        ? "read_write "
            : p->writes ? "write_only "
            : p->reads  ? "read_only "
                        : "",
-           pipe ? "pipe " : "", word);
+           word);
 }
 
 static void getparam(lua_State *L, const Kernel *k, cl_uint i, Param *p) {
@@ -177,7 +184,7 @@ static void getparam(lua_State *L, const Kernel *k, cl_uint i, Param *p) {
                                                        : 'p';
   if (p->known) {
     parsetype(L, p);
-    parseobject(L, k, i, (qualifier & ARG_PIPE) != 0, p);
+    parseobject(L, k, i, p);
   }
   p->pointer = p->pointer || p->space != 'p'; /* a typedef hides the star */
 }
@@ -208,9 +215,7 @@ Kernel *clsh_kernel_new(lua_State *L, int program, cl_program handle,
   program = lua_absindex(L, program);
   cl_uint n = 0;
   cl_int err;
-  Kernel *k = clsh_class_new(L, &class, KERNEL_USES);
-  lua_pushvalue(L, program);
-  lua_setiuservalue(L, -2, KERNEL_PROGRAM);
+  Kernel *k = clsh_class_newowned(L, &class, KERNEL_USES, program);
   lua_getfield(L, program, "context");
   k->context = clsh_context_check(L, -1);
   lua_setiuservalue(L, -2, KERNEL_CONTEXT);
@@ -243,8 +248,6 @@ Kernel *clsh_kernel_new(lua_State *L, int program, cl_program handle,
             k->required);
   k->group = grouplimit(k);
   k->nonuniform = built2(L, program);
-  if (k->nonuniform) /* as is all that launches kernels */
-    clsh_devicequeue_need(L, k->context);
   k->prints = prints(L, program);
   return k;
 }
@@ -273,6 +276,29 @@ void clsh_kernel_renew(lua_State *L, int old, int new) {
     lua_setiuservalue(L, new, KERNEL_PARAMS);
   }
   k->revision = revision;
+}
+
+/*
+** Enqueues a kernel object, whose arguments are set, over a range. Held memory
+** goes back where the driver has too little.
+*/
+cl_int clsh_kernel_enqueue(cl_kernel handle, const Range *r,
+                           cl_command_queue q, const After *after,
+                           cl_event *slot) {
+  const size_t *offset = r->hasoffset ? r->offset : NULL;
+  const size_t *local = r->haslocal ? r->local : NULL;
+  cl_int err;
+  do
+    err = clEnqueueNDRangeKernel(q, handle, r->dims, offset, r->global, local,
+                                 after->n, after->list, slot);
+  while (clsh_heldmemory_retry(err));
+  return err;
+}
+
+/* Adds the range to the note of a launch, and returns the note's number. */
+unsigned clsh_kernel_note(const Range *r) {
+  return clsh_flight_launch(r->dims, r->global, r->haslocal ? r->local : NULL,
+                            r->hasoffset ? r->offset : NULL);
 }
 
 /* The word of a parameter's address space. */
@@ -414,6 +440,123 @@ static int kernel_info(lua_State *L) {
   return 1;
 }
 
+/** Kernel:sub_groups(local) -> table
+ * How a work-group of a local size (as Kernel:range takes it) falls into
+ * sub-groups, NVIDIA's warps: `size`, the work-items of the largest, `count`,
+ * and `required`, the count of the kernel's attribute, or nil. A device needs
+ * OpenCL 2.1 and sub-groups; elsewhere `k.preferred_multiple` is the width
+ * that the device works in.
+ * Example:
+ * local k = cl.kernel "kernel void one(global int *x) { x[0] = 1; }"
+ * local fine, groups = pcall(k.sub_groups, k, {16, 16})
+ * print(fine and groups.size or k.preferred_multiple) -- 32, say
+ */
+static int kernel_subgroups(lua_State *L) {
+  static const char *const instead =
+      "k.preferred_multiple is the width that it works in";
+  size_t local[3] = {1, 1, 1}, size = 0, count = 0, required = 0;
+  Getter get;
+  Kernel *k = clsh_kernel_check(L, 1);
+  int dims = clsh_shape_sizes(L, 2, "local", 3, 1, local);
+  clsh_context_function(L, k->context, 210, "clGetKernelSubGroupInfo", instead,
+                        &get);
+  cl_device_id d = k->context->device;
+  size_t bytes = (size_t)dims * sizeof *local;
+  cl_int err = get(k->handle, d, SIZE_FOR_NDRANGE, bytes, local, sizeof size,
+                   &size, NULL);
+  if (err == CL_SUCCESS)
+    err = get(k->handle, d, COUNT_FOR_NDRANGE, bytes, local, sizeof count,
+              &count, NULL);
+  if (err == CL_INVALID_OPERATION || (err == CL_SUCCESS && size == 0))
+    clsh_error_call(L, CL_INVALID_OPERATION, "clGetKernelSubGroupInfo",
+                    "the device has no sub-groups; %s", instead);
+  clsh_error_check(L, err, "clGetKernelSubGroupInfo");
+  get(k->handle, d, COMPILE_COUNT, 0, NULL, sizeof required, &required, NULL);
+  lua_createtable(L, 0, 3);
+  lua_pushinteger(L, (lua_Integer)size);
+  lua_setfield(L, -2, "size");
+  lua_pushinteger(L, (lua_Integer)count);
+  lua_setfield(L, -2, "count");
+  if (required > 0) {
+    lua_pushinteger(L, (lua_Integer)required);
+    lua_setfield(L, -2, "required");
+  }
+  return 1;
+}
+
+/* Tells the driver of the Buffers in the table at `list`. */
+static void telluses(lua_State *L, const Kernel *k, cl_kernel handle,
+                     int list) {
+  UsesSetter set;
+  size_t n = lua_rawlen(L, list);
+  clsh_context_function(L, k->context, 200, "clSetKernelExecInfo",
+                        "pass the Buffers as arguments", &set);
+  const void **p = lua_newuserdatauv(L, (n + 1) * sizeof *p, 0);
+  for (size_t i = 0; i < n; i++) {
+    lua_rawgeti(L, list, (lua_Integer)i + 1);
+    p[i] = ((const Buffer *)lua_touserdata(L, -1))->address;
+    lua_pop(L, 1);
+  }
+  cl_int err =
+      set(handle, SVM_PTRS, n * sizeof *p, n > 0 ? (const void *)p : NULL);
+  if (n == 0 && err == CL_INVALID_VALUE)
+    err = CL_SUCCESS; /* NVIDIA's driver keeps the pointers of before */
+  clsh_error_check(L, err, "clSetKernelExecInfo");
+  lua_pop(L, 1);
+}
+
+/* Pushes the list of the Kernel at `kernel`, or nil, for another handle too.
+ */
+void clsh_kernel_copyuses(lua_State *L, int kernel, cl_kernel handle) {
+  const Kernel *k = clsh_kernel_check(L, kernel);
+  if (lua_getiuservalue(L, kernel, KERNEL_USES) != LUA_TNIL)
+    telluses(L, k, handle, lua_gettop(L));
+}
+
+/** Kernel:uses(list) -> Kernel
+ * Tells the driver which Buffers of shared virtual memory (svm = true) the
+ * kernel reaches by addresses in its data, not by its parameters; {} for none.
+ * The kernel keeps them from being collected. Closed ones must not be reached
+ * any more. After Program:rebuild the kernel needs this call again.
+ * Example:
+ * if cl.device().svm_capabilities then
+ *   local node = cl.struct "struct node {global struct node *next; int x;};"
+ *   local b = cl.buffer("uchar", {2, node.size}, 0, {svm = true})
+ *   node:write(b, {{next = b.address + node.size, x = 1}, {x = 2}})
+ *   local k = cl.kernel(node.source .. [[
+ *     kernel void last(global struct node *n, global int *x) {
+ *       while (n->next != 0) n = n->next;
+ *       *x = n->x;
+ *     }]])
+ *   local x = cl.buffer("int", 1)
+ *   k:uses{b}:range(1)(b, x)
+ *   print(x:read()[1]) -- 2
+ * end
+ */
+static int kernel_uses(lua_State *L) {
+  Kernel *k = clsh_kernel_check(L, 1);
+  luaL_checktype(L, 2, LUA_TTABLE);
+  lua_settop(L, 2);
+  size_t n = lua_rawlen(L, 2);
+  lua_createtable(L, (int)n, 0);
+  for (size_t i = 0; i < n; i++) {
+    lua_rawgeti(L, 2, (lua_Integer)i + 1);
+    const Buffer *b = clsh_buffer_test(L, -1);
+    if (b == NULL || b->address == NULL)
+      clsh_error_arg(L, 2, "element %d must be a Buffer made with svm = true",
+                     (int)i + 1);
+    if (!clsh_context_shares(b->context, k->context))
+      clsh_error_arg(L, 2, "Buffer %d is of another context (device)",
+                     (int)i + 1);
+    lua_rawseti(L, 3, (lua_Integer)i + 1);
+  }
+  lua_pushvalue(L, 3);
+  lua_setiuservalue(L, 1, KERNEL_USES);
+  telluses(L, k, k->handle, 3);
+  lua_settop(L, 1);
+  return 1;
+}
+
 /* kernel axpy(float a, global float* x) */
 static int kernel_tostring(lua_State *L) {
   Kernel *k = clsh_class_any(L, 1, &class);
@@ -438,7 +581,10 @@ static int kernel_tostring(lua_State *L) {
   return 1;
 }
 
-static const luaL_Reg methods[] = {{"info", kernel_info}, {NULL, NULL}};
+static const luaL_Reg methods[] = {{"info", kernel_info},
+                                   {"sub_groups", kernel_subgroups},
+                                   {"uses", kernel_uses},
+                                   {NULL, NULL}};
 /* k(x, y): the range is missing. */
 static int kernel_call(lua_State *L) {
   const Kernel *k = clsh_kernel_check(L, 1);

@@ -1,6 +1,6 @@
 /*
-** kernel.h - what kernel.c, typedef.c, arg.c, record.c and launch.c share,
-** each using only the files before it.
+** kernel.h - what kernel.c, typedef.c, arg.c, commandbuffer.c and launch.c
+** share, each using only the files before it.
 ** SPDX-License-Identifier: MIT
 */
 #ifndef kernel_h
@@ -16,7 +16,7 @@ typedef struct Param {
   char name[64]; /* "" where the driver does not tell */
   char type[64]; /* as declared: "float*", "read_only image2d_t" */
   char space;    /* 'g'lobal 'c'onstant 'l'ocal 'p'rivate */
-  char object;   /* 'i'mage, 's'ampler, 'p'ipe, 'q'ueue_t; 0: none of them */
+  char object;   /* 'i'mage, 's'ampler; 0: neither */
   bool known;    /* the driver told the type */
   bool pointer;
   bool constant;      /* a pointer to const */
@@ -45,12 +45,25 @@ typedef struct Kernel {
   char name[MAXKERNELNAME + 1];
 } Kernel;
 
+/* The range of a launch, and its work. */
+typedef struct Range {
+  cl_uint dims;
+  size_t global[3], local[3], offset[3];
+  bool haslocal, hasoffset;
+  lua_Number flop, bytes; /* 0: not known */
+} Range;
+
 /* kernel.c */
 Kernel *clsh_kernel_new(lua_State *L, int program, cl_program handle,
                         const char *name);
 void clsh_kernel_renew(lua_State *L, int old, int new);
 Kernel *clsh_kernel_check(lua_State *L, int arg);
 cl_ulong clsh_kernel_local(const Kernel *k); /* bytes, without arguments */
+void clsh_kernel_copyuses(lua_State *L, int kernel, cl_kernel handle);
+cl_int clsh_kernel_enqueue(cl_kernel handle, const Range *r,
+                           cl_command_queue q, const After *after,
+                           cl_event *slot);
+unsigned clsh_kernel_note(const Range *r);
 const char *clsh_kernel_spacename(char space);
 const char *clsh_kernel_pushtype(lua_State *L, const Param *p);
 void clsh_kernel_open(lua_State *L);
@@ -58,23 +71,17 @@ void clsh_kernel_open(lua_State *L);
 /* typedef.c */
 void clsh_typedef_resolve(lua_State *L, int kernel);
 
-/* subgroup.c */
-void clsh_subgroup_open(lua_State *L);
-
 /* arg.c */
 void clsh_arg_set(lua_State *L, const Kernel *k, const Queue *q, int first,
                   int n);
 const Object *clsh_arg_object(lua_State *L, int idx);
 void clsh_arg_open(lua_State *L);
 
-/* record.c: a launch of the kernel at `kernel`, with the values from 2 on */
-typedef struct Range {
-  cl_uint dims;
-  const size_t *offset, *global, *local; /* offset, local: NULL for none */
-  lua_Number flop, bytes;
-} Range;
-void clsh_record_add(lua_State *L, int kernel, const Range *r, int nargs);
-void clsh_record_open(lua_State *L);
+/* commandbuffer.c: a launch of the kernel at `kernel`, with values from 2 on
+ */
+void clsh_commandbuffer_add(lua_State *L, int kernel, const Range *r,
+                            int nargs);
+void clsh_commandbuffer_open(lua_State *L);
 
 /* launch.c */
 void clsh_launch_open(lua_State *L);

@@ -15,26 +15,23 @@
 
 #define ITEMBITS 48 /* 2^48 work-items at 10^12 a second take 5 minutes */
 #define MAXITEMS ((cl_ulong)1 << ITEMBITS)
-#define LAUNCHED "cl.launched" /* registry: see cl.launched */
-#define MAXGROUPS UINT32_MAX   /* of a launch: drivers count them in 32 bits */
+#define MAXGROUPS UINT32_MAX /* of a launch: drivers count them in 32 bits */
 
 typedef struct Launch {
   Object head;
   Kernel *kernel;
-  cl_uint dims;
-  size_t global[3], local[3], offset[3];
-  bool haslocal, hasoffset, hasafter;
-  lua_Number flop, bytes; /* the work of the launch; 0: not known */
-  int revision;           /* of the kernel that the sizes were checked for */
+  Range r;
+  bool hasafter;
+  int revision; /* of the kernel that the sizes were checked for */
 } Launch;
 
-/* "64x16" */
-static const char *pushrange(lua_State *L, const size_t *s, cl_uint n) {
-  static const char *const formats[] = {"%zu", "%zux%zu", "%zux%zux%zu"};
-  char text[80];
-  assert(n >= 1 && n <= 3);
-  snprintf(text, sizeof text, formats[n - 1], s[0], s[1], s[2]);
-  return lua_pushstring(L, text);
+static const char *pushglobal(lua_State *L, const Launch *l) {
+  return clsh_shape_pushtext(L, l->r.global, (int)l->r.dims);
+}
+
+static const char *pushlocal(lua_State *L, const Launch *l) {
+  return l->r.haslocal ? clsh_shape_pushtext(L, l->r.local, (int)l->r.dims)
+                       : lua_pushliteral(L, "left to the driver");
 }
 
 /* Raises CL_INVALID_WORK_GROUP_SIZE with all the numbers. */
@@ -45,27 +42,27 @@ static void badgroup(lua_State *L, const Launch *l, const char *fmt, ...) {
   va_end(args);
   clsh_error_call(L, CL_INVALID_WORK_GROUP_SIZE, "clEnqueueNDRangeKernel",
                   "%s: local %s over global %s: %s", l->kernel->name,
-                  pushrange(L, l->local, l->dims),
-                  pushrange(L, l->global, l->dims), text);
+                  pushlocal(L, l), pushglobal(L, l), text);
 }
 
 static void checkrequired(lua_State *L, const Launch *l) {
   const size_t *required = l->kernel->required;
   for (cl_uint i = 0; required[0] != 0 && i < 3; i++)
-    if (required[i] != (i < l->dims ? l->local[i] : 1))
-      badgroup(L, l, "the kernel requires %s", pushrange(L, required, 3));
+    if (required[i] != (i < l->r.dims ? l->r.local[i] : 1))
+      badgroup(L, l, "the kernel requires %s",
+               clsh_shape_pushtext(L, required, 3));
 }
 
 /* Checks that the local size divides the global size. */
 static void checkmultiple(lua_State *L, const Launch *l) {
-  for (cl_uint i = 0; i < l->dims; i++) {
-    size_t local = l->local[i], rest = l->global[i] % local;
+  for (cl_uint i = 0; i < l->r.dims; i++) {
+    size_t local = l->r.local[i], rest = l->r.global[i] % local;
     if (rest != 0)
       badgroup(L, l,
                "global size %I must be a multiple of local size %I; round it "
                "up to %I and test the index in the kernel",
-               (LUAI_UACINT)l->global[i], (LUAI_UACINT)local,
-               (LUAI_UACINT)(l->global[i] - rest + local));
+               (LUAI_UACINT)l->r.global[i], (LUAI_UACINT)local,
+               (LUAI_UACINT)(l->r.global[i] - rest + local));
   }
 }
 
@@ -74,11 +71,12 @@ static void checklocal(lua_State *L, const Launch *l) {
   const Kernel *k = l->kernel;
   const Limits *limits = &k->context->limits;
   size_t items = 1;
-  for (cl_uint i = 0; i < l->dims; i++) {
-    if (l->local[i] > limits->item[i])
+  for (cl_uint i = 0; i < l->r.dims; i++) {
+    if (l->r.local[i] > limits->item[i])
       badgroup(L, l, "the device allows %I in dimension %d",
                (LUAI_UACINT)limits->item[i], (int)i + 1);
-    items = items > SIZE_MAX / l->local[i] ? SIZE_MAX : items * l->local[i];
+    items =
+        items > SIZE_MAX / l->r.local[i] ? SIZE_MAX : items * l->r.local[i];
   }
   if (items > limits->group)
     badgroup(L, l, "%I work-items, the device allows %I", (LUAI_UACINT)items,
@@ -99,33 +97,34 @@ static void checklocal(lua_State *L, const Launch *l) {
 */
 static void checkgroups(lua_State *L, const Launch *l) {
   cl_ulong groups = 1;
-  for (cl_uint i = 0; i < l->dims; i++) {
-    size_t local = l->haslocal ? l->local[i] : 1;
-    groups *= l->global[i] / local + (l->global[i] % local != 0);
+  for (cl_uint i = 0; i < l->r.dims; i++) {
+    size_t local = l->r.haslocal ? l->r.local[i] : 1;
+    groups *= l->r.global[i] / local + (l->r.global[i] % local != 0);
   }
   if (groups > MAXGROUPS)
-    clsh_error_arg(L, 2,
-                   "global %s: a launch may have %I work-groups; got %I "
-                   "with the local size %s; %s",
-                   pushrange(L, l->global, l->dims), (LUAI_UACINT)MAXGROUPS,
-                   (LUAI_UACINT)groups,
-                   l->haslocal ? pushrange(L, l->local, l->dims) : "1",
-                   l->haslocal ? "take a larger one, or several launches with "
-                                 "an offset"
-                               : "pass one");
+    clsh_error_arg(
+        L, 2,
+        "global %s: a launch may have %I work-groups; got %I "
+        "with the local size %s; %s",
+        pushglobal(L, l), (LUAI_UACINT)MAXGROUPS, (LUAI_UACINT)groups,
+        l->r.haslocal ? clsh_shape_pushtext(L, l->r.local, (int)l->r.dims)
+                      : "1",
+        l->r.haslocal ? "take a larger one, or several launches with "
+                        "an offset"
+                      : "pass one");
 }
 
 /* Checks the global size, with its offset, and the kernel's own needs. */
 static void checkglobal(lua_State *L, const Launch *l) {
   const Kernel *k = l->kernel;
   cl_ulong own = clsh_kernel_local(k), items = 1;
-  for (cl_uint i = 0; i < l->dims; i++) {
-    if (l->offset[i] > SIZE_MAX - l->global[i])
+  for (cl_uint i = 0; i < l->r.dims; i++) {
+    if (l->r.offset[i] > SIZE_MAX - l->r.global[i])
       clsh_error_arg(L, 4, "offset and global size overflow");
-    if (l->global[i] > MAXITEMS / items)
+    if (l->r.global[i] > MAXITEMS / items)
       clsh_error_arg(L, 2, "global %s: more than 2^%d work-items",
-                     pushrange(L, l->global, l->dims), ITEMBITS);
-    items *= l->global[i];
+                     pushglobal(L, l), ITEMBITS);
+    items *= l->r.global[i];
   }
   checkgroups(L, l);
   if (own > clsh_context_localroom(k->context, own, k->local_mem))
@@ -139,7 +138,7 @@ static void checkglobal(lua_State *L, const Launch *l) {
 /* Checks the sizes against the kernel as it is now. */
 static void checkrange(lua_State *L, Launch *l) {
   checkglobal(L, l);
-  if (l->haslocal)
+  if (l->r.haslocal)
     checklocal(L, l);
   l->revision = l->kernel->revision;
 }
@@ -156,9 +155,9 @@ static Launch *checklaunch(lua_State *L, int arg) {
 static void checkdims(lua_State *L, const Launch *l, int arg, const char *name,
                       lua_Integer least, size_t *sizes) {
   int dims = clsh_shape_sizes(L, arg, name, 3, least, sizes);
-  if (dims != (int)l->dims)
+  if (dims != (int)l->r.dims)
     clsh_error_arg(L, arg, "%s must have %d dimensions, as global; got %d",
-                   name, (int)l->dims, dims);
+                   name, (int)l->r.dims, dims);
 }
 
 /** Kernel:range(global [, local [, offset]]) -> Launch
@@ -185,20 +184,18 @@ static void checkdims(lua_State *L, const Launch *l, int arg, const char *name,
 static int kernel_range(lua_State *L) {
   Kernel *k = clsh_kernel_check(L, 1);
   lua_settop(L, 4);
-  Launch *l = clsh_class_new(L, &class, USERVALUES);
+  Launch *l = clsh_class_newowned(L, &class, USERVALUES, 1);
   l->kernel = k;
-  lua_pushvalue(L, 1);
-  lua_setiuservalue(L, 5, KERNEL);
-  l->dims = (cl_uint)clsh_shape_sizes(L, 2, "global", 3, 1, l->global);
-  l->haslocal = !lua_isnil(L, 3);
-  l->hasoffset = !lua_isnil(L, 4);
-  if (l->dims > k->context->limits.dims)
+  l->r.dims = (cl_uint)clsh_shape_sizes(L, 2, "global", 3, 1, l->r.global);
+  l->r.haslocal = !lua_isnil(L, 3);
+  l->r.hasoffset = !lua_isnil(L, 4);
+  if (l->r.dims > k->context->limits.dims)
     return clsh_error_arg(L, 2, "the device has %d dimensions",
                           (int)k->context->limits.dims);
-  if (l->haslocal)
-    checkdims(L, l, 3, "local", 1, l->local);
-  if (l->hasoffset)
-    checkdims(L, l, 4, "offset", 0, l->offset);
+  if (l->r.haslocal)
+    checkdims(L, l, 3, "local", 1, l->r.local);
+  if (l->r.hasoffset)
+    checkdims(L, l, 4, "offset", 0, l->r.offset);
   checkrange(L, l);
   return 1;
 }
@@ -279,8 +276,8 @@ static int launch_work(lua_State *L) {
   clsh_option_check(L, 2, work_options, "l:work");
   lua_Number flop = checkamount(L, "flop"), bytes = checkamount(L, "bytes");
   Launch *n = clone(L);
-  n->flop = flop;
-  n->bytes = bytes;
+  n->r.flop = flop;
+  n->r.bytes = bytes;
   return 1;
 }
 
@@ -294,11 +291,6 @@ static Queue *pushqueue(lua_State *L, int launch) {
   return clsh_queue_any(L, -1);
 }
 
-static const char *pushlocal(lua_State *L, const Launch *l) {
-  return l->haslocal ? pushrange(L, l->local, l->dims)
-                     : lua_pushliteral(L, "left to the driver");
-}
-
 /* Raises for a launch that the driver refused. */
 static void launchfailed(lua_State *L, const Launch *l, cl_int err) {
   if (err == CL_INVALID_COMMAND_QUEUE || err < -1100)
@@ -309,30 +301,15 @@ static void launchfailed(lua_State *L, const Launch *l, cl_int err) {
       L, err, "clEnqueueNDRangeKernel",
       "%s: global %s, local %s; this kernel allows %I work-items in a "
       "group%s%s",
-      l->kernel->name, pushrange(L, l->global, l->dims), pushlocal(L, l),
+      l->kernel->name, pushglobal(L, l), pushlocal(L, l),
       (LUAI_UACINT)l->kernel->group,
       *notice != '\0' ? "; the driver says: " : "", notice);
-}
-
-/** cl.launched(f)
- * On the simulator Oclgrind, has each launch waited for, and then f(launch,
- * args...) called; launches of `f` itself are not told. Other devices have no
- * such call.
- * Example:
- * -- cl.launched(function(launch, ...) print(launch, ...) end)
- * print(type(cl.launched)) --> function
- */
-static int cl_launched(lua_State *L) {
-  luaL_checktype(L, 1, LUA_TFUNCTION);
-  lua_settop(L, 1);
-  lua_setfield(L, LUA_REGISTRYINDEX, LAUNCHED);
-  return 0;
 }
 
 /* Hands the launch at 1 and its arguments to the function of cl.launched. */
 static void tell(lua_State *L, int nargs, int event) {
   static bool telling;
-  if (telling || lua_getfield(L, LUA_REGISTRYINDEX, LAUNCHED) == LUA_TNIL)
+  if (telling || clsh_hook_push(L, "launched") == LUA_TNIL)
     return;
   clsh_event_wait(L, event);
   luaL_checkstack(L, nargs + 1, "too many arguments");
@@ -385,9 +362,6 @@ static void checknow(lua_State *L, Launch *l) {
 
 /* Adds the launch at 1 with its arguments to the recording. */
 static int record(lua_State *L, Launch *l, int nargs) {
-  Range r = {l->dims,   l->hasoffset ? l->offset : NULL,
-             l->global, l->haslocal ? l->local : NULL,
-             l->flop,   l->bytes};
   checknow(L, l);
   if (l->hasafter || lua_getiuservalue(L, 1, QUEUE) != LUA_TNIL)
     return clsh_error(L,
@@ -396,7 +370,7 @@ static int record(lua_State *L, Launch *l, int nargs) {
                       "gives them to all",
                       l->kernel->name);
   lua_getiuservalue(L, 1, KERNEL);
-  clsh_record_add(L, lua_gettop(L), &r, nargs);
+  clsh_commandbuffer_add(L, lua_gettop(L), &l->r, nargs);
   pushqueue(L, 1);
   clsh_event_newrecorded(L, lua_gettop(L));
   return 1;
@@ -427,23 +401,18 @@ static int launch_call(lua_State *L) {
     e->waits = after.n > 0;
     lua_pop(L, 1);
   }
-  const size_t *local = l->haslocal ? l->local : NULL;
-  const size_t *offset = l->hasoffset ? l->offset : NULL;
   clsh_flight_begin(L, k->name, q->out_of_order ? NULL : q);
   clsh_arg_set(L, k, q, 2, nargs);
-  e->flight = clsh_flight_launch(l->dims, l->global, local, offset);
-  cl_int err;
-  do
-    err = clEnqueueNDRangeKernel(handle, k->handle, l->dims, offset, l->global,
-                                 local, after.n, after.list, &e->handle);
-  while (clsh_hold_retry(err));
+  e->flight = clsh_kernel_note(&l->r);
+  cl_int err =
+      clsh_kernel_enqueue(k->handle, &l->r, handle, &after, &e->handle);
   if (err != CL_SUCCESS) {
     clsh_flight_drop();
     launchfailed(L, l, err);
   }
   clsh_event_setkernel(e, k->name);
-  e->flop = l->flop;
-  e->bytes = l->bytes;
+  e->flop = l->r.flop;
+  e->bytes = l->r.bytes;
   int event = lua_gettop(L);
   if (k->prints)
     clsh_event_wait(L, event);
@@ -457,19 +426,13 @@ static int launch_call(lua_State *L) {
 static int launch_sizes(lua_State *L) {
   const Launch *l = checklaunch(L, 1);
   const char *name = clsh_class_field(L);
-  if (*name == 'l' && !l->haslocal)
+  if (*name == 'l' && !l->r.haslocal)
     return 0;
   clsh_shape_pushsizes(L,
-                       *name == 'g'   ? l->global
-                       : *name == 'l' ? l->local
-                                      : l->offset,
-                       (int)l->dims);
-  return 1;
-}
-
-static int launch_kernel(lua_State *L) {
-  checklaunch(L, 1);
-  lua_getiuservalue(L, 1, KERNEL);
+                       *name == 'g'   ? l->r.global
+                       : *name == 'l' ? l->r.local
+                                      : l->r.offset,
+                       (int)l->r.dims);
   return 1;
 }
 
@@ -495,7 +458,7 @@ static int launch_tostring(lua_State *L) {
   if (l->kernel == NULL)
     return lua_pushliteral(L, "Launch"), 1;
   lua_pushfstring(L, "Launch %s over %s, local %s%s", l->kernel->name,
-                  pushrange(L, l->global, l->dims), pushlocal(L, l),
+                  pushglobal(L, l), pushlocal(L, l),
                   l->head.closed ? " (closed)" : "");
   return 1;
 }
@@ -505,7 +468,7 @@ static const luaL_Reg methods[] = {{"info", launch_info},
                                    {"work", launch_work},
                                    {NULL, NULL}};
 static const luaL_Reg fields[] = {{"global", launch_sizes},
-                                  {"kernel", launch_kernel},
+                                  {"kernel", clsh_class_owner},
                                   {"localsize", launch_sizes},
                                   {"offset", launch_sizes},
                                   {NULL, NULL}};
@@ -517,10 +480,7 @@ static const Class class = {"Launch", sizeof(Launch), methods, fields,
 void clsh_launch_open(lua_State *L) {
   static const luaL_Reg kernel_methods[] = {{"range", kernel_range},
                                             {NULL, NULL}};
-  static const luaL_Reg functions[] = {{"launched", cl_launched},
-                                       {NULL, NULL}};
   clsh_class_define(L, &class);
-  luaL_setfuncs(L, functions, 0);
   clsh_class_add(L, "Kernel", kernel_methods, NULL);
   clsh_option_declare(L, "Launch:on", on_options);
   clsh_option_declare(L, "Launch:work", work_options);

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "process.h"
+#include "driver.h"
 #include "queue.h"
 
 /* From clsh_mapping_unmap to unmap: where the event and the error go. */
@@ -41,7 +41,7 @@ static void copyrows(const Mapping *k, bool back) {
 /* Called as a mapped Array's block ends: gives the memory back. */
 static void unmap(Block *b) {
   Mapping *k = (Mapping *)b;
-  if (clsh_process_handsoff())
+  if (clsh_driver_handsoff())
     return;
   if (k->copy != NULL && k->writes)
     copyrows(k, true);
@@ -59,7 +59,7 @@ static void unmap(Block *b) {
   clReleaseMemObject(k->mem);
 }
 
-/* What the host does with the memory: the mode at `arg`. */
+/* The flags for the mode at `arg`: how the host uses the memory. */
 cl_map_flags clsh_mapping_flags(lua_State *L, int arg) {
   static const char *const modes[] = {"read_write", "read", "write", NULL};
   static const cl_map_flags flags[] = {CL_MAP_READ | CL_MAP_WRITE, CL_MAP_READ,
@@ -68,8 +68,8 @@ cl_map_flags clsh_mapping_flags(lua_State *L, int arg) {
 }
 
 /* The mapping of `bytes` of `mem`, which the Array `a` holds from now on. */
-Mapping *clsh_mapping_new(lua_State *L, Array *a, cl_mem mem, const Move *m,
-                          size_t bytes) {
+Mapping *clsh_mapping_new(lua_State *L, Array *a, cl_mem mem,
+                          const Transfer *m, size_t bytes) {
   Mapping *k = calloc(1, sizeof *k);
   if (k == NULL)
     clsh_error(L, "not enough memory");

@@ -12,11 +12,11 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include "process.h"
+#include "memory.h"
 
 #define CGROUPS "/sys/fs/cgroup"
-#define SHARE 16 /* a 16th of what is left stays for drivers and tables */
-#define STRIDE 8 /* an 8th of what is left is given without a new look */
+#define SHARE 16 /* a 16th of the rest stays for drivers and tables */
+#define STRIDE 8 /* an 8th of the rest is given without a new look */
 
 static size_t taken;   /* by arrays and buffers, touched or not */
 static size_t granted; /* may be taken without a new look */
@@ -156,7 +156,7 @@ bool clsh_memory_fits(size_t bytes) {
   return true;
 }
 
-/* To be called for memory that was allocated, and given back. */
+/* Counts memory that was allocated, or given back. */
 void clsh_memory_take(size_t bytes) {
   taken += bytes;
 }

@@ -1,5 +1,6 @@
 /*
-** nearest.c - the name in a list that a mistyped word is nearest to.
+** nearest.c - lists of names: as text, and the name in one that a mistyped
+** word is nearest to.
 ** SPDX-License-Identifier: MIT
 */
 #include <ctype.h>
@@ -74,6 +75,18 @@ const char *clsh_nearest(const char *word, const char *const names[]) {
     }
   }
   return best;
+}
+
+/* Pushes the names of the NULL-ended list: "a, b, c". */
+const char *clsh_nearest_pushlist(lua_State *L, const char *const names[]) {
+  luaL_Buffer b;
+  luaL_buffinit(L, &b);
+  for (int i = 0; names[i] != NULL; i++) {
+    luaL_addstring(&b, i == 0 ? "" : ", ");
+    luaL_addstring(&b, names[i]);
+  }
+  luaL_pushresult(&b);
+  return lua_tostring(L, -1);
 }
 
 /** cl.nearest(word, names [, most]) -> string or nil

@@ -61,11 +61,19 @@ static unsigned short encodehalf(double x) {
 }
 
 #define CODE(kind, unit) ((kind) << 4 | (unit)) /* for switches */
-#define EACH(T, value)                                                        \
-  {                                                                           \
+/* A case of a switch: converts n components of type T at p, or to p. */
+#define LOAD(kind, unit, T, value)                                            \
+  case CODE(kind, unit): {                                                    \
     const T *s = p;                                                           \
     for (size_t i = 0; i < n; i++)                                            \
       x[i] = value;                                                           \
+    break;                                                                    \
+  }
+#define STORE(unit, T, value)                                                 \
+  case unit: {                                                                \
+    T *s = p;                                                                 \
+    for (size_t i = 0; i < n; i++)                                            \
+      s[i] = value;                                                           \
     break;                                                                    \
   }
 
@@ -73,67 +81,41 @@ static unsigned short encodehalf(double x) {
 void clsh_number_loadreals(const Type *t, const void *p, size_t n,
                            double *restrict x) {
   switch (CODE(t->kind, t->unit)) {
-  case CODE('f', 2):
-    EACH(unsigned short, (double)decodehalf(s[i]))
-  case CODE('f', 4):
-    EACH(float, (double)s[i])
-  case CODE('f', 8):
-    memcpy(x, p, n * sizeof *x);
-    break;
-  case CODE('i', 1):
-    EACH(int8_t, s[i])
-  case CODE('i', 2):
-    EACH(int16_t, s[i])
-  case CODE('i', 4):
-    EACH(int32_t, s[i])
-  case CODE('i', 8):
-    EACH(int64_t, (double)s[i])
-  case CODE('u', 1):
-    EACH(uint8_t, s[i])
-  case CODE('u', 2):
-    EACH(uint16_t, s[i])
-  case CODE('u', 4):
-    EACH(uint32_t, s[i])
-  default:
-    EACH(uint64_t, (double)s[i])
+    LOAD('f', 2, unsigned short, (double)decodehalf(s[i]))
+    LOAD('f', 4, float, (double)s[i])
+    LOAD('f', 8, double, s[i])
+    LOAD('i', 1, int8_t, s[i])
+    LOAD('i', 2, int16_t, s[i])
+    LOAD('i', 4, int32_t, s[i])
+    LOAD('i', 8, int64_t, (double)s[i])
+    LOAD('u', 1, uint8_t, s[i])
+    LOAD('u', 2, uint16_t, s[i])
+    LOAD('u', 4, uint32_t, s[i])
+    LOAD('u', 8, uint64_t, (double)s[i])
   }
 }
 
-/* Of an integer type only. A ulong comes as its bits. */
+/* The type must be one of integers. A ulong comes as its bits. */
 void clsh_number_loadintegers(const Type *t, const void *p, size_t n,
                               int64_t *restrict x) {
   switch (CODE(t->kind, t->unit)) {
-  case CODE('i', 1):
-    EACH(int8_t, s[i])
-  case CODE('i', 2):
-    EACH(int16_t, s[i])
-  case CODE('i', 4):
-    EACH(int32_t, s[i])
-  case CODE('u', 1):
-    EACH(uint8_t, s[i])
-  case CODE('u', 2):
-    EACH(uint16_t, s[i])
-  case CODE('u', 4):
-    EACH(uint32_t, s[i])
+    LOAD('i', 1, int8_t, s[i])
+    LOAD('i', 2, int16_t, s[i])
+    LOAD('i', 4, int32_t, s[i])
+    LOAD('u', 1, uint8_t, s[i])
+    LOAD('u', 2, uint16_t, s[i])
+    LOAD('u', 4, uint32_t, s[i])
   default:
     memcpy(x, p, n * sizeof *x);
   }
 }
 
-/* To a real type, rounding. */
+/* Rounds to a real type. */
 void clsh_number_storereals(const Type *t, const double *restrict x, size_t n,
                             void *p) {
-  float *f = p;
-  unsigned short *h = p;
   switch (t->unit) {
-  case 2:
-    for (size_t i = 0; i < n; i++)
-      h[i] = encodehalf(x[i]);
-    break;
-  case 4:
-    for (size_t i = 0; i < n; i++)
-      f[i] = (float)x[i];
-    break;
+    STORE(2, unsigned short, encodehalf(x[i]))
+    STORE(4, float, (float)x[i])
   default:
     memcpy(p, x, n * sizeof *x);
   }
@@ -146,25 +128,13 @@ double clsh_number_round(const Type *t, double x) {
                         : x;
 }
 
-/* To an integer type, whose range has been checked. */
+/* The type is one of integers; its range has been checked. */
 void clsh_number_storeintegers(const Type *t, const int64_t *restrict x,
                                size_t n, void *p) {
-  uint8_t *b = p;
-  uint16_t *s = p;
-  uint32_t *w = p;
   switch (t->unit) {
-  case 1:
-    for (size_t i = 0; i < n; i++)
-      b[i] = (uint8_t)x[i];
-    break;
-  case 2:
-    for (size_t i = 0; i < n; i++)
-      s[i] = (uint16_t)x[i];
-    break;
-  case 4:
-    for (size_t i = 0; i < n; i++)
-      w[i] = (uint32_t)x[i];
-    break;
+    STORE(1, uint8_t, (uint8_t)x[i])
+    STORE(2, uint16_t, (uint16_t)x[i])
+    STORE(4, uint32_t, (uint32_t)x[i])
   default:
     memcpy(p, x, n * sizeof *x);
   }

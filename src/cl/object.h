@@ -26,6 +26,8 @@ void clsh_class_define(lua_State *L, const Class *class);
 void clsh_class_add(lua_State *L, const char *name, const luaL_Reg *methods,
                     const luaL_Reg *fields);
 void *clsh_class_new(lua_State *L, const Class *class, int uservalues);
+void *clsh_class_newowned(lua_State *L, const Class *class, int uservalues,
+                          int owner);
 void *clsh_class_test(lua_State *L, int arg, const Class *class);
 void *clsh_class_check(lua_State *L, int arg, const Class *class);
 void *clsh_class_any(lua_State *L, int arg, const Class *class);
@@ -34,6 +36,7 @@ void *clsh_class_option(lua_State *L, int idx, const Class *class,
                         const char *name);
 void clsh_class_close(Object *o);
 const char *clsh_class_field(lua_State *L);
+int clsh_class_owner(lua_State *L);
 void clsh_class_pushfields(lua_State *L, const char *const names[]);
 void clsh_class_pressure(lua_State *L, size_t bytes);
 void clsh_class_pushweak(lua_State *L, const char *name);
@@ -55,8 +58,17 @@ void clsh_option_declare(lua_State *L, const char *function,
                          const char *const names[]); /* for cl.option_names */
 void clsh_option_open(lua_State *L);
 
+/* poll.c */
+void clsh_poll_open(lua_State *L);
+
 /* nearest.c */
+const char *clsh_nearest_pushlist(lua_State *L, const char *const names[]);
 void clsh_nearest_open(lua_State *L);
+
+/* hook.c: what C and Lua know of each other */
+int clsh_hook_push(lua_State *L, const char *name);
+void clsh_hook_set(lua_State *L, const char *name);
+void clsh_hook_open(lua_State *L);
 
 /* error.c: all errors are raised here */
 int clsh_error_arg(lua_State *L, int arg, const char *fmt, ...);

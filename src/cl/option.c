@@ -9,18 +9,6 @@
 
 #define DECLARED "cl.declared" /* registry: function -> its options */
 
-/* Pushes the words of a list: "a, b, c". */
-static const char *pushlist(lua_State *L, const char *const names[]) {
-  luaL_Buffer b;
-  luaL_buffinit(L, &b);
-  for (int i = 0; names[i] != NULL; i++) {
-    luaL_addstring(&b, i == 0 ? "" : ", ");
-    luaL_addstring(&b, names[i]);
-  }
-  luaL_pushresult(&b);
-  return lua_tostring(L, -1);
-}
-
 static bool listed(const char *word, const char *const names[]) {
   for (; *names != NULL; names++)
     if (strcmp(word, *names) == 0)
@@ -44,7 +32,7 @@ int clsh_option_word(lua_State *L, int idx, const char *const names[],
     if (strcmp(word, names[i]) == 0)
       return i;
   return clsh_error(L, "%s: must be one of %s; got '%s'", name,
-                    pushlist(L, names), word);
+                    clsh_nearest_pushlist(L, names), word);
 }
 
 /* Whether the value at `arg` is an Event, or the span of several. */
@@ -87,7 +75,7 @@ void clsh_option_check(lua_State *L, int arg, const char *const names[],
       clsh_error(L, "%s: unknown option '%s'; did you mean '%s'?", what, word,
                  near);
     clsh_error(L, "%s: unknown option '%s'; there are: %s", what, word,
-               pushlist(L, names));
+               clsh_nearest_pushlist(L, names));
   }
 }
 

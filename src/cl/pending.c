@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <time.h>
 
-#include "process.h"
+#include "driver.h"
 #include "program.h"
 #include "queue.h"
 
@@ -128,7 +128,7 @@ bool clsh_pending_finish(lua_State *L) {
     clRetainCommandQueue(f->list[f->n++]);
   }
   lua_pop(L, 1);
-  return clsh_process_thread(finish, f, 0);
+  return clsh_driver_thread(finish, f, 0);
 }
 
 /** cl.unfinished() -> list

@@ -15,7 +15,6 @@
 #include <unistd.h>
 
 #include "object.h"
-#include "process.h"
 
 volatile sig_atomic_t clsh_poll_interrupt;
 int (*clsh_poll_swap)(lua_State *L, int state);
@@ -60,8 +59,8 @@ static int cl_undisturbed(lua_State *L) {
 }
 
 /*
-** Raises if Ctrl-C came: clshell's handler sets the flag, that of the stock
-** interpreter sets a hook, which then has done its work.
+** Raises if Ctrl-C came: clshell's handler sets the flag, the handler of the
+** stock interpreter sets a hook, which then has done its work.
 */
 static void check(lua_State *L, lua_Hook before, const char *hint) {
   if (!clsh_poll_interrupt && lua_gethook(L) == before)
@@ -176,7 +175,7 @@ static void await(lua_State *L, bool (*done)(void *), void *what,
   }
 }
 
-/* The same for what is no single command. */
+/* Waits until done(what), which asks for no single command. */
 void clsh_poll_until(lua_State *L, bool (*done)(void *), void *what,
                      const char *hint) {
   await(L, done, what, hint, NULL);

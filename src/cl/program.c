@@ -1,18 +1,25 @@
 /*
-** program.c - class Program: OpenCL C built for one device, and its kernels.
+** program.c - class Program: OpenCL C built for one device, its kernels and
+** its binary.
 ** build.c makes Programs; rebuild.c adds the methods about their files.
 ** SPDX-License-Identifier: MIT
 */
+#include <stdio.h>
 #include <string.h>
 
 #include "device.h"
+#include "driver.h"
 #include "kernel.h"
-#include "process.h"
 #include "program.h"
+
+#define MAGIC "clshell binary 1\n"
+#define HEADLINES 4
+
+#define TEXTSIZE 256
 
 static void program_release(Object *o) {
   Program *p = (Program *)o;
-  if (p->handle != NULL && !clsh_process_handsoff())
+  if (p->handle != NULL && !clsh_driver_handsoff())
     clReleaseProgram(p->handle);
   p->handle = NULL;
 }
@@ -27,11 +34,9 @@ Program *clsh_program_check(lua_State *L, int arg) {
 
 /* Pushes a new Program without a handle; the Context is at `ctx`. */
 Program *clsh_program_new(lua_State *L, int ctx, const char *name) {
-  Program *p = clsh_class_new(L, &class, PROGRAM_NAMES);
+  Program *p = clsh_class_newowned(L, &class, PROGRAM_NAMES, ctx);
   int program = lua_gettop(L);
   p->context = clsh_context_check(L, ctx);
-  lua_pushvalue(L, ctx);
-  lua_setiuservalue(L, program, PROGRAM_CONTEXT);
   lua_newtable(L);
   lua_setiuservalue(L, program, PROGRAM_KERNELS);
   lua_pushstring(L, name);
@@ -88,20 +93,16 @@ static bool isfunction(const char *const names[], const char *name) {
 /* Raises: no such kernel; gives the nearest name and lists all. */
 static int nokernel(lua_State *L, const Program *p, const char *name,
                     size_t len) {
-  luaL_Buffer b;
   clsh_program_pushkernelnames(L, p);
   int list = lua_gettop(L);
   size_t n = lua_rawlen(L, list);
   const char **names = lua_newuserdatauv(L, (n + 1) * sizeof *names, 0);
-  luaL_buffinit(L, &b);
-  for (size_t i = 0; i < n; i++) {
-    luaL_addstring(&b, i > 0 ? ", " : "");
+  for (size_t i = 0; i < n; i++) { /* which the list keeps */
     lua_rawgeti(L, list, (lua_Integer)i + 1);
     names[i] = lua_tostring(L, -1);
-    luaL_addvalue(&b);
+    lua_pop(L, 1);
   }
   names[n] = NULL;
-  luaL_pushresult(&b);
   if (isfunction(names, name))
     return clsh_error(L,
                       "no kernel '%s': it has the name of a function of "
@@ -113,12 +114,12 @@ static int nokernel(lua_State *L, const Program *p, const char *name,
                            "the program has '%s', but the driver cannot make "
                            "a kernel of it",
                            name);
-  if (near != NULL)
-    lua_pushfstring(L, "did you mean '%s'? The", near);
+  const char *the = near != NULL
+                        ? lua_pushfstring(L, "did you mean '%s'? The", near)
+                        : "the";
   return clsh_error_call(L, CL_INVALID_KERNEL_NAME, "clCreateKernel",
-                         "no kernel '%s'; %s program has: %s", name,
-                         near != NULL ? lua_tostring(L, -1) : "the",
-                         lua_tostring(L, near != NULL ? -2 : -1));
+                         "no kernel '%s'; %s program has: %s", name, the,
+                         clsh_nearest_pushlist(L, names));
 }
 
 /*
@@ -245,7 +246,112 @@ static int program_tostring(lua_State *L) {
   return 1;
 }
 
-static const luaL_Reg methods[] = {{"info", program_info},
+/*
+** The binary of a program has a head that tells damage and foreign devices:
+** drivers trust such bytes and end the process over bad ones.
+*/
+/* A text of a device, of one line in any case, whatever the driver wrote. */
+static void devicetext(cl_device_id d, cl_device_info key,
+                       char text[TEXTSIZE]) {
+  if (clGetDeviceInfo(d, key, TEXTSIZE, text, NULL) != CL_SUCCESS)
+    text[0] = '\0';
+  text[TEXTSIZE - 1] = '\0';
+  text[strcspn(text, "\n")] = '\0';
+}
+
+/* Pushes the head for bytes of a device: magic, device, driver, sum. */
+static const char *pushhead(lua_State *L, cl_device_id d, const char *bytes,
+                            size_t n) {
+  char name[TEXTSIZE] = "", driver[TEXTSIZE] = "", sum[48];
+  devicetext(d, CL_DEVICE_NAME, name);
+  devicetext(d, CL_DRIVER_VERSION, driver);
+  snprintf(sum, sizeof sum, "%zu %016llx", n,
+           (unsigned long long)clsh_source_hash(0, bytes, n));
+  return lua_pushfstring(L, MAGIC "%s\n%s\n%s\n", name, driver, sum);
+}
+
+/* The bytes of the first n lines; 0: there are fewer. */
+static size_t lines(const char *s, size_t len, int n) {
+  const char *p = s;
+  for (; n > 0 && p != NULL; n--) {
+    p = memchr(p, '\n', len - (size_t)(p - s));
+    p += p != NULL;
+  }
+  return p != NULL ? (size_t)(p - s) : 0;
+}
+
+/*
+** The driver's bytes in the string at `arg`, their number in `*len`. Raises
+** for one that is not the result of Program:binary on such a device.
+*/
+const char *clsh_program_checkbinary(lua_State *L, int arg, cl_device_id d,
+                                     size_t *len) {
+  const char *s = luaL_checklstring(L, arg, len);
+  size_t head = lines(s, *len, HEADLINES);
+  if (strncmp(s, MAGIC, strlen(MAGIC)) != 0)
+    clsh_error_arg(L, arg,
+                   "must be the result of prog:binary(); a driver's "
+                   "own bytes need {raw = true}, and damaged ones can end "
+                   "the program");
+  const char *due = pushhead(L, d, s + head, *len - head);
+  size_t whose = lines(due, strlen(due), HEADLINES - 1);
+  if (head != 0 &&
+      (lines(s, *len, HEADLINES - 1) != whose || memcmp(s, due, whose) != 0)) {
+    lua_pushlstring(L, s, lines(s, *len, HEADLINES - 1) - 1);
+    const char *theirs = luaL_gsub(L, lua_tostring(L, -1), MAGIC, "");
+    clsh_error_arg(L, arg,
+                   "the binary is of another device or driver version, "
+                   "'%s'; build the program from its source",
+                   luaL_gsub(L, theirs, "\n", " "));
+  }
+  if (head == 0 || head != strlen(due) || memcmp(s, due, head) != 0)
+    clsh_error_arg(L, arg,
+                   "the binary is damaged: its bytes are not those "
+                   "that its head tells of; build the program from its "
+                   "source again");
+  *len -= head;
+  return s + head;
+}
+
+static const char *const binary_options[] = {"raw", NULL};
+
+/** Program:binary([opts]) -> string
+ * The binary of the program, for cl.build_binary: the driver's bytes behind a
+ * head that tells device, driver and a checksum. On NVIDIA's driver the bytes
+ * are PTX text.
+ * Options:
+ *   raw  false  true: the driver's bytes alone
+ * Example:
+ * local prog = cl.build "kernel void f(void) {}"
+ * print(#prog:binary() > #prog:binary{raw = true}) --> true
+ */
+static int program_binary(lua_State *L) {
+  Program *p = clsh_program_check(L, 1);
+  lua_settop(L, 2);
+  clsh_option_check(L, 2, binary_options, "prog:binary");
+  bool raw = clsh_option_flag(L, 2, "raw", false);
+  size_t size = 0;
+  clsh_error_check(L,
+                   clGetProgramInfo(p->handle, CL_PROGRAM_BINARY_SIZES,
+                                    sizeof size, &size, NULL),
+                   "clGetProgramInfo");
+  if (size == 0)
+    return clsh_error(L, "the driver keeps no binary of this program");
+  unsigned char *bytes = lua_newuserdatauv(L, size, 0);
+  clsh_error_check(L,
+                   clGetProgramInfo(p->handle, CL_PROGRAM_BINARIES,
+                                    sizeof bytes, &bytes, NULL),
+                   "clGetProgramInfo");
+  lua_pushstring(L, "");
+  if (!raw)
+    pushhead(L, p->context->device, (char *)bytes, size);
+  lua_pushlstring(L, (char *)bytes, size);
+  lua_concat(L, 2);
+  return 1;
+}
+
+static const luaL_Reg methods[] = {{"binary", program_binary},
+                                   {"info", program_info},
                                    {"kernel", program_kernel},
                                    {"kernels", program_kernels},
                                    {NULL, NULL}};
@@ -273,4 +379,5 @@ static const Class class = {"Program", sizeof(Program), methods,        fields,
 
 void clsh_program_open(lua_State *L) {
   clsh_class_define(L, &class);
+  clsh_option_declare(L, "Program:binary", binary_options);
 }

@@ -1,8 +1,7 @@
 /*
 ** program.h - what program.c (the class), source.c (texts, options, files),
-** binary.c, compiler.c, build.c, link.c and rebuild.c share, each using only
-*the files
-** before it.
+** compiler.c, build.c and rebuild.c share, each using only the files before
+** it.
 ** SPDX-License-Identifier: MIT
 */
 #ifndef program_h
@@ -49,6 +48,8 @@ Program *clsh_program_check(lua_State *L, int arg);
 Program *clsh_program_new(lua_State *L, int ctx, const char *name);
 void clsh_program_pushkernelnames(lua_State *L, const Program *p);
 int clsh_program_pushkernel(lua_State *L, int program, int name);
+const char *clsh_program_checkbinary(lua_State *L, int arg, cl_device_id d,
+                                     size_t *len);
 void clsh_program_open(lua_State *L);
 
 /* source.c */
@@ -65,28 +66,15 @@ const char *clsh_source_pushfiles(lua_State *L, int text, const char *path,
                                   const char *options);
 bool clsh_source_changed(lua_State *L, int files);
 
-/* binary.c */
-const char *clsh_binary_check(lua_State *L, int arg, cl_device_id d,
-                              size_t *len);
-void clsh_binary_open(lua_State *L);
-
 /* compiler.c */
 int clsh_compiler_running(void);
+const char *clsh_compiler_told(void);
 cl_int clsh_compiler_run(lua_State *L, int program, const char *options);
 
 /* build.c */
 void clsh_build_text(lua_State *L, int program, int text, const char *path,
                      int opts);
-int clsh_build_from(lua_State *L, int making);
-void clsh_build_make(lua_State *L, int program, const char *options,
-                     const char *source, bool istext);
 void clsh_build_open(lua_State *L);
-
-/* il.c */
-void clsh_il_open(lua_State *L);
-
-/* link.c */
-void clsh_link_open(lua_State *L);
 
 /* rebuild.c */
 void clsh_rebuild_open(lua_State *L);

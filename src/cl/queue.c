@@ -5,7 +5,7 @@
 #include <assert.h>
 
 #include "device.h"
-#include "process.h"
+#include "driver.h"
 #include "queue.h"
 
 #define QUEUES "cl.queues" /* registry: Queue -> true, weak */
@@ -27,7 +27,7 @@ static const char *const levels[] = {"high", "medium", "low", NULL};
 
 static void queue_release(Object *o) {
   Queue *q = (Queue *)o;
-  if (q->handle != NULL && !clsh_process_handsoff())
+  if (q->handle != NULL && !clsh_driver_handsoff())
     clReleaseCommandQueue(q->handle);
   q->handle = NULL;
 }
@@ -98,22 +98,20 @@ static Queue *newqueue(lua_State *L, int arg, int opts, bool profiled,
   cl_ulong list[LIST] = {PROPERTIES, flags};
   Creator create = NULL;
   if (readhints(L, c, opts, list))
-    clsh_later_find(L, c, 200, "clCreateCommandQueueWithProperties",
-                    "leave priority and throttle out", &create);
-  Queue *q = clsh_class_new(L, &class, 1);
+    clsh_context_function(L, c, 200, "clCreateCommandQueueWithProperties",
+                          "leave priority and throttle out", &create);
+  Queue *q = clsh_class_newowned(L, &class, 1, arg);
   q->context = c;
   q->profiled = profiled;
   q->out_of_order = out_of_order;
-  lua_pushvalue(L, arg);
-  lua_setiuservalue(L, -2, 1);
   clsh_class_noteweak(L, QUEUES);
   do {
     cl_context handle = clsh_context_handle(L, c);
-    clsh_process_block();
+    clsh_driver_block();
     q->handle = create != NULL
                     ? create(handle, c->device, list, &err)
                     : clCreateCommandQueue(handle, c->device, flags, &err);
-    clsh_process_unblock();
+    clsh_driver_unblock();
   } while (clsh_error_retry(L, err, &tries));
   q->handle = err == CL_SUCCESS ? q->handle : NULL;
   if (create != NULL && err == CL_INVALID_OPERATION)
@@ -147,7 +145,8 @@ Queue *clsh_queue_push(lua_State *L, int ctxarg) {
     q = newqueue(L, ctxarg, lua_gettop(L), true, false);
     q->standard = true;
     q->context->order++;
-    clsh_hold_empty(&q->context->hold); /* the last one may still use it */
+    clsh_heldmemory_empty(
+        &q->context->hold); /* the last one may still use it */
     lua_remove(L, -2);
     lua_pushvalue(L, -1);
     lua_setiuservalue(L, ctxarg, 2);
@@ -243,12 +242,6 @@ static int queue_flush(lua_State *L) {
   return 1;
 }
 
-static int queue_context(lua_State *L) {
-  clsh_queue_check(L, 1);
-  lua_getiuservalue(L, 1, 1);
-  return 1;
-}
-
 /* q.out_of_order, q.profiling */
 static int queue_flag(lua_State *L) {
   const Queue *q = clsh_queue_check(L, 1);
@@ -286,7 +279,7 @@ static int context_queue(lua_State *L) {
 
 static const luaL_Reg methods[] = {
     {"flush", queue_flush}, {"info", queue_info}, {NULL, NULL}};
-static const luaL_Reg fields[] = {{"context", queue_context},
+static const luaL_Reg fields[] = {{"context", clsh_class_owner},
                                   {"out_of_order", queue_flag},
                                   {"profiling", queue_flag},
                                   {NULL, NULL}};

@@ -74,24 +74,26 @@ void clsh_event_join(Event *e, cl_command_type command, cl_int status,
 void clsh_event_wait(lua_State *L, int arg);
 void clsh_event_after(lua_State *L, int arg, Context *c, After *a);
 int clsh_event_count(const Queue *q, int most, int *kernels);
-Event *clsh_event_newuser(lua_State *L, int ctx);
-cl_int clsh_event_set(Event *e, cl_int status);
 Event *clsh_event_check(lua_State *L, int arg);
 void clsh_event_open(lua_State *L);
 
-/* move.c: a command that moves data */
-typedef struct Move {
+/* transfer.c: a command that moves data */
+typedef struct Transfer {
   Context *context;
   int queue, after; /* stack indexes */
   bool async;
   cl_command_queue handle; /* from begin on, as are the events */
   After waits;
-} Move;
-void clsh_move_check(lua_State *L, Context *c, int opts,
-                     const char *const names[], Move *m);
-Event *clsh_move_begin(lua_State *L, const Object *o, Move *m);
-void *clsh_move_pin(lua_State *L, Event *e, int arr);
-void clsh_move_end(lua_State *L, const Move *m, cl_int err, const char *call);
+} Transfer;
+void clsh_transfer_check(lua_State *L, Context *c, int opts,
+                         const char *const names[], Transfer *m);
+Event *clsh_transfer_begin(lua_State *L, const Object *o, Transfer *m);
+void clsh_transfer_shift(lua_State *L);
+bool clsh_transfer_place(lua_State *L, int opts, const char *name, int n,
+                         lua_Integer least, size_t *v);
+void *clsh_transfer_pin(lua_State *L, Event *e, int arr);
+void clsh_transfer_end(lua_State *L, const Transfer *m, cl_int err,
+                       const char *call);
 
 /* mapping.c: mapped rows, in bytes from row to row and slice to slice */
 typedef struct Mapping Mapping;
@@ -99,15 +101,12 @@ typedef struct Rows {
   size_t width, rows, slices, pitch, slice;
 } Rows;
 cl_map_flags clsh_mapping_flags(lua_State *L, int arg);
-Mapping *clsh_mapping_new(lua_State *L, Array *a, cl_mem mem, const Move *m,
-                          size_t bytes);
+Mapping *clsh_mapping_new(lua_State *L, Array *a, cl_mem mem,
+                          const Transfer *m, size_t bytes);
 void clsh_mapping_set(Mapping *k, void *mapped);
 void clsh_mapping_setrows(lua_State *L, Mapping *k, const Array *a,
                           const Rows *r, cl_map_flags flags);
 int clsh_mapping_unmap(lua_State *L, const Object *o, const cl_mem *handle);
-
-/* userevent.c */
-void clsh_userevent_open(lua_State *L);
 
 /* wait.c: the waits of scripts */
 void clsh_wait_open(lua_State *L);

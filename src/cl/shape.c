@@ -7,7 +7,7 @@
 
 /*
 ** Reads the sizes at `arg`, a number or a list of 1 to `most` numbers from
-** `least` up, and returns their count. `name` is that of the argument.
+** `least` up, and returns their count. `name` is the argument's.
 */
 int clsh_shape_sizes(lua_State *L, int arg, const char *name, int most,
                      lua_Integer least, size_t *sizes) {
@@ -101,6 +101,16 @@ const char *clsh_shape_string(lua_State *L, const Shape *s) {
   lua_pushliteral(L, "");
   for (int i = 0; i < s->ndims; i++) {
     lua_pushfstring(L, "[%I]", (lua_Integer)s->dim[i]);
+    lua_concat(L, 2);
+  }
+  return lua_tostring(L, -1);
+}
+
+/* Pushes sizes as text: "4x5". */
+const char *clsh_shape_pushtext(lua_State *L, const size_t *sizes, int n) {
+  lua_pushfstring(L, "%I", (LUAI_UACINT)sizes[0]);
+  for (int i = 1; i < n; i++) {
+    lua_pushfstring(L, "x%I", (LUAI_UACINT)sizes[i]);
     lua_concat(L, 2);
   }
   return lua_tostring(L, -1);

@@ -128,7 +128,7 @@ void clsh_source_check(lua_State *L, int idx, const char *name) {
   }
 }
 
-/* Raises where options end in one that lacks its value: drivers crash. */
+/* Raises where the last option lacks its value: drivers crash. */
 static void checklast(lua_State *L, const char *options) {
   size_t n = strlen(options);
   while (n > 0 && isspace((unsigned char)options[n - 1]))
@@ -201,7 +201,7 @@ static void addincludes(lua_State *L, int options, int opts) {
   lua_pop(L, 1);
 }
 
-/* Whether a name is that of a macro: `N`, or `F(x)` with parameters. */
+/* Whether a text names a macro: `N`, or `F(x)` with parameters. */
 static bool ismacro(const char *name) {
   size_t n = strspn(name, WORD), len = strlen(name);
   return n > 0 && !isdigit((unsigned char)name[0]) &&
@@ -460,7 +460,7 @@ static void expandfile(lua_State *L, int pieces, const char *path, int depth) {
 
 /*
 ** Adds the lines of the text at the top, of file `path`, to the pieces. `name`
-** is that of the file in messages. The folders lie behind the pieces.
+** stands for the file in messages. The folders lie behind the pieces.
 */
 static void expand(lua_State *L, int pieces, const char *path,
                    const char *name, int depth) {

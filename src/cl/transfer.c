@@ -1,5 +1,10 @@
 /*
-** transfer.c - the methods of class Buffer that move data.
+** transfer.c - commands that move data. What they share: the options queue,
+** async and after, the Event, the host memory that is pinned, and the wait.
+** And the methods of class Buffer: a part of a buffer is a Region; a large one
+** goes through pinned pieces of host memory: while the device moves some of
+** them, the host copies between others and its arrays. Between two devices one
+** reads a piece while the other writes the pieces before it.
 ** SPDX-License-Identifier: MIT
 */
 #include <assert.h>
@@ -7,41 +12,440 @@
 #include <string.h>
 
 #include "buffer.h"
-#include "process.h"
-#include "region.h"
+#include "memory.h"
 
-#define MAXBOX 3 /* dimensions of a box */
+#define MAXBOX 3                /* dimensions of a box */
+#define LARGE ((size_t)4 << 20) /* bytes, from which on a transfer gains */
+#define LEAST ((size_t)1 << 20) /* bytes of a piece in use, at least */
+#define LAG 2                   /* pieces between a read and its write */
 
-/* Reads option `name`, a number >= 1 for each of n dimensions. */
-static bool checkindexes(lua_State *L, int opts, const char *name, int n,
-                         size_t v[MAXBOX]) {
-  int type = clsh_option_push(L, opts, name);
-  if (type == LUA_TNUMBER && n == 1) {
-    v[0] = clsh_option_count(L, -1, name);
-  } else if (type != LUA_TNIL) {
-    if (type != LUA_TTABLE || lua_rawlen(L, -1) != (lua_Unsigned)n)
-      clsh_error(L,
-                 "%s: must be a list of %d number%s, as the Buffer has "
-                 "dimensions",
-                 name, n, n == 1 ? "" : "s");
-    for (int i = 0; i < n; i++) {
-      lua_rawgeti(L, -1, i + 1);
-      v[i] = clsh_option_count(L, -1, name);
-      lua_pop(L, 1);
-    }
+/*
+** Checks the names of the options at `opts`, and reads queue, async and
+** after; leaves the Queue and the events on the stack. User value 1 of the
+** object at 1 is its Context `c`.
+*/
+void clsh_transfer_check(lua_State *L, Context *c, int opts,
+                         const char *const names[], Transfer *m) {
+  clsh_option_check(L, opts, names, "transfer");
+  clsh_context_alive(L, c);
+  if (clsh_option_push(L, opts, "queue") == LUA_TNIL) {
+    lua_pop(L, 1);
+    lua_getiuservalue(L, 1, 1);
+    clsh_queue_push(L, -1);
+    lua_remove(L, -2);
   }
-  lua_pop(L, 1);
+  m->context = c;
+  m->queue = lua_gettop(L);
+  if (!clsh_context_shares(clsh_queue_option(L, m->queue)->context, c))
+    clsh_error(L, "the %s and the Queue are of different contexts",
+               clsh_class_name(L, 1));
+  m->async = clsh_option_flag(L, opts, "async", false);
+  clsh_option_push(L, opts, "after");
+  m->after = lua_gettop(L);
+}
+
+/*
+** Pushes the command's Event. Script code (metamethods, finalizers) may have
+** run since the arguments were checked, so their handles are looked up here.
+** No script code runs from here until the command is enqueued.
+*/
+Event *clsh_transfer_begin(lua_State *L, const Object *o, Transfer *m) {
+  Event *e = clsh_event_new(L, m->queue);
+  if (o->closed)
+    clsh_error(L, "this %s is closed", o->class->name);
+  m->handle = clsh_queue_handle(L, clsh_queue_any(L, m->queue));
+  clsh_event_after(L, m->after, m->context, &m->waits);
+  e->waits = m->waits.n > 0;
+  return e;
+}
+
+/*
+** Reads option `name`: a number from `least` on for each of n dimensions, for
+** one dimension without a list as well; false: it is not given.
+*/
+bool clsh_transfer_place(lua_State *L, int opts, const char *name, int n,
+                         lua_Integer least, size_t *v) {
+  int type = clsh_option_push(L, opts, name), top = lua_gettop(L);
+  bool list = type == LUA_TTABLE;
+  int given = list ? (int)lua_rawlen(L, top) : 1;
+  bool fine = given == n;
+  for (int i = 0; i < n && fine && type != LUA_TNIL; i++) {
+    lua_settop(L, top);
+    if (list)
+      lua_rawgeti(L, top, i + 1);
+    fine = clsh_option_whole(L, -1, least, &v[i]);
+  }
+  if (!fine && type != LUA_TNIL)
+    clsh_error(L,
+               "%s: must be a list of %d whole number%s >= %I, one for each "
+               "dimension; got %s",
+               name, n, n == 1 ? "" : "s", least,
+               list && given != n ? lua_pushfstring(L, "%d of them", given)
+                                  : clsh_option_got(L, -1));
+  lua_settop(L, top - 1);
   return type != LUA_TNIL;
 }
 
-/* Pushes "4x6". */
-static const char *pushsizes(lua_State *L, const size_t *v, int n) {
-  lua_pushfstring(L, "%I", (LUAI_UACINT)v[0]);
-  for (int i = 1; i < n; i++) {
-    lua_pushfstring(L, "x%I", (LUAI_UACINT)v[i]);
-    lua_concat(L, 2);
+/* Inserts nil for the argument at 2 that was left out before options. */
+void clsh_transfer_shift(lua_State *L) {
+  if (lua_istable(L, 2)) {
+    lua_settop(L, 2);
+    lua_pushnil(L);
+    lua_insert(L, 2);
   }
-  return lua_tostring(L, -1);
+  lua_settop(L, 3);
+}
+
+/* The memory of the Array at `arr`, kept until the command has ended. */
+void *clsh_transfer_pin(lua_State *L, Event *e, int arr) {
+  const Array *a = clsh_array_check(L, arr);
+  void *data = clsh_array_data(L, a);
+  clsh_event_pin(e, a->block);
+  return data;
+}
+
+/* Ends a command whose Event is at the top: waits unless it is async. */
+void clsh_transfer_end(lua_State *L, const Transfer *m, cl_int err,
+                       const char *call) {
+  clsh_context_checkcommand(L, m->context, err, call);
+  if (!m->async)
+    clsh_event_wait(L, -1);
+  else
+    clFlush(m->handle);
+}
+
+/*
+** A part of a buffer, in bytes: `slices` times `rows` pieces of `width` bytes.
+** One piece stands for any contiguous part.
+*/
+typedef struct Region {
+  size_t offset; /* from the handle's beginning */
+  size_t width, rows, slices;
+  size_t pitch, slice; /* from row to row, and slice to slice; 0: rows */
+  Shape shape;         /* the same in elements */
+} Region;
+
+/* The same part of the buffer in as few pieces as possible. */
+static Region joined(const Region *from) {
+  Region r = *from;
+  for (int i = 0; i < 2; i++) {
+    if (r.rows > 1 && r.width == r.pitch) {
+      r.width *= r.rows;
+      r.rows = 1;
+    }
+    if (r.rows == 1 && r.slices > 1) {
+      r.rows = r.slices;
+      r.pitch = r.slice;
+      r.slices = 1;
+      r.slice = 0;
+    }
+  }
+  return r;
+}
+
+/* A part in one piece, as rows and slices of the same sizes as `other`. */
+static Region laid(const Region *r, const Region *other) {
+  Region like = *other;
+  like.offset = r->offset;
+  like.pitch = like.width;
+  like.slice = like.slices > 1 ? like.rows * like.width : 0;
+  return like;
+}
+
+/* The place of a part in buffers of its pitches. */
+static void origin(const Region *r, size_t origin[3]) {
+  size_t in = r->slice > 0 ? r->offset % r->slice : r->offset;
+  origin[0] = in % r->pitch;
+  origin[1] = in / r->pitch;
+  origin[2] = r->slice > 0 ? r->offset / r->slice : 0;
+}
+
+/* The bytes from a region's beginning to its end. */
+static size_t reach(const Region *r) {
+  return (r->slices - 1) * r->slice + (r->rows - 1) * r->pitch + r->width;
+}
+
+/* The bytes in a region, without gaps. */
+static size_t bytesof(const Region *r) {
+  return r->width * r->rows * r->slices;
+}
+
+/*
+** The next part of at most `most` bytes behind the first `*done` ones: whole
+** rows of one slice, or a part of a row. False: there is none.
+*/
+static bool nextpart(const Region *whole, size_t most, size_t *done,
+                     Region *part) {
+  size_t col = *done % whole->width, row = *done / whole->width;
+  size_t slice = row / whole->rows;
+  row %= whole->rows;
+  if (slice >= whole->slices)
+    return false;
+  *part = (Region){.width = whole->width, .rows = 1, .slices = 1};
+  part->pitch = whole->rows > 1 ? whole->pitch : whole->width;
+  part->offset =
+      whole->offset + slice * whole->slice + row * whole->pitch + col;
+  if (col > 0 || whole->width > most) {
+    part->width = whole->width - col < most ? whole->width - col : most;
+  } else {
+    size_t rest = whole->rows - row, fit = most / whole->width;
+    part->rows = rest < fit ? rest : fit;
+  }
+  *done += part->width * part->rows;
+  return true;
+}
+
+static cl_int enqueueregion(bool write, const Transfer *m, cl_mem mem,
+                            const Region *r, void *host, cl_event *slot) {
+  const cl_event *list = m->waits.list;
+  const size_t h[3] = {0, 0, 0};
+  const size_t region[3] = {r->width, r->rows, r->slices};
+  size_t b[3];
+  origin(r, b);
+  if (r->rows == 1)
+    return write ? clEnqueueWriteBuffer(m->handle, mem, CL_FALSE, r->offset,
+                                        r->width, host, m->waits.n, list, slot)
+                 : clEnqueueReadBuffer(m->handle, mem, CL_FALSE, r->offset,
+                                       r->width, host, m->waits.n, list, slot);
+  return write ? clEnqueueWriteBufferRect(m->handle, mem, CL_FALSE, b, h,
+                                          region, r->pitch, r->slice, r->width,
+                                          0, host, m->waits.n, list, slot)
+               : clEnqueueReadBufferRect(m->handle, mem, CL_FALSE, b, h,
+                                         region, r->pitch, r->slice, r->width,
+                                         0, host, m->waits.n, list, slot);
+}
+
+/* Enqueues a read or a write between a region and dense host memory. */
+static cl_int moveregion(bool write, const Transfer *m, cl_mem mem,
+                         const Region *r, void *host, cl_event *slot) {
+  cl_int err;
+  do
+    err = enqueueregion(write, m, mem, r, host, slot);
+  while (clsh_heldmemory_retry(err));
+  return err;
+}
+
+/* The name of the call that moves a region. */
+static const char *callname(bool write, const Region *r) {
+  if (r->rows > 1)
+    return write ? "clEnqueueWriteBufferRect" : "clEnqueueReadBufferRect";
+  return write ? "clEnqueueWriteBuffer" : "clEnqueueReadBuffer";
+}
+
+/* The pieces of one transfer, and what their commands tell of the whole. */
+typedef struct Pinned {
+  Context *context;
+  Queue *queue;
+  Event *event;
+  Pool *pool;
+  size_t most;   /* bytes of a piece that are used */
+  size_t done;   /* bytes whose commands are enqueued */
+  cl_int status; /* of the first command that failed */
+  cl_int err;    /* of a call that failed, and its name */
+  const char *call;
+  cl_ulong stamp[4];
+  bool stamped, timeless; /* there are times; a command has none */
+  bool dropped;           /* of the queue, before */
+} Pinned;
+
+/* The pool of a context, made at the first need; NULL: no memory. */
+static Pool *findpool(lua_State *L, Context *c) {
+  clsh_context_alive(L, c);
+  if (c->pool == NULL)
+    c->pool = clsh_pinned_new(c->handle, c->device);
+  return c->pool;
+}
+
+/* Makes the pieces of a context for a copy that needs them. */
+static void preparepinned(lua_State *L, Context *c) {
+  if (findpool(L, c) == NULL)
+    clsh_error(L, "copy: no host memory for %I bytes on the way",
+               (LUAI_UACINT)(PIECES * PIECEBYTES));
+}
+
+/*
+** Whether a transfer of so many bytes goes through pinned pieces: option
+** `pinned`, else large ones that wait, where device and host have memories of
+** their own.
+*/
+static bool wantspinned(lua_State *L, int opts, const Transfer *m,
+                        size_t bytes) {
+  const Limits *l = &m->context->limits;
+  bool fits = !m->async && !l->shared && !l->simulated && bytes >= LARGE;
+  bool wanted = clsh_option_flag(L, opts, "pinned", fits);
+  if (wanted && m->async)
+    clsh_error(L, "pinned: the host takes part in such a transfer, so that it "
+                  "waits; leave async out");
+  if (!wanted)
+    return false;
+  const Pool *p = findpool(L, m->context);
+  return p != NULL && (p->pinned || !fits);
+}
+
+/* Adds the times of a command that has ended. */
+static void addtimes(Pinned *x, cl_event handle) {
+  cl_ulong t[4];
+  if (!x->queue->profiled || !clsh_event_times(handle, t)) {
+    x->timeless = true;
+    return;
+  }
+  for (int i = 0; i < 4; i++)
+    if (!x->stamped || (i < 3 ? t[i] < x->stamp[i] : t[i] > x->stamp[i]))
+      x->stamp[i] = t[i];
+  x->stamped = true;
+}
+
+/*
+** Waits for the command that uses a piece; true: there was one, and it did its
+** work. A Ctrl-C leaves the command to whoever uses the piece next.
+*/
+static bool retire(lua_State *L, Pinned *x, Piece *p, bool times) {
+  cl_int status;
+  if (p->busy == NULL)
+    return false;
+  clsh_context_checkcommand(
+      L, x->context, clsh_poll_event(L, p->busy, x->context->device, &status),
+      "clGetEventInfo");
+  if (status == CL_COMPLETE && clWaitForEvents(1, &p->busy) != CL_SUCCESS)
+    status = CL_OUT_OF_RESOURCES;
+  if (status == CL_COMPLETE && times)
+    addtimes(x, p->busy);
+  clReleaseEvent(p->busy);
+  p->busy = NULL;
+  if (status < 0 && x->status == CL_SUCCESS)
+    x->status = status;
+  return status == CL_COMPLETE;
+}
+
+/* Waits for what a transfer that was cut off has left in the pieces. */
+static void drain(lua_State *L, Pinned *x, Pool *pool) {
+  for (int i = 0; i < PIECES; i++)
+    retire(L, x, &pool->list[i], false);
+  x->status = CL_SUCCESS;
+}
+
+/*
+** Begins a transfer of so many bytes whose Event is at the top. Until it ends
+** the queue counts as one with commands without Events.
+*/
+static Pinned beginpinned(lua_State *L, const Transfer *m, size_t bytes) {
+  Queue *q = clsh_queue_any(L, m->queue);
+  Pinned x = {.context = m->context,
+              .queue = q,
+              .event = clsh_event_check(L, -1),
+              .pool = m->context->pool,
+              .most = bytes / 8,
+              .dropped = q->dropped};
+  x.most = x.most > PIECEBYTES ? PIECEBYTES : x.most < LEAST ? LEAST : x.most;
+  q->dropped = true;
+  drain(L, &x, x.pool);
+  return x;
+}
+
+/* Whether nothing has failed yet. */
+static bool isfine(const Pinned *x) {
+  return x->status == CL_SUCCESS && x->err == CL_SUCCESS;
+}
+
+/* Enqueues the command of a piece and hands it to the device. */
+static void put(Pinned *x, bool write, const Transfer *m, cl_mem mem,
+                const Region *part, void *data, cl_event *slot) {
+  x->err = moveregion(write, m, mem, part, data, slot);
+  x->call = callname(write, part);
+  if (x->err == CL_SUCCESS)
+    clFlush(m->handle);
+}
+
+/* All commands have ended: so does the Event; a failure raises. */
+static void finish(lua_State *L, Pinned *x, cl_command_type type) {
+  x->queue->dropped = x->dropped;
+  clsh_event_join(x->event, type, x->err != CL_SUCCESS ? x->err : x->status,
+                  x->stamped && !x->timeless ? x->stamp : NULL);
+  clsh_context_checkcommand(L, x->context, x->err, x->call);
+  clsh_event_wait(L, -1);
+}
+
+static cl_ulong nanoseconds(double since) {
+  return (cl_ulong)((clsh_poll_now() - since) * 1e9);
+}
+
+/*
+** Moves a region from or to host memory; the Event, at the top, has ended
+** then. Its times are the times of the first and the last command, and of the
+** host's copy before or behind these.
+*/
+static void movepinned(lua_State *L, bool write, const Transfer *m, cl_mem mem,
+                       const Region *whole, void *host) {
+  Pinned x = beginpinned(L, m, bytesof(whole));
+  double last = clsh_poll_now();
+  cl_ulong lead = 0;
+  for (int idle = 0, i = 0; idle < PIECES; i = (i + 1) % PIECES, idle++) {
+    Region part;
+    Piece *p = &x.pool->list[i];
+    if (retire(L, &x, p, true) && !write) {
+      last = clsh_poll_now();
+      clsh_hostcopy((char *)host + p->at, p->data, p->bytes);
+    }
+    p->at = x.done;
+    if (!isfine(&x) || !nextpart(whole, x.most, &x.done, &part))
+      continue;
+    clsh_poll(L);
+    p->bytes = x.done - p->at;
+    if (write)
+      clsh_hostcopy(p->data, (char *)host + p->at, p->bytes);
+    lead = p->at == 0 ? nanoseconds(last) : lead;
+    put(&x, write, m, mem, &part, p->data, &p->busy);
+    idle = -1;
+  }
+  for (int i = 0; i < 3 && write; i++)
+    x.stamp[i] -= lead < x.stamp[i] ? lead : 0;
+  if (!write)
+    x.stamp[3] += nanoseconds(last);
+  finish(L, &x, write ? CL_COMMAND_WRITE_BUFFER : CL_COMMAND_READ_BUFFER);
+}
+
+/*
+** Copies a region to another of the same rows on another device; the Event, of
+** the first device, has ended then. With `both` a piece of each context takes
+** part, else one that both devices use. The devices have clocks of their own:
+** the Event ends when the host has seen the last command end.
+*/
+static void copypieces(lua_State *L, const Transfer *m, cl_mem from,
+                       const Region *r, const Transfer *target, cl_mem to,
+                       const Region *place, bool both) {
+  Pinned x = beginpinned(L, m, bytesof(r));
+  Pool *second = both ? target->context->pool : x.pool;
+  drain(L, &x, second);
+  size_t written = 0;
+  double start = clsh_poll_now();
+  for (int idle = 0, i = 0; idle < PIECES + LAG;
+       i = (i + 1) % PIECES, idle++) {
+    Region part;
+    int j = (i + PIECES - LAG) % PIECES;
+    Piece *p = &x.pool->list[i], *q = &x.pool->list[j];
+    retire(L, &x, &second->list[i], false);
+    p->at = x.done;
+    if (isfine(&x) && nextpart(r, x.most, &x.done, &part)) {
+      clsh_poll(L);
+      p->bytes = x.done - p->at;
+      put(&x, false, m, from, &part, p->data, &p->busy);
+      idle = -1;
+    }
+    if (written >= x.done || q->at != written || !retire(L, &x, q, true) ||
+        !isfine(&x))
+      continue;
+    nextpart(place, x.most, &written, &part);
+    if (both)
+      clsh_hostcopy(second->list[j].data, q->data, q->bytes);
+    put(&x, true, target, to, &part, second->list[j].data,
+        &second->list[j].busy);
+  }
+  for (int i = 0; i < PIECES; i++) {
+    retire(L, &x, &x.pool->list[i], false);
+    retire(L, &x, &second->list[i], false);
+  }
+  x.stamp[3] = x.stamp[0] + nanoseconds(start);
+  finish(L, &x, CL_COMMAND_COPY_BUFFER);
 }
 
 /* The elements from `at` on, `size` of them in each dimension, up to three. */
@@ -53,8 +457,9 @@ static void box(lua_State *L, const Buffer *b, const size_t *at,
   for (int i = 0; i < n; i++)
     if (at[i] > s->dim[i] || size[i] > s->dim[i] - at[i] + 1)
       clsh_error(L, "part %s at %s leaves the buffer of %s",
-                 pushsizes(L, size, n), pushsizes(L, at, n),
-                 pushsizes(L, s->dim, n));
+                 clsh_shape_pushtext(L, size, n),
+                 clsh_shape_pushtext(L, at, n),
+                 clsh_shape_pushtext(L, s->dim, n));
   r->pitch = b->ld * unit;
   r->slice = n == 3 ? s->dim[1] * r->pitch : 0;
   r->width = size[last] * unit;
@@ -101,8 +506,8 @@ static void checkregion(lua_State *L, const Buffer *b, int opts, Region *r) {
   const Shape *s = &b->shape;
   size_t at[MAXDIMS] = {1, 1, 1, 1}, size[MAXDIMS];
   int n = s->ndims <= MAXBOX ? s->ndims : MAXBOX;
-  bool from = checkindexes(L, opts, "from", n, at);
-  bool sized = checkindexes(L, opts, "size", n, size);
+  bool from = clsh_transfer_place(L, opts, "from", n, 1, at);
+  bool sized = clsh_transfer_place(L, opts, "size", n, 1, size);
   bool elements = checkelements(L, b, opts, r);
   if (elements && (from || sized))
     clsh_error(L, "first/count and from/size name two different parts");
@@ -137,7 +542,7 @@ static void checktarget(lua_State *L, const Buffer *d, int opts,
     clsh_error(L, "to: a list needs Buffers and a part of the same number of "
                   "dimensions, up to 3");
   if (alike && (type != LUA_TNIL || s->ndims == 2)) {
-    checkindexes(L, opts, "to", s->ndims, at);
+    clsh_transfer_place(L, opts, "to", s->ndims, 1, at);
     box(L, d, at, r->shape.dim, to);
   } else if (d->ld == s->dim[s->ndims - 1]) {
     linear(L, d, 1, r->shape.count, to);
@@ -151,7 +556,7 @@ static bool meet(const Buffer *b, const Region *r, const Buffer *d,
                  const Region *to) {
   size_t a1 = b->offset - b->shift + r->offset;
   size_t b1 = d->offset - d->shift + to->offset;
-  size_t a2 = a1 + clsh_region_extent(r), b2 = b1 + clsh_region_extent(to);
+  size_t a2 = a1 + reach(r), b2 = b1 + reach(to);
   return b->root == d->root && a1 < b2 && b1 < a2;
 }
 
@@ -179,9 +584,9 @@ static size_t checkfit(lua_State *L, const Buffer *b, const Region *r,
   return at > 1 ? (at - 1) * a->type->size : 0;
 }
 
-/* clsh_move_begin for a command on a Buffer. */
-static Event *begin(lua_State *L, Buffer *b, Move *m) {
-  Event *e = clsh_move_begin(L, &b->head, m);
+/* clsh_transfer_begin for a command on a Buffer. */
+static Event *begin(lua_State *L, Buffer *b, Transfer *m) {
+  Event *e = clsh_transfer_begin(L, &b->head, m);
   clsh_buffer_use(b, clsh_queue_any(L, m->queue));
   return e;
 }
@@ -191,18 +596,18 @@ static Event *begin(lua_State *L, Buffer *b, Move *m) {
 ** Event.
 */
 static void transfer(lua_State *L, bool write, Buffer *b, const Region *part,
-                     size_t skip, Move *m) {
-  const Region pieces = clsh_region_joined(part), *r = &pieces;
-  bool pinned = clsh_pinned_wanted(L, 3, m, clsh_region_bytes(r));
+                     size_t skip, Transfer *m) {
+  const Region pieces = joined(part), *r = &pieces;
+  bool pinned = wantspinned(L, 3, m, bytesof(r));
   Event *e = begin(L, b, m);
-  void *host = (char *)clsh_move_pin(L, e, 2) + skip;
-  assert(e->pin->bytes >= skip + clsh_region_bytes(r));
+  void *host = (char *)clsh_transfer_pin(L, e, 2) + skip;
+  assert(e->pin->bytes >= skip + bytesof(r));
   if (pinned)
-    clsh_pinned_move(L, write, m, b->handle, r, host);
+    movepinned(L, write, m, b->handle, r, host);
   else
-    clsh_move_end(L, m,
-                  clsh_region_move(write, m, b->handle, r, host, &e->handle),
-                  clsh_region_call(write, r));
+    clsh_transfer_end(L, m,
+                      moveregion(write, m, b->handle, r, host, &e->handle),
+                      callname(write, r));
 }
 
 static const char *const moveoptions[] = {"queue",  "async", "after", "first",
@@ -217,16 +622,6 @@ static const char *const mapoptions[] = {"queue", "async", "after",
                                          "first", "count", NULL};
 static const char *const migrateoptions[] = {"queue", "async",   "after",
                                              "host",  "discard", NULL};
-
-/* The optional argument at 2 was left out before a table of options. */
-static void shiftoptions(lua_State *L) {
-  if (lua_istable(L, 2)) {
-    lua_settop(L, 2);
-    lua_pushnil(L);
-    lua_insert(L, 2);
-  }
-  lua_settop(L, 3);
-}
 
 /** Buffer:read([dst] [, opts]) -> Array
  * Copies the buffer, or a part of it, to host memory: into Array `dst`, or
@@ -251,10 +646,10 @@ static void shiftoptions(lua_State *L) {
  */
 static int buffer_read(lua_State *L) {
   Region r;
-  Move m;
+  Transfer m;
   Buffer *b = clsh_buffer_check(L, 1);
-  shiftoptions(L);
-  clsh_move_check(L, b->context, 3, moveoptions, &m);
+  clsh_transfer_shift(L);
+  clsh_transfer_check(L, b->context, 3, moveoptions, &m);
   checkregion(L, b, 3, &r);
   if (lua_isnil(L, 2)) {
     clsh_array_new(L, b->type, &r.shape);
@@ -272,7 +667,7 @@ static void toarray(lua_State *L, const Buffer *b, const Region *r, int src) {
   if (clsh_array_test(L, src) != NULL)
     return;
   Array *a = clsh_array_new(L, b->type, &r->shape);
-  clsh_arrayinit_set(L, a, src);
+  clsh_array_setall(L, a, src);
   lua_replace(L, src);
 }
 
@@ -289,10 +684,10 @@ static void toarray(lua_State *L, const Buffer *b, const Region *r, int src) {
  */
 static int buffer_write(lua_State *L) {
   Region r;
-  Move m;
+  Transfer m;
   Buffer *b = clsh_buffer_check(L, 1);
   lua_settop(L, 3);
-  clsh_move_check(L, b->context, 3, moveoptions, &m);
+  clsh_transfer_check(L, b->context, 3, moveoptions, &m);
   checkregion(L, b, 3, &r);
   toarray(L, b, &r, 2);
   size_t skip = checkfit(L, b, &r, clsh_array_check(L, 2));
@@ -304,7 +699,7 @@ static int buffer_write(lua_State *L) {
 ** Fills `width` bytes. Oclgrind would count them as never written, so that it
 ** gets them as a transfer.
 */
-static cl_int fillrow(const Move *m, const Buffer *b, const char *pattern,
+static cl_int fillrow(const Transfer *m, const Buffer *b, const char *pattern,
                       size_t offset, size_t width, cl_event *slot) {
   const size_t size = b->type->size;
   if (!b->context->limits.simulated)
@@ -326,9 +721,9 @@ static cl_int fillrow(const Move *m, const Buffer *b, const char *pattern,
 ** Fills the rows of a view, whose gaps belong to others: a command for each
 ** row, and a marker that ends after all of them.
 */
-static cl_int fillrows(const Move *m, const Buffer *b, const char *pattern,
+static cl_int fillrows(const Transfer *m, const Buffer *b, const char *pattern,
                        const Region *part, cl_event *slot) {
-  const Region pieces = clsh_region_joined(part), *r = &pieces;
+  const Region pieces = joined(part), *r = &pieces;
   cl_int err = CL_SUCCESS;
   for (size_t i = 0; i < r->rows && err == CL_SUCCESS; i++)
     err = fillrow(m, b, pattern, r->offset + i * r->pitch, r->width,
@@ -349,13 +744,13 @@ static cl_int fillrows(const Move *m, const Buffer *b, const char *pattern,
 static int buffer_fill(lua_State *L) {
   char pattern[128];
   Region r;
-  Move m;
+  Transfer m;
   Buffer *b = clsh_buffer_check(L, 1);
   lua_settop(L, 3);
   const char *wrong = clsh_type_convert(L, 2, b->type, pattern);
   if (wrong != NULL)
     return clsh_error_arg(L, 2, "%s", wrong);
-  clsh_move_check(L, b->context, 3, filloptions, &m);
+  clsh_transfer_check(L, b->context, 3, filloptions, &m);
   if (b->view)
     checkregion(L, b, 3, &r);
   else
@@ -364,8 +759,8 @@ static int buffer_fill(lua_State *L) {
   cl_int err;
   do
     err = fillrows(&m, b, pattern, &r, &e->handle);
-  while (clsh_hold_retry(err));
-  clsh_move_end(L, &m, err, "clEnqueueFillBuffer");
+  while (clsh_heldmemory_retry(err));
+  clsh_transfer_end(L, &m, err, "clEnqueueFillBuffer");
   return 1;
 }
 
@@ -375,18 +770,18 @@ static int buffer_fill(lua_State *L) {
 */
 static bool align(Region *from, Region *dest, const Region *r,
                   const Region *to) {
-  *from = clsh_region_joined(r);
-  *dest = clsh_region_joined(to);
+  *from = joined(r);
+  *dest = joined(to);
   if (from->rows == 1 && dest->rows == 1)
     return false;
-  *from = from->rows > 1 ? *r : clsh_region_laid(r, to);
-  *dest = dest->rows > 1 ? *to : clsh_region_laid(to, r);
+  *from = from->rows > 1 ? *r : laid(r, to);
+  *dest = dest->rows > 1 ? *to : laid(to, r);
   assert(dest->width == from->width && dest->rows == from->rows);
   return true;
 }
 
 /* Copies as the driver does, on a device or within a context. */
-static cl_int enqueuecopy(const Move *m, const Buffer *b, const Region *r,
+static cl_int enqueuecopy(const Transfer *m, const Buffer *b, const Region *r,
                           const Buffer *d, const Region *to, cl_event *slot) {
   size_t at[3], toat[3];
   Region from, dest;
@@ -395,8 +790,8 @@ static cl_int enqueuecopy(const Move *m, const Buffer *b, const Region *r,
                                to->offset, from.width, m->waits.n,
                                m->waits.list, slot);
   const size_t region[3] = {from.width, from.rows, from.slices};
-  clsh_region_origin(&from, at);
-  clsh_region_origin(&dest, toat);
+  origin(&from, at);
+  origin(&dest, toat);
   return clEnqueueCopyBufferRect(m->handle, b->handle, d->handle, at, toat,
                                  region, from.pitch, from.slice, dest.pitch,
                                  dest.slice, m->waits.n, m->waits.list, slot);
@@ -407,18 +802,16 @@ enum { DRIVER, ONEPIECE, BOTH };
 static const char *const ways[] = {"driver", "piece", "pieces", NULL};
 
 /*
-** The way of a copy: option `way`, else, between two devices, what the
-** registry's function cl.copyway(context, context, bytes, whether
-** they share memory) knows.
+** The way of a copy: option `way`, else, between two devices, what the hook
+** copy_way knows.
 */
 static int checkway(lua_State *L, const Buffer *b, const Buffer *d,
-                    const Move *m, size_t bytes) {
+                    const Transfer *m, size_t bytes) {
   bool shares = clsh_context_shares(b->context, d->context);
   int way = shares ? DRIVER : ONEPIECE;
   clsh_option_push(L, 3, "way");
   if (lua_isnil(L, -1) && b->context->device != d->context->device &&
-      !m->async &&
-      lua_getfield(L, LUA_REGISTRYINDEX, "cl.copyway") == LUA_TFUNCTION) {
+      !m->async && clsh_hook_push(L, "copy_way") == LUA_TFUNCTION) {
     lua_getiuservalue(L, 1, 1);
     lua_getiuservalue(L, 2, 1);
     lua_pushinteger(L, (lua_Integer)bytes);
@@ -455,17 +848,17 @@ static cl_command_queue targetqueue(lua_State *L, Buffer *d) {
 
 /* Copies by pinned host memory. */
 static void copypinned(lua_State *L, Buffer *b, const Region *r, Buffer *d,
-                       const Region *to, Move *m, bool both) {
+                       const Region *to, Transfer *m, bool both) {
   Region from, dest;
-  Move target = {.context = d->context};
+  Transfer target = {.context = d->context};
   align(&from, &dest, r, to);
   target.handle = targetqueue(L, d);
-  clsh_pinned_prepare(L, b->context);
-  clsh_pinned_prepare(L, d->context);
+  preparepinned(L, b->context);
+  preparepinned(L, d->context);
   begin(L, b, m);
   if (d->head.closed)
     clsh_error(L, "the target Buffer is closed");
-  clsh_pinned_copy(L, m, b->handle, &from, &target, d->handle, &dest, both);
+  copypieces(L, m, b->handle, &from, &target, d->handle, &dest, both);
 }
 
 /** Buffer:copy(dst [, opts]) -> Event
@@ -487,19 +880,19 @@ static void copypinned(lua_State *L, Buffer *b, const Region *r, Buffer *d,
  */
 static int buffer_copy(lua_State *L) {
   Region r, to;
-  Move m;
+  Transfer m;
   Buffer *b = clsh_buffer_check(L, 1);
   Buffer *d = clsh_buffer_check(L, 2);
   lua_settop(L, 3);
   if (b->type != d->type)
     return clsh_error(L, "copy: from %s to %s", b->type->name, d->type->name);
-  clsh_move_check(L, b->context, 3, copyoptions, &m);
+  clsh_transfer_check(L, b->context, 3, copyoptions, &m);
   checkregion(L, b, 3, &r);
   checktarget(L, d, 3, &r, &to);
   if (meet(b, &r, d, &to))
     return clsh_error_call(L, CL_MEM_COPY_OVERLAP, "clEnqueueCopyBuffer",
                            "source and target share memory");
-  int way = checkway(L, b, d, &m, clsh_region_bytes(&r));
+  int way = checkway(L, b, d, &m, bytesof(&r));
   if (way != DRIVER) {
     copypinned(L, b, &r, d, &to, &m, way == BOTH);
     return 1;
@@ -511,10 +904,10 @@ static int buffer_copy(lua_State *L) {
   cl_int err;
   do
     err = enqueuecopy(&m, b, &r, d, &to, &e->handle);
-  while (clsh_hold_retry(err));
-  clsh_move_end(L, &m, err,
-                r.rows > 1 || to.rows > 1 ? "clEnqueueCopyBufferRect"
-                                          : "clEnqueueCopyBuffer");
+  while (clsh_heldmemory_retry(err));
+  clsh_transfer_end(L, &m, err,
+                    r.rows > 1 || to.rows > 1 ? "clEnqueueCopyBufferRect"
+                                              : "clEnqueueCopyBuffer");
   return 1;
 }
 
@@ -535,11 +928,11 @@ static int buffer_copy(lua_State *L) {
  */
 static int buffer_map(lua_State *L) {
   Region r;
-  Move m;
+  Transfer m;
   Buffer *b = clsh_buffer_check(L, 1);
-  shiftoptions(L);
+  clsh_transfer_shift(L);
   cl_map_flags flags = clsh_mapping_flags(L, 2);
-  clsh_move_check(L, b->context, 3, mapoptions, &m);
+  clsh_transfer_check(L, b->context, 3, mapoptions, &m);
   checkelements(L, b, 3, &r);
   if (r.width == b->bytes && b->shape.ndims == 2 && !b->view)
     r.shape = (Shape){2, {b->shape.dim[0], b->ld}, r.shape.count};
@@ -557,7 +950,7 @@ static int buffer_map(lua_State *L) {
     clsh_mapping_set(k, mapped);
   if (err == CL_SUCCESS && m.async)
     clsh_event_pin(e, a->block); /* an unmapping comes after the mapping */
-  clsh_move_end(L, &m, err, "clEnqueueMapBuffer");
+  clsh_transfer_end(L, &m, err, "clEnqueueMapBuffer");
   return m.async ? 2 : (lua_pop(L, 1), 1);
 }
 
@@ -576,10 +969,10 @@ static int buffer_map(lua_State *L) {
  * print(fine and event:wait().command) -- migrate
  */
 static int buffer_migrate(lua_State *L) {
-  Move m;
+  Transfer m;
   Buffer *b = clsh_buffer_check(L, 1);
   lua_settop(L, 2);
-  clsh_move_check(L, b->context, 2, migrateoptions, &m);
+  clsh_transfer_check(L, b->context, 2, migrateoptions, &m);
   m.async = clsh_option_flag(L, 2, "async", true);
   cl_mem_migration_flags flags =
       (clsh_option_flag(L, 2, "host", false) ? CL_MIGRATE_MEM_OBJECT_HOST
@@ -593,7 +986,7 @@ static int buffer_migrate(lua_State *L) {
   if (err == CL_INVALID_OPERATION)
     clsh_error_call(L, err, "clEnqueueMigrateMemObjects",
                     "the driver moves memory itself; leave the call out");
-  clsh_move_end(L, &m, err, "clEnqueueMigrateMemObjects");
+  clsh_transfer_end(L, &m, err, "clEnqueueMigrateMemObjects");
   return 1;
 }
 

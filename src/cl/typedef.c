@@ -48,7 +48,7 @@ static void addkinds(luaL_Buffer *b, const char *macro, const char *head) {
   luaL_addstring(b, ")\n");
 }
 
-/* The same of types that not every device has. */
+/* Adds such a macro for types that not every device has. */
 static void addoptional(luaL_Buffer *b, const char *macro, const char *head,
                         const char *extension) {
   luaL_addstring(b, "#ifdef ");

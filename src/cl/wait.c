@@ -6,7 +6,7 @@
 */
 #include <math.h>
 
-#include "process.h"
+#include "driver.h"
 #include "queue.h"
 
 /* registry: list of Event, function, Event, function ... */
@@ -23,7 +23,7 @@ static bool hasended(const Event *e) {
 */
 static lua_Integer finddue(lua_State *L) {
   lua_Integer n = (lua_Integer)lua_rawlen(L, -1), due = 0;
-  for (lua_Integer i = 1; i < n && due == 0 && !clsh_process_handsoff();
+  for (lua_Integer i = 1; i < n && due == 0 && !clsh_driver_handsoff();
        i += 2) {
     lua_rawgeti(L, -1, i);
     due = hasended(lua_touserdata(L, -1)) ? i : 0;
@@ -110,7 +110,7 @@ static bool isoverordue(void *arg) {
 static void attend(lua_State *L, Wait *w) {
   clsh_event_checkwait(L, w->event);
   pushcallbacks(L);
-  while (lua_rawlen(L, -1) > 0 && !clsh_process_handsoff()) {
+  while (lua_rawlen(L, -1) > 0 && !clsh_driver_handsoff()) {
     clsh_poll_until(L, isoverordue, w,
                     w->event != NULL
                         ? "OpenCL cannot cancel a command: it goes on"

@@ -9,7 +9,6 @@
 
 #include <readline/readline.h>
 
-#include "draw.h"
 #include "editor.h"
 
 #define INDENT "  "
@@ -37,7 +36,7 @@ static void writelist(FILE *out, lua_State *L, int t, int first) {
   int widest = 1, n = (int)lua_rawlen(L, t);
   for (int i = first + 1; i <= n; i++) {
     const char *s = item(L, t, i);
-    int width = clsh_frame_columns(s, strlen(s));
+    int width = clsh_draw_textwidth(s, strlen(s));
     widest = width > widest ? width : widest;
   }
   int most = clsh_draw_rows() / 2 > 1 ? clsh_draw_rows() / 2 - 1 : 1;
@@ -49,7 +48,7 @@ static void writelist(FILE *out, lua_State *L, int t, int first) {
   for (int r = 0; r < shown; r++) {
     for (int i = first + r + 1; i <= last; i += shown) {
       const char *s = item(L, t, i);
-      fprintf(out, "%s%*s", s, widest + 2 - clsh_frame_columns(s, strlen(s)),
+      fprintf(out, "%s%*s", s, widest + 2 - clsh_draw_textwidth(s, strlen(s)),
               "");
     }
     putc('\n', out);

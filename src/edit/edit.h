@@ -28,14 +28,14 @@ typedef struct Shell {
 **     may replace the bytes first..cursor, where cursor is the number of
 **     bytes before it; `common` replaces them at once, and the list is shown
 **     as `shown` says
-**   mask(text) -> a class letter for each byte, see shell/prompt/highlight.lua, or
-**     nil for no colours
+**   mask(text) -> a class letter for each byte, or nil for no colours; see
+**     lua/clshell/shell/prompt/highlight.lua
 **   help(text, cursor) -> the text that F1 shows, or nil
 **   clean(text) -> a pasted text without prompts
 **   keymap() -> "emacs" or "vi", asked before each statement; nil: as it is
 **   argument(text) -> the last argument of an entry, for Alt-., or nil
 **   indent(text, cursor) -> the blanks that the line of the cursor begins
-**     with, nil where they stay, and those of a new line after it
+**     with, nil where they stay, and the blanks of a new line after it
 **   suggests() -> whether entries of the history are suggested
 **   idle() called once, after the first prompt was shown
 ** Its field `history` is false where no history is to be read or written.

@@ -8,7 +8,6 @@
 
 #include <readline/readline.h>
 
-#include "draw.h"
 #include "editor.h"
 #include "statement.h"
 
@@ -78,7 +77,7 @@ static size_t findpair(const Editor *e, size_t at) {
   return NOWHERE;
 }
 
-/* Adds a suggestion to what is shown, behind the text, in the grey of c. */
+/* Adds a suggestion behind the text that is shown, in the grey of class c. */
 static void suggest(View *v, const char *s) {
   static char *text, *mask;
   if (s == NULL || v->mask == NULL)
@@ -129,7 +128,7 @@ void clsh_editor_end(const char *tail) {
   clsh_draw_end(&v, tail);
 }
 
-/* Frees what was shown; the colours may be switched before the next text. */
+/* Frees the texts that were shown: the colours may change before the next. */
 void clsh_editor_forget(void) {
   clsh_editor_below(NULL, 0);
   clsh_editor_mark(0, 0);

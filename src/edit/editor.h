@@ -1,6 +1,6 @@
 /*
-** editor.h - the state of the editor on readline, which keeps the text and
-** its undo list, and the functions that its files share.
+** editor.h - the state of the editor on readline, which keeps the text and its
+** undo list, what the window shows, and the functions that its files share.
 ** SPDX-License-Identifier: MIT
 */
 #ifndef editor_h
@@ -23,6 +23,32 @@ typedef struct Editor {
   char *mask;         /* its classes; NULL: no colours */
   sigset_t unblocked; /* the signals during a wait for a key */
 } Editor;
+
+#define NOWHERE ((size_t)-1)
+
+/* A text to show, positions in it, and lines below it. */
+typedef struct View {
+  const char *text;
+  size_t len;
+  size_t cursor;
+  const char *mask;  /* a class letter for each byte; NULL: no colours */
+  size_t pair[2];    /* brackets to underline, or NOWHERE */
+  size_t first, end; /* bytes to underline, as a search found them */
+  const char *below; /* NULL: none */
+} View;
+
+/* draw.c: a text laid out in the rows of a window, and shown there */
+int clsh_draw_charwidth(const char *s, size_t n, size_t *len);
+int clsh_draw_textwidth(const char *s, size_t n);
+void clsh_draw_size(void);
+int clsh_draw_columns(void);
+int clsh_draw_rows(void);
+void clsh_draw_fresh(void);
+void clsh_draw_view(const View *v);
+void clsh_draw_end(const View *v, const char *tail);
+void clsh_draw_above(const char *text);
+void clsh_draw_resized(void);
+void clsh_draw_clear(void);
 
 /* editor.c */
 extern Editor clsh_editor;

@@ -35,7 +35,7 @@ bool clsh_input_wait(const struct timespec *limit) {
 }
 
 /*
-** The next byte, or EOF. Bytes are read one at a time: those that follow a
+** The next byte, or EOF. Bytes are read one at a time: bytes that follow a
 ** statement are for the code that it runs.
 */
 int clsh_input_key(void) {
@@ -49,7 +49,7 @@ int clsh_input_key(void) {
   return n == 1 ? c : EOF;
 }
 
-/* Puts a byte in front of those that are queued, as if it was typed. */
+/* Puts a byte in front of the queued bytes, as if it was typed. */
 void clsh_input_type(char c) {
   if (first == 0 && last == sizeof queue)
     return;

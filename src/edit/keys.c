@@ -1,6 +1,7 @@
 /*
 ** keys.c - the functions of keys in a text of several lines. They take the
-** keys of readline's functions for one line, those of the user's inputrc too.
+** keys of readline's functions for one line, the keys of the user's inputrc
+** too.
 ** SPDX-License-Identifier: MIT
 */
 #include <assert.h>
@@ -10,7 +11,6 @@
 
 #include <readline/readline.h>
 
-#include "draw.h"
 #include "editor.h"
 #include "statement.h"
 
@@ -31,13 +31,13 @@ static int endof(int point) {
 static void toline(int start) {
   int end = endof(start), point = start;
   if (rl_point != goalpoint)
-    goal = clsh_frame_columns(rl_line_buffer + startof(rl_point),
-                              (size_t)(rl_point - startof(rl_point)));
+    goal = clsh_draw_textwidth(rl_line_buffer + startof(rl_point),
+                               (size_t)(rl_point - startof(rl_point)));
   while (point < end) {
     size_t n;
-    clsh_frame_width(rl_line_buffer + point, (size_t)(end - point), &n);
+    clsh_draw_charwidth(rl_line_buffer + point, (size_t)(end - point), &n);
     n += (size_t)(point - start);
-    if (clsh_frame_columns(rl_line_buffer + start, n) > goal)
+    if (clsh_draw_textwidth(rl_line_buffer + start, n) > goal)
       break;
     point = start + (int)n;
   }
@@ -97,7 +97,7 @@ static int textend(int count, int key) {
   return 0;
 }
 
-/* To the end of the line; at the end, the line break. */
+/* Kills to the end of the line; at the end, the line break. */
 static int killend(int count, int key) {
   (void)count, (void)key;
   int end = endof(rl_point);
@@ -105,7 +105,7 @@ static int killend(int count, int key) {
   return 0;
 }
 
-/* To the beginning of the line; at the beginning, the line break. */
+/* Kills to the beginning of the line; at the beginning, the line break. */
 static int killstart(int count, int key) {
   (void)count, (void)key;
   int start = startof(rl_point);

@@ -16,7 +16,6 @@
 #include <readline/readline.h>
 
 #include "cl/cl.h"
-#include "draw.h"
 #include "editor.h"
 #include "statement.h"
 

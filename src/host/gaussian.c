@@ -11,7 +11,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cl/process.h"
 #include "host.h"
 
 #define MAXFEATURES 64

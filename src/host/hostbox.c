@@ -11,8 +11,7 @@
 
 #include <lauxlib.h>
 
-#include "cl/hostcopy.h"
-#include "cl/process.h"
+#include "cl/memory.h"
 #include "host.h"
 
 #define PIECE                                                                 \

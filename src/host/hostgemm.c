@@ -3,7 +3,6 @@
 ** device is measured from.
 ** SPDX-License-Identifier: MIT
 */
-#include "cl/process.h"
 #include "host.h"
 
 #define LANES 8 /* constant trip counts are what compilers vectorise */
@@ -14,7 +13,7 @@ static void widen(lua_State *L, int arg) {
   if (a == NULL || a->type->unit != 2 || a->type->kind != 'f')
     return;
   const Type *t = clsh_type_find("float", 5);
-  clsh_arrayops_convert(L, clsh_array_new(L, t, &a->shape), a);
+  clsh_array_convert(L, clsh_array_new(L, t, &a->shape), a);
   lua_replace(L, arg);
 }
 
@@ -67,7 +66,7 @@ static void gemmdouble(lua_State *L, const Gemm *g, double *c) {
 static void narrow(lua_State *L, const Type *t) {
   Array *c = clsh_array_check(L, lua_gettop(L));
   if (c->type != t)
-    clsh_arrayops_convert(L, clsh_array_new(L, t, &c->shape), c);
+    clsh_array_convert(L, clsh_array_new(L, t, &c->shape), c);
 }
 
 /** cl.host.gemm_loop(A, B [, opts]) -> C, seconds

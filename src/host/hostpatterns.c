@@ -7,7 +7,6 @@
 #include <limits.h>
 #include <string.h>
 
-#include "cl/process.h"
 #include "host.h"
 
 /* A value of one diagonal behind the pattern `old` of those before. */

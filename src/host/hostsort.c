@@ -4,7 +4,6 @@
 */
 #include <string.h>
 
-#include "cl/process.h"
 #include "host.h"
 
 #define DIGITS 256 /* values of a digit */

@@ -8,7 +8,6 @@
 #include <math.h>
 #include <string.h>
 
-#include "cl/process.h"
 #include "host.h"
 
 static const char *const names[] = {"rows", "cols", "pitch", NULL};

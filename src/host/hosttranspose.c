@@ -5,7 +5,6 @@
 */
 #include <string.h>
 
-#include "cl/process.h"
 #include "host.h"
 
 #define TILE 32 /* rows and columns compared together */

@@ -7,7 +7,6 @@
 #include <math.h>
 #include <string.h>
 
-#include "cl/process.h"
 #include "host.h"
 
 #define ROWS 4   /* rows of C computed together: B is converted once */
@@ -207,8 +206,7 @@ static void multiplyround(lua_State *L, const Gemm *g, double seed, uint64_t r,
   double *ones = scratch, *y = ones + g->n, *yabs = y + g->k;
   double *row = yabs + g->k, c0scale = 0, c0v = 0;
   for (size_t j = 0; j < g->n; j++) {
-    uint64_t u =
-        clsh_arrayops_splitmix64((uint64_t)(int64_t)seed, r * g->n + j);
+    uint64_t u = clsh_array_splitmix64((uint64_t)(int64_t)seed, r * g->n + j);
     f->v[j] = u >> 63 != 0 ? 1 : -1;
     ones[j] = 1;
   }

@@ -6,7 +6,6 @@
 #include <math.h>
 #include <string.h>
 
-#include "cl/process.h"
 #include "host.h"
 
 /* B, of windows of A with the weights F, and scratch for a row. */

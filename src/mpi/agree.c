@@ -1,12 +1,12 @@
 /*
-** agree.c - what all ranks of a Comm do together they first agree on: ranks
-** that call different functions, or with other types or counts, all raise,
+** agree.c - all ranks of a Comm agree on a call before they do it: ranks that
+** call different functions, or with other types or counts, all raise,
 ** instead of waiting for each other or mixing their values.
 ** SPDX-License-Identifier: MIT
 */
 #include <string.h>
 
-#include "collective.h"
+#include "comm.h"
 
 static const char *const calls[] = {
     "allgather", "allreduce", "alltoall", "barrier", "bcast",
@@ -23,23 +23,19 @@ Call clsh_agree_begin(lua_State *L, int call, int arguments) {
   return c;
 }
 
-int clsh_agree_number(const Type *t) {
-  return (int)(t - clsh_type_all);
-}
-
 const Type *clsh_agree_type(int64_t number) {
   return number == OPEN ? NULL : &clsh_type_all[number];
 }
 
-/* Sets form, type and count to those of `x`; `shape`: its extents as well. */
+/* Sets form, type and count as `x` has them; `shape`: its extents as well. */
 void clsh_agree_offer(lua_State *L, Call *c, const Payload *x, bool shape) {
   int64_t *at = c->terms.at;
   at[FORM] = x->form;
-  at[TYPE] = clsh_agree_number(x->type);
+  at[TYPE] = clsh_values_number(x->type);
   at[COUNT] = (int64_t)x->count;
   if (!shape)
     return;
-  const Shape *s = clsh_payload_shape(L, x);
+  const Shape *s = clsh_values_shape(L, x);
   at[NDIMS] = s->ndims;
   for (int i = 0; i < s->ndims; i++)
     at[DIMS + i] = (int64_t)s->dim[i];
@@ -61,8 +57,8 @@ static const char *termstext(lua_State *L, const Terms *t) {
   if (at[FORM] == STRING)
     lua_pushliteral(L, "a string");
   else if (at[FORM] != OPEN)
-    clsh_payload_text(L, (Form)at[FORM], clsh_agree_type(at[TYPE]),
-                      (size_t)at[COUNT]);
+    clsh_values_text(L, (Form)at[FORM], clsh_agree_type(at[TYPE]),
+                     (size_t)at[COUNT]);
   else
     lua_pushliteral(L, "");
   lua_concat(L, 5);
@@ -76,13 +72,14 @@ static bool differ(const Terms *a, const Terms *b) {
   return false;
 }
 
-/* All ranks come here, and raise: one says what this one and another do. */
+/* Raises on all ranks. The message names two calls that differ: this rank's
+** and another's. */
 static void disagree(lua_State *L, const Call *c) {
   int n = c->comm->size, other = 0;
   Terms *list = lua_newuserdatauv(L, (size_t)n * sizeof *list, 0);
   int code = MPI_Allgather(&c->terms, FIELDS, MPI_INT64_T, list, FIELDS,
                            MPI_INT64_T, c->comm->handle);
-  clsh_fault_check(L, code, "MPI_Allgather");
+  clsh_comm_fault(L, code, "MPI_Allgather");
   while (other < n && !differ(&c->terms, &list[other]))
     other++;
   if (other < n)
@@ -93,8 +90,8 @@ static void disagree(lua_State *L, const Call *c) {
 }
 
 /*
-** Waits until all ranks have told their terms, and sets those that this one
-** left open. Numbers may be of two types: then all are double.
+** Waits until all ranks have told their terms, and sets the terms that this
+** one left open. Numbers may be of two types: then all are double.
 */
 void clsh_agree_reach(lua_State *L, Call *c) {
   int64_t most[2 * FIELDS];
@@ -117,7 +114,7 @@ void clsh_agree_reach(lua_State *L, Call *c) {
     if (most[i] != OPEN && most[i] != -least[i] && !(i == TYPE && number))
       disagree(L, c);
   if (number && most[TYPE] != -least[TYPE])
-    most[TYPE] = clsh_agree_number(clsh_type_find("double", 6));
+    most[TYPE] = clsh_values_number(clsh_type_find("double", 6));
   memcpy(c->terms.at, most, sizeof c->terms.at);
 }
 

@@ -1,8 +1,21 @@
 /*
-** comm.c - class Comm: a group of ranks that talk with each other.
+** comm.c - class Comm: a group of ranks that talk with each other; and what
+** MPI reports, raised.
 ** SPDX-License-Identifier: MIT
 */
 #include "comm.h"
+
+/* Raises unless `code` is MPI_SUCCESS: "MPI_Irecv: text of the library". */
+void clsh_comm_fault(lua_State *L, int code, const char *call) {
+  char text[MPI_MAX_ERROR_STRING + 1] = "";
+  int n = 0;
+  if (code == MPI_SUCCESS)
+    return;
+  if (MPI_Error_string(code, text, &n) != MPI_SUCCESS)
+    n = 0;
+  text[n] = '\0';
+  clsh_error(L, "%s: %s", call, n > 0 ? text : "an unknown error of MPI");
+}
 
 static const Class class;
 
@@ -13,7 +26,7 @@ static const Class class;
 Comm *clsh_comm_new(lua_State *L, MPI_Comm handle) {
   Comm *c = clsh_class_new(L, &class, 0);
   c->handle = handle;
-  clsh_fault_check(L, MPI_Comm_dup(handle, &c->elements), "MPI_Comm_dup");
+  clsh_comm_fault(L, MPI_Comm_dup(handle, &c->elements), "MPI_Comm_dup");
   MPI_Comm_set_errhandler(handle, MPI_ERRORS_RETURN);
   MPI_Comm_rank(handle, &c->rank);
   MPI_Comm_size(handle, &c->size);
@@ -22,7 +35,7 @@ Comm *clsh_comm_new(lua_State *L, MPI_Comm handle) {
 
 /*
 ** The Comm of a call, and the index of its first argument: comm:send(x, 1)
-** begins with it, mpi.send(x, 1) has that of all ranks as its upvalue.
+** begins with it, mpi.send(x, 1) has the Comm of all ranks as its upvalue.
 */
 Comm *clsh_comm_take(lua_State *L, int *first) {
   int ended = 0;

@@ -1,6 +1,6 @@
 /*
-** comm.h - what the files of folder mpi/ share: communicators, values on
-** their way, and what is under way.
+** comm.h - what the files of folder mpi/ share: communicators, values, what is
+** under way, and what the ranks agree on.
 ** SPDX-License-Identifier: MIT
 */
 #ifndef comm_h
@@ -14,10 +14,8 @@
 int luaopen_mpi(lua_State *L);
 int clsh_mpi_version(lua_State *L);
 
-/* fault.c */
-void clsh_fault_check(lua_State *L, int code, const char *call);
-
-/* comm.c */
+/* comm.c; the first raises unless `code` is MPI_SUCCESS */
+void clsh_comm_fault(lua_State *L, int code, const char *call);
 typedef struct Comm {
   Object head;
   MPI_Comm handle, elements; /* the second for the elements of messages */
@@ -30,19 +28,20 @@ int clsh_comm_torank(lua_State *L, const Comm *c, int arg, const char *what,
 void clsh_comm_add(lua_State *L, const luaL_Reg *functions);
 void clsh_comm_open(lua_State *L);
 
-/* datatype.c */
+/* values.c: elements as MPI counts them */
 typedef struct Bulk {
   MPI_Datatype type;
   int n;
   bool own; /* to be freed */
 } Bulk;
 #define PIECE ((size_t)1 << 26) /* elements that one number counts */
-MPI_Datatype clsh_datatype_unit(const Type *t);
-size_t clsh_datatype_units(const Type *t, size_t count);
-Bulk clsh_datatype_bulk(const Type *t, size_t count);
-void clsh_datatype_free(Bulk *b);
+int clsh_values_number(const Type *t);
+MPI_Datatype clsh_values_unit(const Type *t);
+size_t clsh_values_units(const Type *t, size_t count);
+Bulk clsh_values_bulk(const Type *t, size_t count);
+void clsh_values_free(Bulk *b);
 
-/* payload.c: a value as memory. An Array stands for each: at index `array`. */
+/* a value as memory. An Array stands for each: at index `array`. */
 typedef enum Form { NONE, ARRAY, NUMBER, STRING } Form;
 typedef struct Payload {
   Form form;
@@ -51,15 +50,15 @@ typedef struct Payload {
   int array;    /* of the Lua stack; 0: none */
   bool buffer;  /* the Array stands for a Buffer */
 } Payload;
-Payload clsh_payload_get(lua_State *L, int arg, bool read);
-Payload clsh_payload_new(lua_State *L, Form form, const Type *t,
-                         const Shape *s);
-void *clsh_payload_data(lua_State *L, const Payload *p);
-const Shape *clsh_payload_shape(lua_State *L, const Payload *p);
-void clsh_payload_finish(lua_State *L, const Payload *p, int arg);
-void clsh_payload_tobuffer(lua_State *L, int array, int buffer);
-const char *clsh_payload_text(lua_State *L, Form form, const Type *t,
-                              size_t count);
+Payload clsh_values_get(lua_State *L, int arg, bool read);
+Payload clsh_values_new(lua_State *L, Form form, const Type *t,
+                        const Shape *s);
+void *clsh_values_data(lua_State *L, const Payload *p);
+const Shape *clsh_values_shape(lua_State *L, const Payload *p);
+void clsh_values_finish(lua_State *L, const Payload *p, int arg);
+void clsh_values_tobuffer(lua_State *L, int array, int buffer);
+const char *clsh_values_text(lua_State *L, Form form, const Type *t,
+                             size_t count);
 
 /* transit.c: what MPI is at work on, and the memory it uses */
 typedef struct Header { /* goes in front of the elements of a message */
@@ -84,10 +83,10 @@ typedef struct Transit {
   void *data;
   char *text; /* of a string, which is as long as its header tells */
   Payload payload;
-  struct Transit *later; /* among those that wait for their header */
+  struct Transit *later; /* in the list of transits that wait for a header */
   int64_t scratch[];
 } Transit;
-typedef struct Outcome { /* of one that has ended */
+typedef struct Outcome { /* of a transit that has ended */
   int error, from, tag;
   bool received;
   Header header;
@@ -104,25 +103,39 @@ void clsh_transit_leave(Transit *t);
 void clsh_transit_run(lua_State *L, Transit *t, int code, const char *call);
 void clsh_transit_finalize(void);
 
-/* message.c */
-Transit *clsh_message_send(lua_State *L, const Comm *c, const Payload *x,
-                           Peer to);
-Transit *clsh_message_receive(lua_State *L, const Comm *c, const Payload *x,
-                              Peer from);
-Payload clsh_message_target(lua_State *L, int arg);
-Outcome clsh_message_finish(lua_State *L, Transit *t, Payload x, int arg);
-Peer clsh_message_peer(lua_State *L, const Comm *c, int arg, bool any);
+/* message.c, collective.c, shared.c */
 void clsh_message_open(lua_State *L);
-
-/* request.c */
-void clsh_request_open(lua_State *L);
-
-/* group.c, movement.c, reduction.c, shared.c: collectives */
-void clsh_group_open(lua_State *L);
-void clsh_movement_open(lua_State *L);
-void clsh_reduction_open(lua_State *L);
+void clsh_collective_open(lua_State *L);
 void clsh_shared_open(lua_State *L);
 void clsh_shared_sync(void);
 void clsh_shared_finalize(void);
+
+/* The terms that the ranks agree on; OPEN: the rank leaves the term open. */
+enum { CALL, ROOT, OP, FORM, TYPE, COUNT, NDIMS, DIMS };
+#define FIELDS (DIMS + MAXDIMS)
+#define OPEN INT64_MIN
+typedef struct Terms {
+  int64_t at[FIELDS];
+} Terms;
+
+enum { ALLGATHER, ALLREDUCE, ALLTOALL, BARRIER, BCAST };
+enum { GATHER = BCAST + 1, REDUCE, SCATTER, SHARED, SPLIT };
+
+/* A call under way: who, what, and the index of its first argument. */
+typedef struct Call {
+  const Comm *comm;
+  const char *name;
+  int first, root;
+  Terms terms;
+} Call;
+
+/* agree.c */
+extern const char *const clsh_agree_ops[];
+Call clsh_agree_begin(lua_State *L, int call, int arguments);
+const Type *clsh_agree_type(int64_t number);
+void clsh_agree_offer(lua_State *L, Call *c, const Payload *x, bool shape);
+void clsh_agree_reach(lua_State *L, Call *c);
+Shape clsh_agree_shape(const Call *c);
+void clsh_agree_root(lua_State *L, Call *c, int arg);
 
 #endif

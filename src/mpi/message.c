@@ -1,18 +1,18 @@
 /*
 ** message.c - messages from rank to rank. In front of the elements each has a
 ** header with their type and count, which the receiver compares with its own.
+** And class Request: a message that is under way while the script goes on. It
+** keeps the memory of its Array until the message is through, also where the
+** Array is closed or the Request collected before.
 ** SPDX-License-Identifier: MIT
 */
+#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "comm.h"
 
 #define MARK 0x636c6d70 /* begins each header */
-
-static int numberof(const Type *t) {
-  return (int)(t - clsh_type_all);
-}
 
 static const Type *lasttype(void) {
   const Type *t = clsh_type_all;
@@ -22,7 +22,7 @@ static const Type *lasttype(void) {
 }
 
 /* The rank at `arg`, and the tag behind it: `any` lets both be nil. */
-Peer clsh_message_peer(lua_State *L, const Comm *c, int arg, bool any) {
+static Peer checkpeer(lua_State *L, const Comm *c, int arg, bool any) {
   size_t tag = 0;
   void *bound = NULL;
   int found = 0;
@@ -41,7 +41,7 @@ Peer clsh_message_peer(lua_State *L, const Comm *c, int arg, bool any) {
   return p;
 }
 
-/* Those that wait for their header, in the order in which they began. */
+/* Transits that wait for their header, in the order in which they began. */
 static Transit *waiting;
 
 /* Whether both may take the same message. */
@@ -56,24 +56,25 @@ static bool rivals(const Transit *a, const Transit *b) {
 /* Whether what a header tells of is what `x` is. */
 static bool fits(const Header *h, const Payload *x) {
   return h->mark == MARK && h->form == x->form &&
-         (x->form == NUMBER || h->type == numberof(x->type)) &&
+         (x->form == NUMBER || h->type == clsh_values_number(x->type)) &&
          (x->form == STRING || h->count == x->count);
 }
 
 /* Starts to receive elements that nobody wants: their sender shall go on. */
 static void drop(const Transit *t) {
-  if (t->header.mark != MARK || t->header.type > numberof(lasttype()))
+  if (t->header.mark != MARK ||
+      t->header.type > clsh_values_number(lasttype()))
     return;
   const Type *type = &clsh_type_all[t->header.type];
   Transit *d = clsh_transit_try(t->header.count * type->size);
   if (d == NULL)
     return;
-  Bulk b = clsh_datatype_bulk(type, t->header.count);
+  Bulk b = clsh_values_bulk(type, t->header.count);
   d->receives = true;
   MPI_Irecv(d->scratch, b.n, b.type, t->from.rank, t->from.tag, t->elements,
             &d->request[0]);
-  clsh_datatype_free(&b);
-  d->left = true; /* no sweep now: it might end the one that is tested */
+  clsh_values_free(&b);
+  d->left = true; /* no sweep now: it might end the transit that is tested */
 }
 
 /* Starts to receive the elements that follow a header. */
@@ -83,7 +84,7 @@ static void receiveelements(Transit *t) {
     return;
   }
   const Type *type = &clsh_type_all[t->header.type];
-  Bulk b = clsh_datatype_bulk(type, t->header.count);
+  Bulk b = clsh_values_bulk(type, t->header.count);
   if (t->payload.form == STRING)
     t->data = t->text = malloc(t->header.count + 1);
   if (t->data == NULL) {
@@ -92,7 +93,7 @@ static void receiveelements(Transit *t) {
   }
   t->error = MPI_Irecv(t->data, b.n, b.type, t->from.rank, t->from.tag,
                        t->elements, &t->request[1]);
-  clsh_datatype_free(&b);
+  clsh_values_free(&b);
 }
 
 /* Whether the header of a message is there: then whose it is. */
@@ -132,7 +133,7 @@ static void sortmail(void) {
   }
 }
 
-/* Whether a message is no longer among those that wait for their header. */
+/* Whether the header of a message has come. */
 static bool ready(Transit *t) {
   sortmail();
   for (const Transit *o = waiting; o != NULL; o = o->later)
@@ -158,7 +159,7 @@ static Transit *begin(lua_State *L, const Comm *c, const Payload *x, Peer peer,
   clsh_transit_hold(L, t, x);
   t->comm = c->handle;
   t->elements = c->elements;
-  t->data = clsh_payload_data(L, x);
+  t->data = clsh_values_data(L, x);
   t->payload = *x;
   t->from = peer;
   t->receives = receives;
@@ -167,28 +168,28 @@ static Transit *begin(lua_State *L, const Comm *c, const Payload *x, Peer peer,
 }
 
 /* Starts to send. */
-Transit *clsh_message_send(lua_State *L, const Comm *c, const Payload *x,
-                           Peer to) {
+static Transit *startsend(lua_State *L, const Comm *c, const Payload *x,
+                          Peer to) {
   clsh_shared_sync();
   Transit *t = begin(L, c, x, to, false);
-  Bulk b = clsh_datatype_bulk(x->type, x->count);
-  t->header = (Header){MARK, (uint8_t)x->form, (uint8_t)numberof(x->type), 0,
-                       x->count};
+  Bulk b = clsh_values_bulk(x->type, x->count);
+  t->header = (Header){MARK, (uint8_t)x->form,
+                       (uint8_t)clsh_values_number(x->type), 0, x->count};
   int code = MPI_Isend(&t->header, sizeof t->header, MPI_BYTE, to.rank, to.tag,
                        c->handle, &t->request[0]);
   if (code == MPI_SUCCESS)
     code = MPI_Isend(t->data, b.n, b.type, to.rank, to.tag, c->elements,
                      &t->request[1]);
-  clsh_datatype_free(&b);
+  clsh_values_free(&b);
   if (code != MPI_SUCCESS)
     clsh_transit_leave(t);
-  clsh_fault_check(L, code, "MPI_Isend");
+  clsh_comm_fault(L, code, "MPI_Isend");
   return t;
 }
 
-/* Starts to receive what is as long as `x`. */
-Transit *clsh_message_receive(lua_State *L, const Comm *c, const Payload *x,
-                              Peer from) {
+/* Starts to receive a value as long as `x`. */
+static Transit *startreceive(lua_State *L, const Comm *c, const Payload *x,
+                             Peer from) {
   Transit *t = begin(L, c, x, from, true);
   int code = MPI_Irecv(&t->header, sizeof t->header, MPI_BYTE, from.rank,
                        from.tag, c->handle, &t->request[0]);
@@ -196,28 +197,28 @@ Transit *clsh_message_receive(lua_State *L, const Comm *c, const Payload *x,
     enqueue(t);
   else
     clsh_transit_leave(t);
-  clsh_fault_check(L, code, "MPI_Irecv");
+  clsh_comm_fault(L, code, "MPI_Irecv");
   return t;
 }
 
-/* Raises: what has come is not what `x` is. */
+/* Raises: the value that has come does not fit `x`. */
 static int unfit(lua_State *L, const Outcome *o, const Payload *x) {
   const Header *h = &o->header;
-  if (h->mark != MARK || h->type > numberof(lasttype()))
+  if (h->mark != MARK || h->type > clsh_values_number(lasttype()))
     return clsh_error(L, "rank %d is no clshell of this version", o->from);
-  return clsh_error(
-      L, "recv: rank %d sent %s; this takes %s", o->from,
-      clsh_payload_text(L, (Form)h->form, &clsh_type_all[h->type],
-                        (size_t)h->count),
-      x->form == STRING ? "a string"
-                        : clsh_payload_text(L, x->form, x->type, x->count));
+  return clsh_error(L, "recv: rank %d sent %s; this takes %s", o->from,
+                    clsh_values_text(L, (Form)h->form, &clsh_type_all[h->type],
+                                     (size_t)h->count),
+                    x->form == STRING
+                        ? "a string"
+                        : clsh_values_text(L, x->form, x->type, x->count));
 }
 
 /* The value that recv fills: "string" stands for one of any length. */
-Payload clsh_message_target(lua_State *L, int arg) {
+static Payload checktarget(lua_State *L, int arg) {
   Payload p = {STRING, clsh_type_find("char", 4), 0, 0, 0};
   if (lua_type(L, arg) != LUA_TSTRING)
-    return clsh_payload_get(L, arg, false);
+    return clsh_values_get(L, arg, false);
   const char *word = lua_tostring(L, arg);
   if (strcmp(word, "string") != 0)
     clsh_error_arg(L, arg,
@@ -228,22 +229,22 @@ Payload clsh_message_target(lua_State *L, int arg) {
 }
 
 /*
-** Pushes what has been received, into `x` and for the value at `arg`, and ends
-** the transit, which is through.
+** Pushes the value that has been received, into `x` and for the value at
+** `arg`, and ends the transit, which is through.
 */
-Outcome clsh_message_finish(lua_State *L, Transit *t, Payload x, int arg) {
+static Outcome pushreceived(lua_State *L, Transit *t, Payload x, int arg) {
   clsh_shared_sync();
   bool text = t->text != NULL && t->error == MPI_SUCCESS;
   if (text)
     lua_pushlstring(L, t->text, t->header.count);
   Outcome o = clsh_transit_outcome(t);
-  clsh_fault_check(L, o.error, "MPI_Irecv");
+  clsh_comm_fault(L, o.error, "MPI_Irecv");
   if (!fits(&o.header, &x))
     unfit(L, &o, &x);
   if (x.form == NUMBER)
     x.type = &clsh_type_all[o.header.type];
   if (!text)
-    clsh_payload_finish(L, &x, arg);
+    clsh_values_finish(L, &x, arg);
   return o;
 }
 
@@ -264,20 +265,20 @@ static int comm_send(lua_State *L) {
   int first;
   const Comm *c = clsh_comm_take(L, &first);
   lua_settop(L, first + 2);
-  Peer to = clsh_message_peer(L, c, first + 1, false);
-  Payload x = clsh_payload_get(L, first, true);
-  Transit *t = clsh_message_send(L, c, &x, to);
+  Peer to = checkpeer(L, c, first + 1, false);
+  Payload x = clsh_values_get(L, first, true);
+  Transit *t = startsend(L, c, &x, to);
   clsh_transit_wait(L, t);
-  clsh_fault_check(L, clsh_transit_outcome(t).error, "MPI_Isend");
+  clsh_comm_fault(L, clsh_transit_outcome(t).error, "MPI_Isend");
   return 0;
 }
 
 /* Receives for the value at `arg`; pushes it, from, tag. */
 static int receive(lua_State *L, const Comm *c, int arg, Peer from) {
-  Payload x = clsh_message_target(L, arg);
-  Transit *t = clsh_message_receive(L, c, &x, from);
+  Payload x = checktarget(L, arg);
+  Transit *t = startreceive(L, c, &x, from);
   clsh_transit_wait(L, t);
-  Outcome o = clsh_message_finish(L, t, x, arg);
+  Outcome o = pushreceived(L, t, x, arg);
   lua_pushinteger(L, o.from);
   lua_pushinteger(L, o.tag);
   return 3;
@@ -299,7 +300,7 @@ static int comm_recv(lua_State *L) {
   int first;
   const Comm *c = clsh_comm_take(L, &first);
   lua_settop(L, first + 2);
-  Peer from = clsh_message_peer(L, c, first + 1, true);
+  Peer from = checkpeer(L, c, first + 1, true);
   return receive(L, c, first, from);
 }
 
@@ -319,13 +320,13 @@ static int comm_sendrecv(lua_State *L) {
   lua_settop(L, first + 4);
   lua_pushvalue(L, first + 4); /* the tag, behind `to` too */
   lua_insert(L, first + 2);
-  Peer to = clsh_message_peer(L, c, first + 1, false);
-  Peer from = clsh_message_peer(L, c, first + 4, true);
-  Payload x = clsh_payload_get(L, first, true);
-  Transit *t = clsh_message_send(L, c, &x, to);
+  Peer to = checkpeer(L, c, first + 1, false);
+  Peer from = checkpeer(L, c, first + 4, true);
+  Payload x = clsh_values_get(L, first, true);
+  Transit *t = startsend(L, c, &x, to);
   int n = receive(L, c, first + 3, from);
   clsh_transit_wait(L, t);
-  clsh_fault_check(L, clsh_transit_outcome(t).error, "MPI_Isend");
+  clsh_comm_fault(L, clsh_transit_outcome(t).error, "MPI_Isend");
   return n;
 }
 
@@ -365,9 +366,9 @@ static int comm_probe(lua_State *L) {
   MPI_Count n = 0;
   const Comm *c = clsh_comm_take(L, &first);
   lua_settop(L, first + 1);
-  Found f = {.comm = c, .from = clsh_message_peer(L, c, first, true)};
+  Found f = {.comm = c, .from = checkpeer(L, c, first, true)};
   clsh_transit_until(L, hascome, &f);
-  clsh_fault_check(L, f.error, "MPI_Iprobe");
+  clsh_comm_fault(L, f.error, "MPI_Iprobe");
   MPI_Get_elements_x(&f.elements, MPI_BYTE, &n);
   lua_pushinteger(L, f.header.MPI_SOURCE);
   lua_pushinteger(L, f.header.MPI_TAG);
@@ -375,11 +376,190 @@ static int comm_probe(lua_State *L) {
   return 3;
 }
 
+typedef struct Request {
+  Object head;
+  Transit *transit; /* NULL: has ended */
+  Payload x;        /* user value 1: its Array, user value 2: the value */
+  bool failed;
+} Request;
+
+static void request_release(Object *o) {
+  Request *r = (Request *)o;
+  if (r->transit != NULL)
+    clsh_transit_leave(r->transit);
+  r->transit = NULL;
+}
+
+static const Class class;
+
+/* Pushes a Request for `x`, whose value is at `arg`. */
+static Request *new (lua_State *L, const Payload *x, int arg) {
+  Request *r = clsh_class_new(L, &class, 2);
+  r->x = *x;
+  if (x->array != 0) {
+    lua_pushvalue(L, x->array);
+    lua_setiuservalue(L, -2, 1);
+  }
+  lua_pushvalue(L, arg);
+  lua_setiuservalue(L, -2, 2);
+  return r;
+}
+
+/* Mapped memory may go while MPI uses it. */
+static void checkmapped(lua_State *L, int arg) {
+  const Array *a = clsh_array_test(L, arg);
+  if (a != NULL && clsh_array_mapped(a))
+    clsh_error_arg(L, arg,
+                   "this Array is mapped memory, which may go before the "
+                   "message is through; pass h:copy()");
+}
+
+/** mpi.isend(x, to [, tag]) -> Request
+ * Begins to send, and returns at once: `r:wait()` waits until `x` may be
+ * changed. What a Buffer holds is read before. See mpi.send.
+ * Example: as for mpi.recv
+ */
+static int comm_isend(lua_State *L) {
+  int first;
+  const Comm *c = clsh_comm_take(L, &first);
+  lua_settop(L, first + 2);
+  Peer to = checkpeer(L, c, first + 1, false);
+  checkmapped(L, first);
+  Payload x = clsh_values_get(L, first, true);
+  Request *r = new (L, &x, first);
+  r->transit = startsend(L, c, &x, to);
+  return 1;
+}
+
+/** mpi.irecv(x [, from [, tag]]) -> Request
+ * Begins to receive, and returns at once: `r:wait()` gives what has come, and
+ * raises where it is of another type or count than `x`. A Buffer gets it by
+ * that wait. See mpi.recv.
+ * Example:
+ * local coming = mpi.irecv(cl.array("double", 8), mpi.rank())
+ * mpi.send(cl.array("double", 8):fill(2), mpi.rank())
+ * print(coming:wait()[8]) --> 2.0
+ */
+static int comm_irecv(lua_State *L) {
+  int first;
+  const Comm *c = clsh_comm_take(L, &first);
+  lua_settop(L, first + 2);
+  Peer from = checkpeer(L, c, first + 1, true);
+  checkmapped(L, first);
+  Payload x = checktarget(L, first);
+  Request *r = new (L, &x, first);
+  r->transit = startreceive(L, c, &x, from);
+  return 1;
+}
+
+/* Notes the end of the message of a Request, at 1: its value is there. */
+static void endrequest(lua_State *L, Request *r) {
+  Transit *t = r->transit;
+  if (t == NULL)
+    return;
+  r->transit = NULL;
+  r->failed = true;
+  if (t->receives) {
+    lua_getiuservalue(L, 1, 2);
+    lua_getiuservalue(L, 1, 1);
+    r->x.array = r->x.array != 0 ? lua_gettop(L) : 0;
+    pushreceived(L, t, r->x, lua_gettop(L) - 1);
+    lua_setiuservalue(L, 1, 2);
+  } else
+    clsh_comm_fault(L, clsh_transit_outcome(t).error, "MPI_Isend");
+  r->failed = false;
+}
+
+/* Waits for the Request at 1; pushes its value. */
+static void wait(lua_State *L) {
+  Request *r = clsh_class_check(L, 1, &class);
+  if (r->transit != NULL)
+    clsh_transit_await(L, r->transit);
+  endrequest(L, r);
+  if (r->failed)
+    clsh_error(L, "this Request has failed before");
+  lua_getiuservalue(L, 1, 2);
+}
+
+/** Request:wait() -> x
+ * Waits until the message is through: what was sent may be changed, what was
+ * received is there. A second wait gives the same.
+ * Example: as for mpi.irecv
+ */
+static int request_wait(lua_State *L) {
+  lua_settop(L, 1);
+  wait(L);
+  return 1;
+}
+
+/** Request:test() -> boolean
+ * Whether the message is through, without a wait. Messages also move on
+ * during such calls.
+ * Example:
+ * local coming = mpi.irecv(0, mpi.rank())
+ * print(coming:test()) --> false
+ * mpi.send(1, mpi.rank())
+ * print(coming:wait(), coming:test()) --> 1 true
+ */
+static int request_test(lua_State *L) {
+  Request *r = clsh_class_check(L, 1, &class);
+  lua_settop(L, 1);
+  bool done = r->transit == NULL || clsh_transit_test(r->transit);
+  if (done)
+    endrequest(L, r);
+  else
+    sched_yield(); /* who asks again and again may be on the sender's core */
+  lua_pushboolean(L, done);
+  return 1;
+}
+
+/** mpi.wait_all(requests) -> list
+ * Waits for all Requests of a list; the values that their waits give.
+ * Example:
+ * local coming = {mpi.irecv(0, mpi.rank(), 1), mpi.irecv(0, mpi.rank(), 2)}
+ * mpi.send(20, mpi.rank(), 2)
+ * mpi.send(10, mpi.rank(), 1)
+ * local values = mpi.wait_all(coming)
+ * print(values[1], values[2]) --> 10 20
+ */
+static int mpi_wait_all(lua_State *L) {
+  luaL_checktype(L, 1, LUA_TTABLE);
+  lua_settop(L, 1);
+  lua_newtable(L);
+  for (lua_Integer i = 1; lua_geti(L, 1, i) != LUA_TNIL; i++) {
+    lua_pushcfunction(L, request_wait);
+    lua_insert(L, -2);
+    lua_call(L, 1, 1);
+    lua_seti(L, 2, i);
+  }
+  lua_settop(L, 2);
+  return 1;
+}
+
+static int request_tostring(lua_State *L) {
+  const Request *r = clsh_class_any(L, 1, &class);
+  lua_pushfstring(L, "Request%s",
+                  r->head.closed       ? " (closed)"
+                  : r->transit != NULL ? ": under way"
+                                       : ": through");
+  return 1;
+}
+
+static const luaL_Reg methods[] = {
+    {"test", request_test}, {"wait", request_wait}, {NULL, NULL}};
+static const luaL_Reg meta[] = {{"__tostring", request_tostring},
+                                {NULL, NULL}};
+static const Class class = {"Request", sizeof(Request), methods, NULL, meta,
+                            NULL,      request_release};
+
 void clsh_message_open(lua_State *L) {
-  static const luaL_Reg functions[] = {{"probe", comm_probe},
-                                       {"recv", comm_recv},
-                                       {"send", comm_send},
-                                       {"sendrecv", comm_sendrecv},
-                                       {NULL, NULL}};
+  static const luaL_Reg functions[] = {
+      {"irecv", comm_irecv}, {"isend", comm_isend},
+      {"probe", comm_probe}, {"recv", comm_recv},
+      {"send", comm_send},   {"sendrecv", comm_sendrecv},
+      {NULL, NULL}};
+  clsh_class_define(L, &class);
   clsh_comm_add(L, functions);
+  lua_pushcfunction(L, mpi_wait_all);
+  lua_setfield(L, 1, "wait_all");
 }

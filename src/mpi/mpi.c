@@ -65,7 +65,7 @@ static void start(lua_State *L) {
   checklauncher(L);
   int code = MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0,
                                  MPI_INFO_NULL, &host);
-  clsh_fault_check(L, code, "MPI_Comm_split_type");
+  clsh_comm_fault(L, code, "MPI_Comm_split_type");
 }
 
 /** mpi.local_rank() -> number
@@ -164,10 +164,7 @@ int luaopen_mpi(lua_State *L) {
   luaL_newlib(L, functions);
   clsh_comm_open(L);
   clsh_message_open(L);
-  clsh_request_open(L);
-  clsh_group_open(L);
-  clsh_movement_open(L);
-  clsh_reduction_open(L);
+  clsh_collective_open(L);
   clsh_shared_open(L);
   lua_settop(L, 1);
   return 1;

@@ -7,7 +7,7 @@
 #include <string.h>
 #include <sys/statvfs.h>
 
-#include "collective.h"
+#include "comm.h"
 
 /* The memory of one rank in a window, as an Array has it. */
 typedef struct Part {
@@ -47,9 +47,8 @@ static void pushpart(lua_State *L, const Type *t, void *data, size_t bytes) {
 
 /*
 ** Whether the system has room for so many bytes: MPI may wait for ever where
-*it
-** has not, and a page that finds none ends the process. A quarter of what is
-** there, as other groups of ranks may ask at the same time.
+** it has not, and a page that finds none ends the process. A quarter of what
+** is there, as other groups of ranks may ask at the same time.
 */
 static bool hasroom(size_t bytes) {
   struct statvfs v;
@@ -91,10 +90,10 @@ static bool allocate(MPI_Comm host, int size, size_t bytes, Window *w) {
 /* The ranks of this host, and the number that each has in the Comm itself. */
 static MPI_Comm hostof(lua_State *L, const Comm *c, int **ranks, int *n) {
   MPI_Comm host;
-  clsh_fault_check(L,
-                   MPI_Comm_split_type(c->handle, MPI_COMM_TYPE_SHARED,
-                                       c->rank, MPI_INFO_NULL, &host),
-                   "MPI_Comm_split_type");
+  clsh_comm_fault(L,
+                  MPI_Comm_split_type(c->handle, MPI_COMM_TYPE_SHARED, c->rank,
+                                      MPI_INFO_NULL, &host),
+                  "MPI_Comm_split_type");
   MPI_Comm_set_errhandler(host, MPI_ERRORS_RETURN);
   MPI_Comm_size(host, n);
   *ranks = lua_newuserdatauv(L, (size_t)*n * sizeof **ranks, 0);
@@ -143,7 +142,7 @@ static int comm_shared(lua_State *L) {
                           "n must be a whole number of elements >= 1; got %s",
                           clsh_option_got(L, c.first + 1));
   c.terms.at[FORM] = ARRAY;
-  c.terms.at[TYPE] = clsh_agree_number(t);
+  c.terms.at[TYPE] = clsh_values_number(t);
   c.terms.at[COUNT] = (int64_t)n;
   clsh_agree_reach(L, &c);
   Window *w = calloc(1, sizeof *w);
@@ -162,8 +161,8 @@ static int comm_shared(lua_State *L) {
   return 1;
 }
 
-/* What this rank has written before is there for those that a message tells
-** of it, and so for this rank what others have written. */
+/* Makes the writes of this rank visible to the ranks that a message tells of
+** them, and the writes of others to this rank. */
 void clsh_shared_sync(void) {
   for (Window *w = windows; w != NULL; w = w->next)
     MPI_Win_sync(w->handle);

@@ -7,7 +7,6 @@
 #include <stdlib.h>
 #include <time.h>
 
-#include "cl/process.h"
 #include "comm.h"
 
 #define EAGER 0.1 /* seconds of a wait without naps */
@@ -15,8 +14,8 @@
 static Transit *all; /* that have not ended */
 static bool over;    /* MPI has ended */
 
-/* One that holds no memory but so many bytes of its own; NULL: none is left.
-** Leaving ends it. */
+/* A transit with so many bytes of its own and no other memory; NULL: there is
+** no memory. Leaving ends it. */
 Transit *clsh_transit_try(size_t scratch) {
   Transit *t = calloc(1, sizeof *t + scratch);
   if (t == NULL)
@@ -79,7 +78,7 @@ bool clsh_transit_test(Transit *t) {
   return hasended(t, 1) && first;
 }
 
-/* Ends those that nobody waits for, as far as MPI has done with them. */
+/* Ends transits that nobody waits for, as far as MPI has done with them. */
 static void sweep(void) {
   for (Transit *t = all, *next; t != NULL; t = next) {
     next = t->next;
@@ -113,7 +112,7 @@ static bool isthrough(void *t) {
   return clsh_transit_test(t);
 }
 
-/* Waits for one that somebody keeps. */
+/* Waits for a transit that somebody keeps. */
 void clsh_transit_await(lua_State *L, Transit *t) {
   clsh_transit_until(L, isthrough, t);
 }
@@ -125,14 +124,14 @@ static void cancel(Transit *t, int i) {
   MPI_Wait(&t->request[i], MPI_STATUS_IGNORE);
 }
 
-/* The same, or an interrupt has come. */
+/* Whether the transit has ended, or an interrupt has come. */
 static bool isthroughorstopped(void *t) {
   return clsh_poll_interrupt != 0 || clsh_transit_test(t);
 }
 
 /*
-** Waits for one that the caller leaves afterwards. Ctrl-C leaves it, too: what
-** has not come yet is for those who ask for it later.
+** Waits for a transit that the caller leaves afterwards. Ctrl-C leaves it,
+** too: a message that has not come yet is for a later call.
 */
 void clsh_transit_wait(lua_State *L, Transit *t) {
   t->left = true;
@@ -156,10 +155,10 @@ void clsh_transit_run(lua_State *L, Transit *t, int code, const char *call) {
     code = t->error;
   }
   clsh_transit_leave(t);
-  clsh_fault_check(L, code, call);
+  clsh_comm_fault(L, code, call);
 }
 
-/* How one has ended, which is gone with this call. */
+/* How a transit has ended, which is gone with this call. */
 Outcome clsh_transit_outcome(Transit *t) {
   Outcome o = {t->error, t->from.rank, t->from.tag, t->receives, t->header};
   clsh_transit_leave(t);
@@ -167,8 +166,8 @@ Outcome clsh_transit_outcome(Transit *t) {
 }
 
 /*
-** Ends MPI. Nothing waits for what is under way: what is being received is
-** cancelled, and the memory of what is being sent stays until MPI has ended.
+** Ends MPI. Nothing waits for messages under way: receiving is cancelled, and
+** the memory of a message that is sent stays until MPI has ended.
 */
 void clsh_transit_finalize(void) {
   for (Transit *t = all; t != NULL; t = t->next)

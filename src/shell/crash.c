@@ -93,7 +93,7 @@ static void report(size_t which, bool again) {
     add(name);
     add("\n");
   }
-  put(clsh_hush_stderr, text, length);
+  put(clsh_compiler_stderr, text, length);
 }
 
 /*

@@ -111,7 +111,7 @@ void clsh_exit_leave(lua_State *L) {
   if (n == 0)
     return;
   left = true;
-  clsh_process_abandon();
+  clsh_driver_abandon();
   fprintf(stderr,
           PROGRAM ": %lld command%s still running on the device, "
                   "given up\n",
@@ -119,8 +119,8 @@ void clsh_exit_leave(lua_State *L) {
 }
 
 /*
-** At every exit, os.exit included: removes the journal, and reports what could
-** not be written. A reader that closed the pipe needs no message.
+** At every exit, os.exit included: removes the journal, and reports output
+** that could not be written. A reader that closed the pipe needs no message.
 */
 static void closeout(void) {
   clsh_interrupt_close();

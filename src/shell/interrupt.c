@@ -107,7 +107,7 @@ static void stop(lua_State *L, lua_Debug *ar) {
 }
 
 static void say(const char *text) {
-  ssize_t n = write(clsh_hush_stderr, text, strlen(text));
+  ssize_t n = write(clsh_compiler_stderr, text, strlen(text));
   (void)n;
 }
 

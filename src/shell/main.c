@@ -52,7 +52,7 @@ static int report(lua_State *L, int status) {
   return status;
 }
 
-/* Calls clshell.shell.commands.actions[name](...), the arguments at the top. */
+/* Calls a function of clshell.shell.commands.actions, arguments at the top. */
 static int calltool(lua_State *L, const char *name, int narg) {
   int base = lua_gettop(L) - narg;
   luaL_checkstack(L, LUA_MINSTACK, "too many values");
@@ -312,7 +312,7 @@ static const char *openstate(lua_State *L, const Options *o) {
   clsh_home_setpath(L, home);
   createargtable(L, o, script);
   if (o->device != NULL)
-    clsh_devicechoice_set(L, o->device);
+    clsh_device_choose(L, o->device);
   return script;
 }
 
@@ -382,7 +382,7 @@ static bool beginrank(const Options *o) {
   clsh_launcher_own();
   clsh_cl_piped = true;
   clsh_lines_open();
-  clsh_devicechoice_spread(launch.local, launch.localsize);
+  clsh_device_spread(launch.local, launch.localsize);
   return true;
 }
 

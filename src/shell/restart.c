@@ -1,7 +1,6 @@
 /*
 ** restart.c - module clshell.restart: the program begins anew in its own
-*place,
-** with the same process id, after a crash at the prompt and for %restart. A
+** place, with the same process id, after a crash at the prompt and for %restart. A
 ** signal handler may neither allocate memory nor wait for a lock, so all that
 ** the new beginning needs is noted when the program starts. A variable of the
 ** environment tells the new program how the old one ended.
@@ -204,8 +203,8 @@ static void begin(Restart how) {
   setmark(how);
   clsh_interrupt_restoreterminal();
   tcflush(STDIN_FILENO, TCIFLUSH);
-  if (clsh_hush_stderr != STDERR_FILENO)
-    dup2(clsh_hush_stderr, STDERR_FILENO);
+  if (clsh_compiler_stderr != STDERR_FILENO)
+    dup2(clsh_compiler_stderr, STDERR_FILENO);
   if (origin.folder[0] != '\0' && chdir(origin.folder) != 0)
     origin.folder[0] = '\0'; /* it is gone: the one of now serves */
   closefiles();

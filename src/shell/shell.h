@@ -38,7 +38,7 @@ typedef struct Option {
   const char *name;  /* the long name; may be NULL */
   const char *arg;   /* the name of its argument in the help; NULL: a flag */
   const char *kind;  /* of the argument; completion goes by it */
-  const char *tool;  /* the function of clshell.shell.commands.actions to run, or NULL */
+  const char *tool;  /* the function of shell/commands/actions.lua, or NULL */
   const char *group; /* in the help; NULL: an option for programs */
   const char *help;  /* in few words; lines */
   const char *more;  /* in sentences */

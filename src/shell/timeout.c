@@ -35,7 +35,7 @@ static void quit(void) {
       "\n" PROGRAM ": --timeout: stopped inside a call that does not end\n";
   struct pollfd fd = {STDOUT_FILENO, POLLOUT, 0};
   clsh_interrupt_restoreterminal();
-  ssize_t n = write(clsh_hush_stderr, text, sizeof text - 1);
+  ssize_t n = write(clsh_compiler_stderr, text, sizeof text - 1);
   (void)n;
   if (poll(&fd, 1, 0) == 1 && ftrylockfile(stdout) == 0)
     fflush(stdout);

@@ -402,7 +402,7 @@ t.test("none on the simulator, which sees what is never written", function()
     local x = cl.buffer("float", 10, 1);
     (x + 1):eval():close()
     print(cl.context().held)
-    local y = debug.getregistry()["cl.result"]("float", 10, cl.context())
+    local y = debug.getregistry()["cl.hooks"].result("float", 10, cl.context())
     cl.kernel("kernel void f(global const float *x, global float *y) "
       .. "{ y[0] = x[3] > 0 ? 1 : 2; }"):range(1)(y, x):wait()]])
   local out, err = sh "$clshell --memcheck simulated.lua"

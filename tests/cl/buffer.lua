@@ -157,7 +157,7 @@ t.test("rectangles", function()
   t.raises(function()
     b:read{from = {1, 1}, size = {math.maxinteger, math.maxinteger}}
   end, "leaves")
-  t.raises(function() b:read{from = {1}} end, "a list of 2 numbers")
+  t.raises(function() b:read{from = {1}} end, "a list of 2 whole numbers")
   t.raises(function() b:read{from = {1, 1}, first = 1} end, "two different")
 end)
 
@@ -221,7 +221,7 @@ t.test("boxes of one and three dimensions", function()
   t.eq(h:at(3, 4, 5), 345)
   t.raises(function() b:read{from = {1, 1, 4}, size = {1, 1, 3}} end,
     "part 1x1x3 at 1x1x4 leaves the buffer of 3x4x5")
-  t.raises(function() b:read{from = {1, 1}} end, "a list of 3 numbers")
+  t.raises(function() b:read{from = {1, 1}} end, "a list of 3 whole numbers")
   t.raises(function()
     cl.buffer("int", {2, 2, 2, 2}):read{from = {1, 1, 1}}
   end, "at most 3 dimensions, the Buffer 4")

@@ -1,5 +1,5 @@
 -- later.lua - what OpenCL 2.0 and later have: sub-groups, SPIR-V, shared
--- virtual memory, device-side enqueue, pipes; and half arithmetic. A device
+-- virtual memory; and half arithmetic. A device
 -- without them says so in a sentence, which is the reason of the skip.
 -- SPDX-License-Identifier: MIT
 local t = require "t"
@@ -143,72 +143,6 @@ local function built(source, words)
   end
   t.skip(line)
 end
-
-t.test("kernels launch kernels", function()
-  local p <close> = built([[
-    void next(global int *x, queue_t q) {
-      x[1] = enqueue_kernel(q, CLK_ENQUEUE_FLAGS_WAIT_KERNEL, ndrange_1D(100),
-        ^{ atomic_inc(x); });
-    }
-    kernel void f(global int *x) { next(x, get_default_queue()); }
-    kernel void g(queue_t q, global int *x) { next(x, q); }]],
-    "dev.max_on_device_queues")
-  local x <close> = cl.buffer("int", 2, 0)
-  p.f:range(1)(x)
-  t.eq(x:read():table(), {100, 0}, "all have ended with the first")
-  p.g:range(1)(cl.context(), x)
-  t.eq(x:read():table(), {200, 0})
-  t.eq(p.g.args[1].type, "queue_t")
-  t.raises(function() p.g:range(1)(cl.context().queue, x) end,
-    "argument 1 'q' (queue_t): must be the kernel's Context")
-end)
-
-t.test("pipes", function()
-  for _, n in ipairs{0, -1, 2.5, 1 << 32} do
-    t.raises(function() cl.pipe("int", n) end)
-  end
-  t.raises(function() cl.pipe("intt", 1) end, "intt")
-  t.raises(function() cl.pipe("int", 4, {kontext = 1}) end, "'context'")
-  local used = cl.context().used
-  local pipe = offered(cl.pipe, "int2", 64)
-  t.eq({pipe.type, #pipe, tostring(pipe)}, {"int2", 64, "Pipe int2[64]"})
-  t.eq(cl.context().used, used + 64 * 8)
-  t.ok(rawequal(pipe.context, cl.context()))
-  local p <close> = built([[
-    kernel void put(write_only pipe int2 p, global int *failed) {
-      int2 v = (int2)(get_global_id(0), 7);
-      if (write_pipe(p, &v) != 0)
-        atomic_inc(failed);
-    }
-    kernel void get(global int2 *x, read_only pipe int2 p) {
-      int2 v;
-      if (read_pipe(p, &v) == 0)
-        x[v.x] = v;
-    }]], "dev.pipe_support")
-  local failed <close> = cl.buffer("int", 1, 0)
-  local x <close> = cl.buffer("int2", 50, 0)
-  t.eq(p.put.args[1].type, "write_only pipe int2")
-  p.put:range(50)(pipe, failed)
-  p.get:range(50)(x, pipe)
-  t.eq(failed:read()[1], 0)
-  local h <close> = x:read()
-  for i = 1, 50 do
-    t.eq(h[i], {i - 1, 7})
-  end
-  p.get:range(50)(x:fill(0) and x, pipe)
-  t.eq(x:read()[50], {0, 0}, "the pipe was empty")
-  local other <close> = cl.pipe("int", 4)
-  for wrong, piece in pairs{[x] = "must be a Pipe, by cl.pipe; got Buffer",
-      [other] = "must be a Pipe of int2; got one of int"} do
-    t.raises(function() p.get:range(1)(x, wrong) end, piece)
-  end
-  t.raises(function() p.get:range(1)(pipe, pipe) end, "got Pipe")
-  pipe:close()
-  pipe:close()
-  t.eq(tostring(pipe), "Pipe int2[64] (closed)")
-  t.raises(function() p.get:range(1)(x, pipe) end, "this Pipe is closed")
-  t.raises(function() return pipe.type end, "this Pipe is closed")
-end)
 
 t.test("a build says what serves without a part of OpenCL C", function()
   local words = {half = "vload_half", pipe = "atomic_inc",

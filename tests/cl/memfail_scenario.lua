@@ -19,7 +19,7 @@ m:fill(3)
 x:unmap(m)
 x:view(1, 4):copy(y, {first = 1, count = 2, to = 4})
 for _ = 1, 2 do -- the second takes the memory that the first has left
-  debug.getregistry()["cl.result"]("float", 256, cl.context()):close()
+  debug.getregistry()["cl.hooks"].result("float", 256, cl.context()):close()
 end
 assert(cl.context().held == 1024)
 if cl.device().image_support then

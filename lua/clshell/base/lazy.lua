@@ -26,11 +26,6 @@ end
 
 local _ENV = own -- luacheck: ignore 211
 
--- Errors of module cl tell the position of the user's code: of the innermost
--- function whose chunk's name does not begin so.
-debug.getregistry()["cl.library"] =
-  string.match(debug.getinfo(1, "S").source, "^(.*)base/[^/]*$")
-
 local M = {}
 
 --- lazy.globals

@@ -1,17 +1,19 @@
 -- base/recording.lua - the recording of cl.record that is under way
 -- SPDX-License-Identifier: MIT
 
+require "cl" -- which makes the table
+
 local M = {}
 
-local registry = debug.getregistry()
+local hooks = debug.getregistry()["cl.hooks"]
 
 --- recording.current() -> CommandBuffer or nil
 --- Its runs may be on any queue, beside commands of the default queue. So what
 --- is recorded shares no scratch memory with other calls.
 function M.current()
-  local thread = registry["cl.recorder"]
+  local thread = hooks.recorder
   return thread and coroutine.status(thread) ~= "dead"
-    and registry["cl.recording"] or nil
+    and hooks.recording or nil
 end
 
 --- recording.temporary(object) -> object or nil

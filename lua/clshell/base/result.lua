@@ -6,7 +6,7 @@ local cl = require "cl"
 local M = {}
 
 -- Makes a Buffer of memory that closed ones have left, see Context:trim.
-local held = debug.getregistry()["cl.result"]
+local held = debug.getregistry()["cl.hooks"].result
 
 --- result.new(type, dims, context [, queue]) -> Buffer
 --- For the result of a calculation, whose first command is on `queue`, false:

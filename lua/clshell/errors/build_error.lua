@@ -41,8 +41,7 @@ local LACKS = {
   {{"undeclared identifier 'enqueue_kernel'", "symbol '__enqueue_kernel",
     "unknown type name 'queue_t'", "blocks support disabled",
     "pointer arguments to kernel functions[^\n]*\n[^\n]*%f[%w]queue_t%f[%W]"},
-    "enqueue_kernel needs a device with dev.max_on_device_queues above 0 and "
-    .. 'options = "-cl-std=CL3.0"; else launch the next kernel from Lua'},
+    "kernels launch no kernels here: launch the next kernel from Lua"},
   {{"undeclared identifier '[%w_]*sub_group_",
     "function '[%w_]*sub_group_"},
     "sub-groups need a device with cl_khr_subgroups and options = "
@@ -53,9 +52,8 @@ local LACKS = {
     .. '"-cl-std=CL3.0"; else local memory serves, with a barrier'},
   {{"the 'pipe' type qualifier", "only be used for pipe and image type",
     "expected parameter declarator\n[^\n]*%f[%w]pipe%f[%W]"},
-    'pipes need a device with dev.pipe_support and options = '
-    .. '"-cl-std=CL3.0"; else a Buffer serves, with an index that atomic_inc '
-    .. "moves"},
+    "kernels take no pipes here: a Buffer serves, with an index that "
+    .. "atomic_inc moves"},
 }
 
 -- The byte ranges that a line of marks underlines, if its caret is at byte

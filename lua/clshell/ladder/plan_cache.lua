@@ -48,8 +48,6 @@ function M.give_up()
   end
 end
 
-debug.getregistry()["cl.give_up"] = M.give_up
-
 -- Whether each operand of a chain is there, and open.
 local function is_whole(chain)
   while getmetatable(chain) == CHAIN do

@@ -391,23 +391,13 @@ Intel's CPU drivers have neither. There, kernels that must not wait get a queue
 of their own, and a long kernel is better launched in parts, with an offset.
 Try: ?cl.queue and ?Kernel:range
 
-pipe, pipes, read_pipe, write_pipe
-OpenCL 2.0's queues of packets between kernels, on devices with
-dev.pipe_support: Intel's CPUs, say, and neither NVIDIA's GPUs nor PoCL:
-  local p = cl.pipe("int", 1024) -- for `write_only pipe int p` of a kernel
-The kernel is built with {options = "-cl-std=CL3.0"}. A Buffer with an index
-that atomic_inc moves serves on every device, and two kernels on one queue see
-each other's data in order.
-Try: ?cl.pipe
-
-device enqueue, enqueue_kernel, device-side enqueue, dynamic parallelism
-A kernel that launches kernels, on devices with dev.max_on_device_queues above
-0: Intel's CPUs, say, and neither NVIDIA's GPUs nor PoCL. The program is built
-with {options = "-cl-std=CL3.0"}; get_default_queue() then is the one queue of
-its Context, which a parameter queue_t takes as well, by ctx as its argument.
-Elsewhere launch the next kernel from Lua: its event need not be waited for,
-and an in-order queue keeps the order. A kernel may also take its work from a
-list in a Buffer, by atomic_inc, until the list is empty.
+enqueue_kernel, device enqueue, dynamic parallelism, pipe, pipes
+A kernel launches no kernels here, and no packets go from kernel to kernel
+through a pipe: few devices have these parts of OpenCL 2.0. Launch the next
+kernel from Lua: its event need not be waited for, and an in-order queue keeps
+the order, so the next kernel sees the data of the one before. A kernel may
+also take its work from a list in a Buffer, by an index that atomic_inc moves,
+until the list is empty.
 Try: ?Kernel:range and ?Launch:on
 
 command buffer, command graph, cuda graph, recording

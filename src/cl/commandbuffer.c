@@ -1,26 +1,21 @@
 /*
-** record.c - class CommandBuffer: launches recorded once, to be run as a whole
-** any number of times. Each has a kernel object of its own, whose arguments
-** stay: PoCL 3.1 takes those of a command buffer at its run, not before.
-** A run enqueues the first launch, whose event tells its START as the event of
-** a command buffer does not on every driver. Those behind it follow as the
-** driver's command buffer (cl_khr_command_buffer), or else one by one.
+** commandbuffer.c - class CommandBuffer: launches recorded once, to be run as
+** a whole any number of times. Each has a kernel object of its own, whose
+** arguments stay: PoCL 3.1 reads the arguments of a command buffer at its run,
+** not before. A run enqueues the first launch, whose event tells its START as
+** the event of a command buffer does not on every driver. Those behind it
+** follow as the driver's command buffer (cl_khr_command_buffer), or else one
+** by one.
 ** SPDX-License-Identifier: MIT
 */
 #include <stdio.h>
 #include <string.h>
 
 #include "device.h"
+#include "driver.h"
 #include "flight.h"
 #include "kernel.h"
-#include "process.h"
 #include "program.h"
-#include "svm.h"
-
-/* registry, see base/recording.lua: the CommandBuffer of a recording, and the
-   thread that records */
-#define CURRENT "cl.recording"
-#define RECORDER "cl.recorder"
 
 /* of cl_khr_command_buffer */
 #define CAPABILITIES 0x12A9 /* CL_DEVICE_COMMAND_BUFFER_CAPABILITIES_KHR */
@@ -56,8 +51,7 @@ typedef struct Step {
   struct Step *next;
   cl_kernel handle;
   const Kernel *kernel;
-  Range range; /* its sizes are those below */
-  size_t offset[3], global[3], local[3];
+  Range range;
   int nobjects;
   const Object *objects[]; /* its arguments that may be closed */
 } Step;
@@ -87,9 +81,9 @@ static void dropspare(CommandBuffer *b) {
   b->spare = NULL;
 }
 
-static void record_release(Object *o) {
+static void commandbuffer_release(Object *o) {
   CommandBuffer *b = (CommandBuffer *)o;
-  if (clsh_process_handsoff())
+  if (clsh_driver_handsoff())
     return;
   dropspare(b);
   if (b->native != NULL) {
@@ -125,13 +119,6 @@ static cl_kernel newkernel(lua_State *L, int kernel) {
   return handle;
 }
 
-static void copysizes(size_t *to, const size_t **from, cl_uint dims) {
-  if (*from == NULL)
-    return;
-  memcpy(to, *from, dims * sizeof *to);
-  *from = to;
-}
-
 /* Pushes a Step of the values from 2 on. */
 static Step *newstep(lua_State *L, const Kernel *k, const Range *r,
                      int nargs) {
@@ -140,9 +127,6 @@ static Step *newstep(lua_State *L, const Kernel *k, const Range *r,
   memset(s, 0, sizeof *s);
   s->kernel = k;
   s->range = *r;
-  copysizes(s->offset, &s->range.offset, r->dims);
-  copysizes(s->global, &s->range.global, r->dims);
-  copysizes(s->local, &s->range.local, r->dims);
   return s;
 }
 
@@ -157,7 +141,7 @@ static void newcall(lua_State *L, int nargs) {
   lua_setfield(L, -2, "n");
 }
 
-/* Takes the Context of the Kernel at `kernel`, that of all launches. */
+/* Takes the Context of the Kernel at `kernel`, which all launches share. */
 static void checkcontext(lua_State *L, CommandBuffer *b, int kernel) {
   const Kernel *k = clsh_kernel_check(L, kernel);
   if (b->context == k->context)
@@ -176,9 +160,10 @@ static void checkcontext(lua_State *L, CommandBuffer *b, int kernel) {
 ** Adds the launch at 1 with its arguments to the recording that is under way.
 ** It counts once all has been set: a script may catch an error of it.
 */
-void clsh_record_add(lua_State *L, int kernel, const Range *r, int nargs) {
+void clsh_commandbuffer_add(lua_State *L, int kernel, const Range *r,
+                            int nargs) {
   Kernel *k = clsh_kernel_check(L, kernel), own = *k;
-  lua_getfield(L, LUA_REGISTRYINDEX, CURRENT);
+  clsh_hook_push(L, "recording");
   CommandBuffer *b = checkbuffer(L, -1);
   checkcontext(L, b, kernel);
   lua_getiuservalue(L, -1, CALLS);
@@ -188,7 +173,7 @@ void clsh_record_add(lua_State *L, int kernel, const Range *r, int nargs) {
   lua_setfield(L, calls + 1, "step");
   dropspare(b);
   own.handle = b->spare = newkernel(L, kernel);
-  clsh_uses_copy(L, kernel, own.handle);
+  clsh_kernel_copyuses(L, kernel, own.handle);
   lua_setfield(L, calls + 1, "uses");
   clsh_flight_begin(L, k->name, NULL);
   clsh_arg_set(L, &own, NULL, 2, nargs);
@@ -246,7 +231,8 @@ static bool offered(lua_State *L, const Context *c, Functions *f) {
 
 /*
 ** Makes the driver's command buffer of the launches behind the first. Without
-** sync points, as the queue is in order: those of PoCL 3.1 are wrong.
+** sync points, as the queue is in order: the sync points of PoCL 3.1 are
+** wrong.
 */
 static void makenative(CommandBuffer *b, cl_command_queue queue) {
   const Functions *f = &b->call;
@@ -261,8 +247,9 @@ static void makenative(CommandBuffer *b, cl_command_queue queue) {
   for (const Step *s = b->first->next; s != NULL && err == CL_SUCCESS;
        s = s->next) {
     const Range *r = &s->range;
-    err = f->kernel(native, NULL, NULL, s->handle, r->dims, r->offset,
-                    r->global, r->local, 0, NULL, NULL, NULL);
+    err = f->kernel(native, NULL, NULL, s->handle, r->dims,
+                    r->hasoffset ? r->offset : NULL, r->global,
+                    r->haslocal ? r->local : NULL, 0, NULL, NULL, NULL);
   }
   if (err == CL_SUCCESS)
     err = f->finalize(native);
@@ -292,12 +279,12 @@ static void complete(lua_State *L, CommandBuffer *b, bool native) {
 /* Sets the thread that records, NULL: none, and its CommandBuffer at the top,
    which it pops. */
 static void setrecorder(lua_State *L, lua_State *thread) {
-  lua_setfield(L, LUA_REGISTRYINDEX, CURRENT);
+  clsh_hook_set(L, "recording");
   if (thread != NULL)
     lua_pushthread(thread);
   else
     lua_pushnil(L);
-  lua_setfield(L, LUA_REGISTRYINDEX, RECORDER);
+  clsh_hook_set(L, "recorder");
   clsh_event_record(thread);
 }
 
@@ -308,7 +295,7 @@ static void setrecorder(lua_State *L, lua_State *thread) {
 static int guard_close(lua_State *L) {
   if (!lua_isnoneornil(L, 2))
     clsh_class_close(lua_touserdata(L, lua_upvalueindex(1)));
-  lua_getfield(L, LUA_REGISTRYINDEX, CURRENT);
+  clsh_hook_push(L, "recording");
   if (lua_rawequal(L, -1, lua_upvalueindex(1))) {
     lua_pushnil(L);
     setrecorder(L, NULL);
@@ -384,18 +371,6 @@ static int cl_record(lua_State *L) {
   return 1;
 }
 
-/* Enqueues a launch of its own. */
-static cl_int enqueue(cl_command_queue q, const Step *s, const After *after,
-                      cl_event *event) {
-  const Range *r = &s->range;
-  cl_int err;
-  do
-    err = clEnqueueNDRangeKernel(q, s->handle, r->dims, r->offset, r->global,
-                                 r->local, after->n, after->list, event);
-  while (clsh_hold_retry(err));
-  return err;
-}
-
 /*
 ** Enqueues the launches behind the first one by one, each after the one before
 ** where the queue does not keep the order. Gives the event of the last.
@@ -409,7 +384,8 @@ static cl_int enqueuerest(const CommandBuffer *b, cl_command_queue q,
     cl_event event = NULL;
     After after = {.n = chained, .list = before != NULL ? &before : &e->first};
     after.list = chained ? after.list : NULL;
-    err = enqueue(q, s, &after, chained || s->next == NULL ? &event : NULL);
+    err = clsh_kernel_enqueue(s->handle, &s->range, q, &after,
+                              chained || s->next == NULL ? &event : NULL);
     if (before != NULL)
       clReleaseEvent(before);
     before = event;
@@ -420,14 +396,15 @@ static cl_int enqueuerest(const CommandBuffer *b, cl_command_queue q,
 
 static cl_int enqueueall(const CommandBuffer *b, cl_command_queue q,
                          const After *after, bool chained, Event *e) {
-  cl_int err = enqueue(q, b->first, after, b->n > 1 ? &e->first : &e->handle);
+  cl_int err = clsh_kernel_enqueue(b->first->handle, &b->first->range, q,
+                                   after, b->n > 1 ? &e->first : &e->handle);
   if (err != CL_SUCCESS || b->n == 1)
     return err;
   bool native = b->native != NULL && !chained;
   if (native)
     do
       err = b->call.enqueue(1, &q, b->native, 0, NULL, &e->handle);
-    while (clsh_hold_retry(err));
+    while (clsh_heldmemory_retry(err));
   if (!native || err == CL_INVALID_OPERATION ||
       err == INCOMPATIBLE_QUEUE) /* of other properties, or it still runs */
     err = enqueuerest(b, q, chained, e);
@@ -438,13 +415,12 @@ static cl_int enqueueall(const CommandBuffer *b, cl_command_queue q,
 static void note(lua_State *L, const CommandBuffer *b, const Queue *q,
                  Event *e) {
   char name[MAXNAME];
-  const Range *r = &b->first->range;
   snprintf(name, sizeof name, "%.24s and %d more", b->first->kernel->name,
            b->n - 1);
   const char *text = b->n > 1 ? name : b->first->kernel->name;
   clsh_event_setkernel(e, text);
   clsh_flight_begin(L, text, q->out_of_order ? NULL : q);
-  e->flight = clsh_flight_launch(r->dims, r->global, r->local, r->offset);
+  e->flight = clsh_kernel_note(&b->first->range);
   e->flop = b->flop;
   e->bytes = b->bytes;
 }
@@ -480,7 +456,7 @@ static void callall(lua_State *L, const CommandBuffer *b) {
 
 static const char *const run_options[] = {"queue", "after", NULL};
 
-/* Pushes the queue of a run: that of its options at 2, or the default. */
+/* Pushes the queue of a run: from its options at 2, or the default queue. */
 static Queue *pushqueue(lua_State *L, const CommandBuffer *b) {
   if (clsh_option_push(L, 2, "queue") == LUA_TNIL) {
     lua_getiuservalue(L, 1, CONTEXT);
@@ -515,7 +491,7 @@ static Queue *pushqueue(lua_State *L, const CommandBuffer *b) {
  * local last = steps:run{after = first} -- on the default queue
  * print(last:wait().status, x:read()[1], last.ms > 0) --> complete 4 true
  */
-static int record_run(lua_State *L) {
+static int commandbuffer_run(lua_State *L) {
   After after;
   CommandBuffer *b = checkbuffer(L, 1);
   clsh_option_check(L, 2, run_options, "steps:run");
@@ -544,18 +520,12 @@ static int record_run(lua_State *L) {
   return 1;
 }
 
-static int record_native(lua_State *L) {
+static int commandbuffer_native(lua_State *L) {
   lua_pushboolean(L, checkbuffer(L, 1)->native != NULL);
   return 1;
 }
 
-static int record_context(lua_State *L) {
-  checkbuffer(L, 1);
-  lua_getiuservalue(L, 1, CONTEXT);
-  return 1;
-}
-
-static int record_len(lua_State *L) {
+static int commandbuffer_len(lua_State *L) {
   lua_pushinteger(L, checkbuffer(L, 1)->n);
   return 1;
 }
@@ -569,7 +539,7 @@ static int record_len(lua_State *L) {
  * local steps = cl.record(function() k:range(1)(x) end)
  * print(steps:info().kernels[1], steps:info().native) --> one false
  */
-static int record_info(lua_State *L) {
+static int commandbuffer_info(lua_State *L) {
   static const char *const names[] = {"native", NULL};
   const CommandBuffer *b = checkbuffer(L, 1);
   lua_settop(L, 1);
@@ -585,7 +555,7 @@ static int record_info(lua_State *L) {
   return 1;
 }
 
-static int record_tostring(lua_State *L) {
+static int commandbuffer_tostring(lua_State *L) {
   const CommandBuffer *b = clsh_class_any(L, 1, &class);
   lua_pushfstring(L, "CommandBuffer of %d launch%s%s%s", b->n,
                   b->n == 1 ? "" : "es", b->native != NULL ? ", native" : "",
@@ -594,18 +564,19 @@ static int record_tostring(lua_State *L) {
 }
 
 static const luaL_Reg methods[] = {
-    {"info", record_info}, {"run", record_run}, {NULL, NULL}};
-static const luaL_Reg fields[] = {
-    {"context", record_context}, {"native", record_native}, {NULL, NULL}};
-static const luaL_Reg meta[] = {{"__call", record_run},
-                                {"__len", record_len},
-                                {"__tostring", record_tostring},
+    {"info", commandbuffer_info}, {"run", commandbuffer_run}, {NULL, NULL}};
+static const luaL_Reg fields[] = {{"context", clsh_class_owner},
+                                  {"native", commandbuffer_native},
+                                  {NULL, NULL}};
+static const luaL_Reg meta[] = {{"__call", commandbuffer_run},
+                                {"__len", commandbuffer_len},
+                                {"__tostring", commandbuffer_tostring},
                                 {NULL, NULL}};
 static const Class class = {
-    "CommandBuffer", sizeof(CommandBuffer), methods, fields, meta, NULL,
-    record_release};
+    "CommandBuffer",      sizeof(CommandBuffer), methods, fields, meta, NULL,
+    commandbuffer_release};
 
-void clsh_record_open(lua_State *L) {
+void clsh_commandbuffer_open(lua_State *L) {
   static const luaL_Reg functions[] = {{"record", cl_record}, {NULL, NULL}};
   clsh_class_define(L, &class);
   luaL_setfuncs(L, functions, 0);

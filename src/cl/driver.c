@@ -1,5 +1,5 @@
 /*
-** process.c - whether drivers may be called: neither in a child of fork(), nor
+** driver.c - whether drivers may be called: neither in a child of fork(), nor
 ** once the program ends while commands run. Signals are kept away from them:
 ** the threads that a driver starts, and the compilers and linkers that these
 ** start in turn, inherit the blocked ones. Ctrl-C is sent to all of them, and
@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "process.h"
+#include "driver.h"
 
 static bool touched;   /* OpenCL has been called in this process */
 static bool child;     /* ... and this process was forked after that */
@@ -38,7 +38,7 @@ static void pinthreads(void) {
 }
 
 /* To be called before the first OpenCL call. */
-void clsh_process_touch(void) {
+void clsh_driver_touch(void) {
   if (!touched) {
     pthread_atfork(NULL, NULL, inchild);
     pinthreads();
@@ -47,18 +47,18 @@ void clsh_process_touch(void) {
 }
 
 /* Whether this process was forked from another that had used OpenCL. */
-bool clsh_process_child(void) {
+bool clsh_driver_child(void) {
   return child;
 }
 
 /* Whether drivers must be left alone, objects of theirs included. */
-bool clsh_process_handsoff(void) {
+bool clsh_driver_handsoff(void) {
   return child || abandoned;
 }
 
 /*
-** Signals that stay open: those that tell of a fault in their thread, and
-** those that end the program where a driver hangs as it starts (--timeout).
+** Signals that stay open: the signals of a fault in their thread, and the
+** signals that end the program where a driver hangs as it starts (--timeout).
 */
 static const int others[] = {SIGABRT, SIGBUS, SIGFPE,  SIGILL,  SIGSEGV,
                              SIGTRAP, SIGSYS, SIGALRM, SIGQUIT, SIGTERM};
@@ -68,17 +68,17 @@ static const int faults[] = {SIGABRT, SIGBUS, SIGILL, SIGSEGV};
 static struct sigaction onfault[NFAULTS];
 
 /* To be called before a driver may set actions for the signals of a crash. */
-void clsh_process_keepfaults(void) {
+void clsh_driver_keepfaults(void) {
   for (size_t i = 0; i < NFAULTS; i++)
     sigaction(faults[i], NULL, &onfault[i]);
 }
 
 /*
-** Undoes such actions that are for one shot, as those of LLVM, which removes
+** Undoes such actions that are for one shot, such as LLVM's, which removes
 ** its files. While the first thread that faults is there, a second finds no
 ** action at all and ends the process, and after abort() no other action runs.
 */
-void clsh_process_restorefaults(void) {
+void clsh_driver_restorefaults(void) {
   struct sigaction now;
   for (size_t i = 0; i < NFAULTS; i++)
     if (sigaction(faults[i], NULL, &now) == 0 &&
@@ -89,8 +89,8 @@ void clsh_process_restorefaults(void) {
 static sigset_t before;
 static int depth;
 
-/* Blocks all signals but those, until clsh_process_unblock() is called. */
-void clsh_process_block(void) {
+/* Blocks all signals but those, until clsh_driver_unblock() is called. */
+void clsh_driver_block(void) {
   sigset_t all;
   if (depth++ > 0)
     return;
@@ -98,23 +98,23 @@ void clsh_process_block(void) {
   for (size_t i = 0; i < sizeof others / sizeof *others; i++)
     sigdelset(&all, others[i]);
   pthread_sigmask(SIG_SETMASK, &all, &before);
-  clsh_process_keepfaults();
+  clsh_driver_keepfaults();
 }
 
-void clsh_process_unblock(void) {
+void clsh_driver_unblock(void) {
   assert(depth > 0);
   if (--depth > 0)
     return;
-  clsh_process_restorefaults();
+  clsh_driver_restorefaults();
   pthread_sigmask(SIG_SETMASK, &before, NULL);
 }
 
 /* From now on nothing is released: a driver might wait for what runs. */
-void clsh_process_abandon(void) {
+void clsh_driver_abandon(void) {
   abandoned = true;
 }
 
-bool clsh_process_abandoned(void) {
+bool clsh_driver_abandoned(void) {
   return abandoned;
 }
 
@@ -122,7 +122,7 @@ bool clsh_process_abandoned(void) {
 ** Starts a thread with a stack of at least `stack` bytes, which gets no
 ** signals and is waited for by nobody; false where that fails.
 */
-bool clsh_process_thread(void *(*work)(void *), void *arg, size_t stack) {
+bool clsh_driver_thread(void *(*work)(void *), void *arg, size_t stack) {
   pthread_t thread;
   pthread_attr_t attr;
   sigset_t all, own;
