@@ -1,6 +1,6 @@
 /*
-** restart.c - module clshell.restart: the program begins anew in its own
-** place, with the same process id, after a crash at the prompt and for %restart. A
+** restart.c - module clshell.restart: the program begins anew in its place
+** After a crash at the prompt, and for %restart, with the same process id. A
 ** signal handler may neither allocate memory nor wait for a lock, so all that
 ** the new beginning needs is noted when the program starts. A variable of the
 ** environment tells the new program how the old one ended.
