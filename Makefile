@@ -28,7 +28,8 @@ LINEEDIT_not_readline = src/edit/lineedit_none.c
 LINEEDIT_not_none     = $(filter-out src/edit/lineedit_none.c \
                         src/edit/statement.c,$(call sources,edit))
 DATA = $(sort $(wildcard lua/clshell/*.lua lua/clshell/*/*.lua \
-       lua/clshell/*/*/*.lua kernels/*/*.cl scripts/*.lua))
+       lua/clshell/*/*/*.lua kernels/*/*.cl scripts/*.lua \
+       scripts/*/*.lua))
 
 # Where Lua, OpenCL and readline are. LUA_PC, the flags of each library and
 # PKG_CONFIG can be given on the command line.

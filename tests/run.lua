@@ -19,7 +19,7 @@ local passed, failed, skipped = 0, 0, 0
 -- plots, editing, help, and the words of the prompt.
 local LONG = {"gemm/gemm", "gemm/nvptx", "shell/interrupt", "cl/memfail",
   "calls/driver", "ranks/sparse", "ranks/dense", "scripts/scripts",
-  "measure/other_programs",
+  "scripts/races",
   "help/examples", "explain/claims", "gemm/blas", "spmv/spmv",
   "ladders/transpose", "ladders/scan", "ladders/reduce", "ladders/gemv",
   "ladders/stencil", "ladders/conv2d", "ladders/sort", "measure/bench",

@@ -83,6 +83,15 @@ for _, name in ipairs{"history", "best", "prune"} do
   end
 end
 
+local handover = require "clshell.measure.handover"
+function handover.finished(r)
+  require "clshell.results.record_text".give(r)
+  require "clshell.results.store".keep(r)
+end
+function handover.compare(...)
+  return require "clshell.results.runs".compare(...)
+end
+
 function names.results(list)
   return require "clshell.results.result_list".new(list)
 end

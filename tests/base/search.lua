@@ -13,7 +13,7 @@ local lua = os.getenv "LUA" or "lua5.4"
 -- their libraries; each tells that it ran.
 local HOSTILE = {"clshell.lua", "clshell/init.lua", "clshell/gemm.lua",
   "clshell/stats.lua", "clshell/base/lazy.lua", "clshell/base/search.lua",
-  "clshell/store/init.lua", "clshell/cli/actions.lua", "clshell/prompt.lua",
+  "clshell/store/store.lua", "clshell/cli/actions.lua", "clshell/prompt.lua",
   "clshell/prompt/init.lua", "clshell/system.lua", "cl.lua", "cl/host.lua",
   "argparse.lua", "argparse/init.lua", "DBI.lua", "DBI/init.lua",
   "dbd/sqlite3.lua", "dbd/sqlite3/init.lua"}

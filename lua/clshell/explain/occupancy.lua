@@ -12,7 +12,7 @@ local program = require "clshell.ladder.program"
 local ptx = require "clshell.ladder.ptx"
 local range = require "clshell.base.range"
 local record = require "clshell.measure.record"
-local report = require "clshell.results.report"
+local report = require "clshell.results.tables"
 local text = require "clshell.base.text"
 
 local M = require "clshell.base.lazy".table(...)
@@ -390,7 +390,7 @@ function Occupancy:plot(axis, opts)
   for name, value in pairs(options.given(opts)) do
     all[name] = value
   end
-  return require "clshell.results.plot".line(rows, all)
+  return require "clshell.results.charts".line(rows, all)
 end
 
 -- The GPU of a call: its name and limits, of the option gpu or of the device.

@@ -13,8 +13,8 @@ local folder = require "clshell.base.folder"
 local interrupt = require "clshell.base.interrupt"
 local json = require "clshell.base.json"
 local record = require "clshell.measure.record"
-local record_fields = require "clshell.measure.record_fields"
-local report = require "clshell.results.report"
+local fields = require "clshell.results.fields"
+local report = require "clshell.results.tables"
 local rungs = require "clshell.ladder.rung"
 local system = require "clshell.system"
 local text = require "clshell.base.text"
@@ -175,8 +175,8 @@ local function row_of(family, r, note)
       {hint = ("%s(bench(\"%s.NAME\", shape))"):format(what, family.name)})
   end
   local rung = family.rung(r.kernel)
-  local device, driver = record_fields.device(r)
-  if record_fields.fails(r) or not r.median then
+  local device, driver = fields.device(r)
+  if fields.fails(r) or not r.median then
     cl.error(("%s: only a result that is right can be kept; this is %s%s")
       :format(what, r.status or "none", r.error and ": " .. r.error or ""))
   elseif rung.input_roundoff then

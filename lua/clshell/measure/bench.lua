@@ -5,6 +5,7 @@
 local argument = require "clshell.base.argument"
 local calibrate = require "clshell.measure.calibrate"
 local cl = require "cl"
+local handover = require "clshell.measure.handover"
 local interrupt = require "clshell.base.interrupt"
 local options = require "clshell.base.options"
 local packed = require "clshell.ladder.packed"
@@ -68,11 +69,10 @@ end
 M.interrupted = interrupt.is
 
 -- bench.keep(r)
--- Keeps a result: in the session and, where the user wants it, in the run
--- store.
+-- Keeps a finished result in the session, and hands it over.
 function M.keep(r)
   roofline.add(r)
-  require("clshell.results.store").keep(r)
+  handover.finished(r)
 end
 
 -- Ends a result early: the statistics of the samples so far.

@@ -4,11 +4,11 @@
 
 local bench = require "clshell.measure.bench"
 local cl = require "cl"
+local handover = require "clshell.measure.handover"
 local options = require "clshell.base.options"
 local protocol = require "clshell.measure.protocol"
 local quantity = require "clshell.base.quantity"
 local rungs = require "clshell.ladder.rung"
-local runs = require "clshell.results.runs"
 local stats = require "clshell.measure.stats"
 local timer = require "clshell.measure.timer"
 local verify = require "clshell.ladder.verify"
@@ -324,7 +324,7 @@ local function compare_kept(a, b, opts)
       sides[i] = bench.run(x, {args = opts.args, cache = opts.cache})
     end
   end
-  return runs.compare(sides[1], sides[2], {threshold = opts.threshold})
+  return handover.compare(sides[1], sides[2], {threshold = opts.threshold})
 end
 
 local LEAST = {rounds = LEAST_ROUNDS, samples = LEAST_SAMPLES}

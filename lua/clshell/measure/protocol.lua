@@ -20,7 +20,6 @@
 --   single            optional: one launch a sample, as the caches are cold
 -- SPDX-License-Identifier: MIT
 
-local record_fields = require "clshell.measure.record_fields"
 local stats = require "clshell.measure.stats"
 
 local M = {}
@@ -219,9 +218,19 @@ local function collect_long(subject, r, first)
   return #r.samples > 0 and "long" or "timer"
 end
 
+-- Whether a result has a flag.
+function M.flagged(r, name)
+  for _, flag in ipairs(r.flags or {}) do
+    if flag == name then
+      return true
+    end
+  end
+  return false
+end
+
 -- Flags a result, once.
 function M.flag(r, name)
-  if not record_fields.flagged(r, name) then
+  if not M.flagged(r, name) then
     table.insert(r.flags, name)
   end
 end

@@ -5,11 +5,11 @@
 local bench = require "clshell.measure.bench"
 local cl = require "cl"
 local export = require "clshell.results.export"
-local record_fields = require "clshell.measure.record_fields"
+local fields = require "clshell.results.fields"
 local quantity = require "clshell.base.quantity"
 local options = require "clshell.base.options"
 local record = require "clshell.measure.record"
-local report = require "clshell.results.report"
+local report = require "clshell.results.tables"
 local script = require "clshell.base.script"
 local store = require "clshell.results.store"
 local style = require "clshell.base.style"
@@ -25,11 +25,10 @@ Output.__index, Part.__index = Output, Part
 --- Adds the options of all scripts that measure: --format, --output, --store,
 --- --tag, --color.
 function M.options(parser)
-  parser:option("--format", "print the results as csv, json, ndjson, md or "
-    .. "t4 in place of tables"):argname("FORMAT")
-    :choices(export.formats)
+  parser:option("--format", "print the results as csv, json or md in place "
+    .. "of tables"):argname("FORMAT"):choices(export.formats)
   parser:option("-o --output", "write the results to a file as well: .csv, "
-    .. ".json, .ndjson, .md, .html, or as --format says"):argname("FILE")
+    .. ".json, .md, .html, or as --format says"):argname("FILE")
   parser:option("--store", "the run store to keep them in, or none")
     :argname("FILE")
   parser:option("--tag", "of the runs in the store"):argname("NAME")
@@ -48,9 +47,8 @@ local function check_file(parser, args)
   local suffix = args.output:lower():match("%.(%w+)$")
   local format = args.format or SUFFIXES[suffix]
   if not format then
-    parser:error(("the name of an output file must end with .csv, .json, "
-      .. ".ndjson, .md, .t4 or .html unless --format is given; got '%s'")
-      :format(args.output))
+    parser:error(("the name of an output file must end with .csv, .json, .md "
+      .. "or .html unless --format is given; got '%s'"):format(args.output))
   end
   local earlier = io.open(args.output, "r+b")
   local size = earlier and (earlier:seek("end") or 0)
@@ -119,10 +117,11 @@ function Output:mute(yes)
 end
 
 --- out:say(words)
---- Prints words for people: nothing where standard output is for a program.
+--- Prints words for people: nothing where standard output is for a program. A
+--- function in place of the words returns them, and is called only there.
 function Output:say(words)
   if self.people then
-    print(words)
+    print(type(words) == "function" and words() or words)
   end
 end
 
@@ -130,14 +129,6 @@ end
 --- Prints a title, and the device on a line of its own.
 function Output:heading(title)
   self:say(("%s\non %s\n"):format(title, cl.device().name))
-end
-
---- out:lesson(rows)
---- Prints lesson.ladder of the rows of a closed part, for people.
-function Output:lesson(rows)
-  if self.people and #rows > 1 then
-    print("\n" .. require("clshell.explain.lesson").ladder(rows))
-  end
 end
 
 --- out:part(opts) -> part
@@ -189,11 +180,11 @@ end
 function Part:add(r)
   self.rows[#self.rows + 1] = r
   self.out:add(r)
-  local best = record_fields.best(self.rows, self.best)
-  local x = best and record_fields.base(self.rows[best], self.best)
+  local best = fields.best(self.rows, self.best)
+  local x = best and fields.base(self.rows[best], self.best)
   if x then
     self.progress:note("best " .. quantity.format(x,
-      record_fields.about(self.best).unit, 3))
+      fields.about(self.best).unit, 3))
   end
   return r
 end

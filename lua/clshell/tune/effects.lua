@@ -11,7 +11,7 @@
 
 local cl = require "cl"
 local quantity = require "clshell.base.quantity"
-local report = require "clshell.results.report"
+local report = require "clshell.results.tables"
 local text = require "clshell.base.text"
 
 local M = {}

@@ -4,7 +4,7 @@
 
 local cl = require "cl"
 local effects = require "clshell.tune.effects"
-local plot = require "clshell.results.plot"
+local plot = require "clshell.results.charts"
 local progress = require "clshell.base.progress"
 local quantity = require "clshell.base.quantity"
 local text = require "clshell.base.text"

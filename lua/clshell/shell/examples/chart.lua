@@ -39,7 +39,7 @@ print(list:roofline{peaks = {compute = {{name = "FMA", value = 1e12}},
 results{bench.of("a", {0.01}, {flop = 1e9})}:html "report.html"
 
 --- plot.line
-local plot = require "clshell.results.plot"
+local plot = require "clshell.plot"
 local list = {}
 for i, tile in ipairs{4, 8, 16} do
   list[i] = bench.of("tiled", {1e-3 / i}, {flop = 1e6})
@@ -48,17 +48,17 @@ end
 print(plot.line(list, {x = "tile", y = "gflops"}))
 
 --- plot.bar
-local plot = require "clshell.results.plot"
+local plot = require "clshell.plot"
 print(plot.bar({bench.of("a", {0.01}), bench.of("b", {0.02})},
   {y = "median", title = "seconds"}))
 
 --- plot.ladder
-local plot = require "clshell.results.plot"
+local plot = require "clshell.plot"
 local chart = plot.ladder{bench.of("a", {0.02}), bench.of("b", {0.01})}
 print(chart.bars[2].step) --> 2.0
 
 --- plot.roofline
-local plot = require "clshell.results.plot"
+local plot = require "clshell.plot"
 local r = bench.of("a", {0.01}, {flop = 1e9, bytes = 1e8})
 print(plot.roofline({r}, {peaks = {
   compute = {{name = "FMA", value = 1e12}},

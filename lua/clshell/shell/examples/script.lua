@@ -129,13 +129,6 @@ do
   part:add(bench.of("a", {0.01}))
 end
 
---- out:lesson
-local output, script = require "clshell.output", require "clshell.script"
-local parser = script.parser("mine", "")
-output.options(parser)
-local out <close> = output.open(parser, parser:parse{})
-out:lesson{bench("gemm.tiled", {64, 64, 64}, nil, {effort = "quick"})}
-
 --- part:step
 local output, script = require "clshell.output", require "clshell.script"
 local parser = script.parser("mine", "")

@@ -40,37 +40,37 @@ local p, shift = stats.mann_whitney({1, 2, 3, 4, 5}, {6, 7, 8, 9, 10})
 print(p < 0.01, shift) --> true 1.0
 
 --- report
-local report = require "clshell.results.report"
+local report = require "clshell.report"
 local rows = {{name = "a", ms = 1.5}, {name = "b", ms = 12.25}}
 report(rows, {"name", {key = "ms", title = "ms", format = "%.2f"}})
 
 --- report.format
-local report = require "clshell.results.report"
+local report = require "clshell.report"
 local rows = {{n = 64, t = 1e-3}, {n = 128, t = 8e-3}}
 print(report.format(rows, {"n", {key = "t", title = "time", unit = "s"}},
   {width = 40}))
 
 --- report.number
-local report = require "clshell.results.report"
+local report = require "clshell.report"
 print(report.number(1234.5678), report.number(0.00123456, 3)) --> 1235 0.00123
 
 --- report.relate
-local report = require "clshell.results.report"
+local report = require "clshell.report"
 local slow = {gflops = 10, ms = 4}
 local fast = {gflops = 40, ms = 1}
 report.relate({slow, fast}, {peak = 80e9, base = slow})
 print(fast.percent, fast.speedup) --> 50.0 4.0
 
 --- report.align
-local report = require "clshell.results.report"
+local report = require "clshell.report"
 local cells = {"1.5", "12.25"}
 report.align(cells)
 print("|" .. cells[1] .. "|") --> | 1.5 |
 
 --- report.wrap
-local report = require "clshell.results.report"
+local report = require "clshell.report"
 print(#report.wrap("a few words in lines", 10)) --> 3
 
 --- report.width
-local report = require "clshell.results.report"
+local report = require "clshell.report"
 print(report.width() > 0) --> true

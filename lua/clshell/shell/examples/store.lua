@@ -3,68 +3,68 @@
 -- SPDX-License-Identifier: MIT
 
 --- store.open
-local store = require "clshell.results.store"
+local store = require "clshell.store"
 local s <close> = assert(store.open "runs.db") -- made if there is none
 print(#s:list{} >= 0) --> true
 
 --- store.moment
-local store = require "clshell.results.store"
+local store = require "clshell.store"
 print(store.moment "2026-01-31") --> 2026-01-31
 print(store.moment "7d")
 
 --- store.location
-print(require("clshell.results.store").location())
+print(require("clshell.store").location())
 
 --- store.default
-local s, why = require("clshell.results.store").default()
+local s, why = require("clshell.store").default()
 print(s ~= nil or why)
 
 --- store.use
-local store = require "clshell.results.store"
+local store = require "clshell.store"
 store.use "mine.db"
 print(store.location()) --> mine.db
 store.use(nil) -- what the environment says again
 
 --- store.keep
-local store = require "clshell.results.store"
+local store = require "clshell.store"
 print(store.keep(bench.of("mine", {0.011, 0.010})))
 
 --- s:keep
-local s <close> = assert(require("clshell.results.store").open "kept.db")
+local s <close> = assert(require("clshell.store").open "kept.db")
 local id = s:keep(bench.of("mine", {0.011, 0.010}))
 print(s:get(id).name) --> mine
 
 --- s:list
-local s <close> = assert(require("clshell.results.store").open "kept.db")
+local s <close> = assert(require("clshell.store").open "kept.db")
 s:keep(bench.of("mine", {0.011, 0.010}))
 for _, run in ipairs(s:list{name = "mine", limit = 5}) do
   print(run.id, run.time, run.median)
 end
 
 --- s:get
-local s <close> = assert(require("clshell.results.store").open "kept.db")
+local s <close> = assert(require("clshell.store").open "kept.db")
 local id = s:keep(bench.of("mine", {0.25}))
 print(s:get(id).median) --> 0.25
 
 --- s:runs
-local s <close> = assert(require("clshell.results.store").open "kept.db")
+local s <close> = assert(require("clshell.store").open "kept.db")
 for r in s:runs{name = "mine", since = "7d"} do
   print(r.name, r.median, #r.samples)
 end
 
 --- s:remove
-local s <close> = assert(require("clshell.results.store").open "kept.db")
+local s <close> = assert(require("clshell.store").open "kept.db")
 local id = s:keep(bench.of("mine", {0.25}))
 print(s:remove{[id] = true}) --> 1
 
 --- s:export
-local s <close> = assert(require("clshell.results.store").open "kept.db")
+local s <close> = assert(require("clshell.store").open "kept.db")
 s:keep(bench.of("mine", {0.25}))
 local file <close> = assert(io.open("runs.ndjson", "w"))
 print(s:export(file, {name = "mine"}) >= 1) --> true
 
 --- s:import
-local store = require "clshell.results.store"
+local store = require "clshell.store"
 local a <close> = assert(store.open "a.db")
 a:keep(bench.of("mine", {0.25}))
 local file <close> = assert(io.tmpfile())
@@ -74,7 +74,7 @@ local b <close> = assert(store.open "b.db")
 print((b:import(file)) >= 1) --> true
 
 --- s:close
-local s = assert(require("clshell.results.store").open "kept.db")
+local s = assert(require("clshell.store").open "kept.db")
 s:close()
 
 --- json.encode

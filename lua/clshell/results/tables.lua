@@ -1,15 +1,10 @@
--- results/report.lua - results for people and for programs. This module makes
--- the tables for people: numbers aligned on the point; a narrow window leaves
--- columns out and names them. columns has the columns of results; result_list
--- shows, draws and exports a list of results; html writes the page of a run;
--- output takes the results of a script. export writes results as CSV, JSON,
--- Markdown and T4 (export_fields, export_json), export_values any values; csv
--- and markdown write the tables of both.
+-- results/tables.lua - tables for people: numbers aligned on the point; a
+-- narrow window leaves columns out and names them. Tables of results take
+-- their columns from fields.lua.
 -- SPDX-License-Identifier: MIT
 
 local cl = require "cl"
-local columns = require "clshell.results.columns"
-local record_fields = require "clshell.measure.record_fields"
+local fields = require "clshell.results.fields"
 local options = require "clshell.base.options"
 local quantity = require "clshell.base.quantity"
 local style = require "clshell.base.style"
@@ -28,11 +23,11 @@ local width_of, pad = text.width, text.fill
 M.number = quantity.number
 
 -- report.columns: the columns of bench results by their names.
-M.columns = columns.named
+M.columns = fields.columns
 
 --- report.align(cells)
 --- Pads the texts of numbers so that their points stand in one line.
-M.align = columns.align
+M.align = text.align
 
 --- report.relate(rows, opts)
 --- Compares bench results: sets `percent` of the peak and `speedup` over the
@@ -57,9 +52,67 @@ function M.relate(rows, opts)
   end
 end
 
+local function cell(column, row)
+  local value = row[column.key]
+  if type(column.key) == "function" then
+    value = column.key(row)
+  end
+  local format = column.format
+  if value == nil then
+    return ""
+  elseif type(value) ~= "number" or not format then
+    return text.visible((tostring(value):gsub("%s+", " ")))
+  end
+  return type(format) == "function" and format(value, row)
+    or format:format(value)
+end
+
+-- A column with the prefix that suits its middle value.
+local function with_prefix(column, rows)
+  local values = {}
+  for _, row in ipairs(rows) do
+    local x = fields.value(row, column.key)
+    values[#values + 1] = type(x) == "number" and text.finite(x) and x or nil
+  end
+  table.sort(values)
+  local factor, unit = quantity.prefix(values[(#values + 1) // 2] or 1,
+    column.unit)
+  return setmetatable({
+    title = ("%s %s"):format(column.title, unit):gsub("^ ", ""),
+    format = function(x, row)
+      return fields.number(x / factor, row)
+    end,
+  }, {__index = column})
+end
+
+-- report.filled(column, rows) -> column
+-- A column by its name, or as report.format takes it, with the texts of its
+-- cells, its title, and whether it is empty and stands right.
+function M.filled(column, rows)
+  if type(column) ~= "table" or column.key == nil then
+    column = fields.columns[column] or cl.error(("report.format: a column "
+      .. "must be a name or a table with a key; got %s"):format(
+      tostring(column)), {hint = "report.columns has the names"})
+  end
+  column = column.unit and with_prefix(column, rows) or column
+  local cells, numeric, empty = {}, column.format ~= nil, true
+  for i, row in ipairs(rows) do
+    cells[i] = cell(column, row)
+    empty = empty and cells[i] == ""
+  end
+  if numeric and column.align ~= "right" then
+    text.align(cells)
+  end
+  return setmetatable({cells = cells,
+    title = column.title or type(column.key) ~= "function"
+      and tostring(column.key) or "",
+    empty = empty, right = numeric or column.align == "right"},
+    {__index = column})
+end
+
 -- A column ready to be set, with its width.
 local function laid(column, rows)
-  local c = columns.filled(column, rows)
+  local c = M.filled(column, rows)
   c.width = width_of(c.title)
   for _, s in ipairs(c.cells) do
     c.width = math.max(c.width, width_of(s))
@@ -197,7 +250,7 @@ function M.format(rows, wanted, opts)
   opts = opts or {}
   check_rows(rows, wanted)
   local width = opts.width or M.width()
-  local best = opts.best and record_fields.best(rows, opts.best)
+  local best = opts.best and fields.best(rows, opts.best)
   local shown = {}
   for _, column in ipairs(wanted) do
     local c = laid(column, rows)
