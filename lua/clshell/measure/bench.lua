@@ -389,10 +389,10 @@ function M.run(what, ...)
 end
 
 -- bench.job(job, opts, take, who) -> result
--- A measurement of a workload for `who`, quick, its samples taken by take(
--- subject, r, limits) in place of protocol.measure. Fields of the workload
--- besides those of target.of: setting, which tells equal ones in the store; of
--- a rung also truth(plan), in place of family.truth; of a launch also context,
+-- A quick measurement of a workload for `who`; take(subject, r, limits) takes
+-- the samples in place of protocol.measure. Fields of the workload besides the
+-- fields of target.of: setting, which tells equal workloads in the store; of a
+-- rung also truth(plan), in place of family.truth; of a launch also context,
 -- before(), and describe(r) for its result.
 function M.job(job, opts, take, who)
   local limits = check(opts, "quick", who)

@@ -23,7 +23,7 @@ M.MARGIN = 0.01 -- smaller differences do not count
 -- looks have four chances to be wrong, so each is stricter about a
 -- difference: of pairs of equal launches fewer than 1.2 % are told to differ.
 local LOOKS = {11, 22, 44, 88}
-local STRICT = 0.997 -- coverage of several looks; of one: stats.COVERAGE
+local STRICT = 0.997 -- coverage of several looks; of one look: stats.COVERAGE
 
 -- On a CPU device other programs take the processor away in slices of some
 -- milliseconds, and can only make a sample longer: many samples that are
@@ -121,7 +121,7 @@ local function rounds(subjects, state, r, opts)
 end
 
 -- The seconds of a launch, the least of several where it is short: after a
--- first one, which a driver may still compile, and a ramp.
+-- first launch, for which a driver may still compile, and a ramp.
 local function estimate(subject, opts)
   local s = protocol.take(subject, 1)
   if s.wall >= 1 then
@@ -226,8 +226,8 @@ local function side(x, args)
   return (workload.of("compare", x, {args = args}))
 end
 
--- The operands of a rung: those of the other side where they fit, as the place
--- of operands in memory matters too.
+-- The operands of a rung: the operands of the other side where they fit, as
+-- the place of operands in memory matters too.
 local function operands_of(job, other)
   if not (other and other.plan and job.family == other.family and job.seed
       and other.seed) then

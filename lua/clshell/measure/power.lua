@@ -38,7 +38,7 @@ local function name_of(device)
 end
 
 --- power.meter(device) -> meter, or nil and the reason
---- What reads the power of a device.
+--- A meter that reads the power of a device.
 function M.meter(device)
   local at = name_of(device)
   for _, row in ipairs(at and query "uuid,power.draw" or {}) do

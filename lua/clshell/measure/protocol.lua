@@ -28,9 +28,9 @@ local M = {}
 -- do not depend on the last per cent; `final` is for a figure that stands
 -- alone. warmup: seconds of ramp at most; samples: at least, unless the
 -- seconds are over; busy: seconds of timed work at least; seconds: of sampling
--- at most. A caller may add width, half the interval of the median as a part
--- of it, and above, in seconds: an interval that is as narrow, or above them,
--- suffices.
+-- at most. A caller may add limits that end the sampling: width, half the
+-- interval of the median as a part of the median, and above, in seconds:
+-- sampling ends when the whole interval is longer.
 M.efforts = {
   quick = {warmup = 0.1, samples = 10, busy = 0.1, seconds = 0.5},
   final = {warmup = 0.3, samples = 10, busy = 0.5, seconds = 5},

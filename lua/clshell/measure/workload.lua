@@ -69,8 +69,9 @@ local FEW = {1, 7, 17, 100}           -- in place of EQUAL
 local LARGER = {33, 65, 129}          -- than a tile, in place of UNEQUAL
 
 --- target.awkward(family [, few]) -> list
---- Shapes that fit no tile: those that the family declares; else small ones
---- for the simulator, or, with `few`, fewer for a device, one of them larger.
+--- Shapes that fit no tile: the shapes that the family declares; else small
+--- shapes for the simulator, or, with `few`, fewer shapes for a device, one of
+--- them larger.
 function M.awkward(family, few)
   if family.spec.awkward then
     return family.spec.awkward
@@ -94,7 +95,7 @@ local FILTER = 5 -- a size behind the second, of shapes with more than three
 
 --- target.sizes(family, n) -> list
 --- The sizes of a shape of a family with n at each, such as {n, n, n}; with
---- four sizes, as of conv2d, those of a filter are small: {n, n, 5, 5}.
+--- four sizes, as of conv2d, the sizes of a filter are small: {n, n, 5, 5}.
 function M.sizes(family, n)
   local sizes, count = {}, #(family.spec.dims or {"nx", "ny"})
   for i = 1, count do
@@ -152,7 +153,8 @@ function M.operands(family, shape, type, who, rung)
   return o, not given
 end
 
--- Functions, callable tables and what cl.record gives.
+-- Whether a value can be called: a function, a callable table, a recording of
+-- cl.record.
 local function callable(what)
   if text.class(what) == "CommandBuffer" then
     return true

@@ -1,7 +1,7 @@
 -- results/charts.lua - charts of results: lines, bars, the ladder of a family,
 -- the roofline; as text for the terminal, as SVG, as PNG. A chart is data:
--- axes (axis.lua) with series of points, or bars. text.lua, on canvas.lua, and
--- svg.lua are its two renderers.
+-- axes (axis.lua) with series of points, or bars. terminal.lua, on canvas.lua,
+-- and svg.lua are its two renderers.
 -- SPDX-License-Identifier: MIT
 
 local argument = require "clshell.base.argument"
@@ -13,7 +13,7 @@ local options = require "clshell.base.options"
 local quantity = require "clshell.base.quantity"
 local quote = require "clshell.base.text".quote
 local svg = require "clshell.results.svg"
-local text = require "clshell.results.terminal"
+local terminal = require "clshell.results.terminal"
 
 local M = {}
 local Chart = {__name = "chart"}
@@ -63,8 +63,8 @@ local function places(rows, key)
   return list
 end
 
--- Sorts the points of a line chart, leaves out those that its axes cannot
--- show and notes how many points, with the `lost` ones, are missing.
+-- Sorts the points of a line chart, leaves out points that its axes cannot
+-- show, and notes how many results, with the `lost` ones, have no point.
 local function settle(chart, lost)
   for _, s in ipairs(chart.series) do
     local shown = {}
@@ -327,7 +327,7 @@ end
 ---   ascii   auto    true: no braille
 ---   color   auto    true or false
 function Chart:text(opts)
-  return text.render(self, options.check(opts, "chart:text"))
+  return terminal.render(self, options.check(opts, "chart:text"))
 end
 
 --- chart:svg([opts]) -> string

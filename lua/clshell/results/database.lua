@@ -240,23 +240,27 @@ local function migrate(db)
   end)
 end
 
+-- What tells the kind of a file: one statement, as another process may make
+-- the tables between two.
+local KIND = "SELECT application_id, user_version, "
+  .. "(SELECT count(*) FROM sqlite_master) AS tables "
+  .. "FROM pragma_application_id, pragma_user_version"
+
 -- The kind of a file: "new", "store" or "newer" (a store of a later version);
 -- or nil and the fault. SQLite has undone the whole content of a new file
 -- whose maker was killed before the first commit was complete.
 local function kind_of(db)
-  local application, reason = pragma(db, "application_id")
-  local version = pragma(db, "user_version")
-  if not (application and version) then
+  local rows, reason = db:run(KIND)
+  local row = rows and rows[1]
+  if not row then
     return nil, reason
-  elseif application == APPLICATION then
-    return version > VERSION and "newer" or version > 0 and "store" or nil,
-      "it has no schema of clshell"
+  elseif row.application_id ~= APPLICATION then
+    local empty = row.application_id == 0 and row.tables == 0
+    return empty and "new" or nil, "it is the SQLite file of another program"
+  elseif row.user_version == 0 then
+    return nil, "it has no schema of clshell"
   end
-  local rows = version == 0 and db:run("SELECT name FROM sqlite_master")
-  if rows and #rows == 0 and application == 0 then
-    return "new"
-  end
-  return nil, "it is the SQLite file of another program"
+  return row.user_version > VERSION and "newer" or "store"
 end
 
 -- The first fault in the contents of a store, or nil.
@@ -302,10 +306,15 @@ local function open_fixed(driver, path)
   return db
 end
 
--- Makes an open store ready: private, complete, in the mode for several
--- writers. Returns true, or nil and a reason.
+-- Makes an open file ready: a private store with all tables and columns, in
+-- the mode for several writers. A newer one is read only. Returns true, or nil
+-- and a reason.
 local function prepare(db, kind)
-  local reason = damage(db)
+  local done, reason = true, nil
+  if kind == "new" then
+    done, reason = create_tables(db)
+  end
+  reason = not done and reason or damage(db)
   if reason then
     return nil, reason
   elseif kind == "newer" then
@@ -314,7 +323,6 @@ local function prepare(db, kind)
     return missing(db)
   end
   make_private(db.path)
-  local done
   done, reason = migrate(db)
   if done then
     -- On some network disks there can be no WAL: SQLite keeps its journal.
@@ -330,16 +338,11 @@ local function open_shared(driver, path, create)
   if not db then
     return nil, reason
   end
-  local kind
+  local kind, done
   kind, reason = kind_of(db)
-  local done = kind
-  if kind == "new" then
-    done, reason = create, NONE
-    if create then
-      done, reason = create_tables(db)
-    end
-  end
-  if done then
+  if kind == "new" and not create then
+    reason = NONE
+  elseif kind then
     done, reason = prepare(db, kind)
   end
   if not done then

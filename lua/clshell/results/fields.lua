@@ -75,7 +75,7 @@ local UID = "TEXT NOT NULL UNIQUE DEFAULT (lower(hex(randomblob(16))))"
 
 -- fields.list: a line for each field of a result, in the order of exports:
 --   1        its key in the result; a line with `from` or `shown` may also
---            name what is worked out of other fields
+--            name a value that is worked out from other fields
 --   2        its type, where it is there: a list and a table of parts have
 --            types of their own below; nil: any
 --   unit     its base unit; scale: the factor of its number to that unit

@@ -5,6 +5,7 @@
 local cl = require "cl"
 local integer = require "clshell.base.integer"
 local options = require "clshell.base.options"
+local families = require "clshell.ladder.list"
 local fields = require "clshell.results.fields"
 local report = require "clshell.results.tables"
 local style = require "clshell.base.style"
@@ -117,9 +118,8 @@ end
 
 -- The hash of a kernel's source as it is now; nil where the source is unknown.
 local function present_source(r)
-  local ok, rung = pcall(function()
-    return require("clshell." .. r.family).rung(r.kernel)
-  end)
+  local family = families.get(r.family)
+  local ok, rung = pcall(family and family.rung, r.kernel)
   if ok then
     return (select(2, require("clshell.measure.record").source(rung)))
   end

@@ -83,23 +83,25 @@ local function rate(key)
   end, title = "", unit = fields.about(key).unit, class = "num"}
 end
 
+-- A column of the table of fields with a class, and with further keys.
+local function column(name, class, more)
+  more = more or {}
+  more.class = class
+  return setmetatable(more, {__index = fields.columns[name]})
+end
+
 -- Columns of the class "once" tell the problem: they stand above the table
 -- where all cells agree, and are left out where a heading tells it.
 -- The rate by which results are compared is the second column.
 local function columns_of(key)
   local list = {
-    {key = "name", title = "kernel", class = "name"},
-    {key = "title", title = "shape", class = "once"},
-    {key = "mode", title = "cache", class = "once"},
-    {key = "median", title = "time", unit = "s", class = "num"},
-    {key = fields.columns.spread.key, title = "± %", class = "num",
-      format = function(x)
-        return quantity.number(x, 2)
-      end},
-    {key = "roof", title = "% roof", class = "num",
-      format = fields.columns.roof.format},
-    {key = "err", title = "error", class = "num", format = "%.1e"},
-    {key = "config", title = "parameters", class = "words"},
+    column("name", "name", {key = "name"}), column("title", "once"),
+    column("mode", "once"), column("time", "num"),
+    column("spread", "num", {title = "± %", format = function(x)
+      return quantity.number(x, 2)
+    end}),
+    column("roof", "num"), column("err", "num", {format = "%.1e"}),
+    column("config", "words"),
     {key = remarks_of, title = "remarks", class = "words"},
   }
   local other = key == "gbs" and "gflops" or "gbs"
@@ -123,8 +125,8 @@ end
 -- The columns that are not empty, and the terms above the table.
 local function filled(results, key, alone)
   local kept, once = {}, {}
-  for _, column in ipairs(columns_of(key)) do
-    local c = report.filled(column, results)
+  for _, wanted in ipairs(columns_of(key)) do
+    local c = report.filled(wanted, results)
     if c.class == "once" and not c.empty and constant(c.cells) then
       once[#once + 1] = {name = c.title, value = c.cells[1]}
     elseif not c.empty and (alone or c.class ~= "once") then
@@ -245,9 +247,9 @@ local function detail(r, label)
     and figure(samples_chart(r)) or "")
 end
 
--- The problems that the results belong to: lists with a title; one list where
--- most problems have a single result. A refused result, which has no title,
--- belongs to the problem of its neighbour.
+-- The results of each problem as a list with a title; all results as one list
+-- where most problems have a single result. A refused result, which has no
+-- title, belongs to the problem of its neighbour.
 local function problems(results)
   local list, by_title, last = {}, {}, nil
   for _, r in ipairs(results) do
@@ -277,8 +279,8 @@ local function problems(results)
   return list
 end
 
--- Results under the names of their kernels, where these tell them apart; and
--- whether they do.
+-- Results under the names of their kernels, if these names differ, and whether
+-- they do.
 local function by_kernel(results)
   local list, seen = {}, {}
   for i, r in ipairs(results) do
@@ -422,7 +424,8 @@ local NOTE = '<p class="soft">★ best. Every rate is of a result that was '
   .. "fewer than 6 samples half of the distance of the quartiles. A factor "
   .. "at a bar compares it with the bar above.</p>"
 
--- The device and the date, in one line, as far as the title has them not.
+-- A line with the device, the driver and the date, without the parts that
+-- stand in the title.
 local function lead(meta, title)
   local named, words = {}, {}
   for _, entry in ipairs(meta) do

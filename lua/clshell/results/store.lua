@@ -325,7 +325,7 @@ function Store:settings(name)
 end
 
 -- s:remember(key, words) -> true, or nil and a reason
--- Keeps a text under a key, in place of an earlier one.
+-- Keeps a text under a key, in place of an earlier text.
 function Store:remember(key, words)
   if self.readonly then
     return nil, failure(self, self.readonly)
@@ -346,7 +346,8 @@ function Store:remembered(key)
   return rows and rows[1] and rows[1].words
 end
 
--- The record of a number, or nil; nil and the fault of a damaged one.
+-- The record of the run of a number, or nil; nil and a fault where the record
+-- is damaged.
 local function read(s, id)
   local row = s:query("SELECT id, uid, record, samples FROM run "
     .. "WHERE id = ?", id)[1]

@@ -200,8 +200,8 @@ local function row_lines(beside, below, i, width, gap)
 end
 
 --- report.width() -> columns
---- The width that tables keep to: COLUMNS from the environment, else that of
---- the terminal, else 80.
+--- The width that tables keep to: COLUMNS from the environment, else the width
+--- of the terminal, else 80.
 function M.width()
   local width = math.tointeger(tonumber(os.getenv("COLUMNS")))
     or system.winsize(1) or 80

@@ -255,7 +255,7 @@ local function bar_chart(chart, how)
   return finish(lines, chart, how)
 end
 
--- text.render(chart, opts) -> string
+-- terminal.render(chart, opts) -> string
 -- The text that chart:text returns.
 function M.render(chart, opts)
   local how = {
