@@ -29,7 +29,7 @@ t.test("slow to start: a script that uses no module loads none", function()
     table.sort(list)
     print(table.concat(list, " "))
   ]], "clshell.arrays.names clshell.base.lazy clshell.base.search "
-    .. "clshell.public\n")
+    .. "clshell.measure.handover clshell.public\n")
 end)
 
 t.test("the names are there, and require gives the same", function()
