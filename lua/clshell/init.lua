@@ -34,7 +34,7 @@ debug.getregistry()["cl.words"] = function(class, key)
   return require "clshell.arrays.words"(class, key)
 end
 debug.getregistry()["cl.copyway"] = function(...)
-  return require "clshell.measure.copy_route".between(...)
+  return require "clshell.parts.copy_route".between(...)
 end
 for _, name in ipairs(array.cl) do
   cl[name] = function(...)

@@ -1,4 +1,4 @@
--- measure/copy_route.lua - the fastest way for data from one device to
+-- parts/copy_route.lua - the fastest way for data from one device to
 -- another: the driver's copy within a context of both, or the host's by pinned
 -- memory of one device or of both; measured once for each pair and kept
 -- SPDX-License-Identifier: MIT
@@ -58,8 +58,7 @@ local function measure(from, to, first)
   end
 end
 
---- copy_route.between(from, to, bytes, shared) -> "driver", "piece" or
---- "pieces"
+--- ways.between(from, to, bytes, shared) -> "driver", "piece" or "pieces"
 --- The way of so many bytes from a Buffer of one Context to a Buffer of
 --- another; shared: the two Contexts have memory in common. Few bytes are no
 --- reason to measure.
