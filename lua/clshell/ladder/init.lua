@@ -15,9 +15,9 @@ local packed = require "clshell.ladder.packed"
 local plan_cache = require "clshell.ladder.plan_cache"
 local prepared_call = require "clshell.ladder.prepared_call"
 local program = require "clshell.ladder.program"
+local report = require "clshell.report"
 local rungs = require "clshell.ladder.rung"
 local text = require "clshell.base.text"
-local text_table = require "clshell.base.text_table"
 local verify = require "clshell.ladder.verify"
 local workload = require "clshell.measure.workload"
 
@@ -55,7 +55,7 @@ end
 
 local listing = {
   __tostring = function(list)
-    return text_table.format(list, {
+    return report.format(list, {
       {key = "name", title = "kernel"},
       {key = "parameters", title = "parameters"},
       {key = "lesson", below = true},

@@ -14,10 +14,10 @@ local interrupt = require "clshell.base.interrupt"
 local json = require "clshell.base.json"
 local record = require "clshell.measure.record"
 local fields = require "clshell.results.fields"
+local report = require "clshell.report"
 local rungs = require "clshell.ladder.rung"
 local system = require "clshell.system"
 local text = require "clshell.base.text"
-local text_table = require "clshell.base.text_table"
 
 local M = {}
 
@@ -224,7 +224,7 @@ local listing = {
     if #list == 0 then
       return "no kept choices"
     end
-    return text_table.format(list, {
+    return report.format(list, {
       {key = "title", title = "shape"}, {key = "rung", title = "kernel"},
       {key = "config", title = "parameters", wrap = true},
       {key = function(row) return row.time:sub(1, 10) end, title = "kept"},
