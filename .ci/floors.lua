@@ -25,11 +25,6 @@ local LOADERS = {
 -- module of any room. The list only gets shorter.
 local ALLOWED = {
   ["lua/clshell/explain/claims.lua"] = true,
-  ["lua/clshell/measure/bench.lua -> clshell.results.store"] = true,
-  ["lua/clshell/measure/compare.lua -> clshell.results.runs"] = true,
-  ["lua/clshell/measure/other_programs.lua -> clshell.results.report"] = true,
-  ["lua/clshell/results/history.lua"] = true,
-  ["lua/clshell/results/output.lua -> clshell.explain.lesson"] = true,
   ["lua/clshell/shell/prompt/variables.lua -> clshell"] = true,
 }
 local objects = assert(arg[1], "usage: floors.lua OBJECTS")

@@ -7,7 +7,7 @@
 -- SPDX-License-Identifier: MIT
 
 local output = require "clshell.output"
-local peers = require "clshell.measure.other_programs"
+local peers = require "lib.races"
 local script = require "clshell.script"
 local stats = require "clshell.stats"
 

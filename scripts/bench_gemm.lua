@@ -69,7 +69,10 @@ for _, type in ipairs(types) do
     out:say("\ndouble: " .. device.name .. " has no cl_khr_fp64")
   else
     for _, s in ipairs(shapes) do
-      out:lesson(ladder(s[1], s[2], s[3], type))
+      local rows = ladder(s[1], s[2], s[3], type)
+      if #rows > 1 then
+        out:say(function() return "\n" .. lesson.ladder(rows) end)
+      end
     end
   end
 end

@@ -8,7 +8,7 @@
 local json = require "clshell.json"
 local output = require "clshell.output"
 local peak = require "clshell.peaks"
-local peers = require "clshell.measure.other_programs"
+local peers = require "lib.races"
 local script = require "clshell.script"
 local timer = require "clshell.timer"
 

@@ -61,4 +61,6 @@ ms: median on the device's clock. GFLOPS: 2 N^3 / time. GB/s: A, B and C
 moved once. %% peak: of %s, measured here. speed-up: over naive.
 error: largest |C - float64| / (|A||B|).]]):format(
   peak() and ("%.4g GFLOPS"):format(peak() / 1e9) or "an unknown peak"))
-out:lesson(out.results)
+if #out.results > 1 then
+  out:say(function() return "\n" .. lesson.ladder(out.results) end)
+end

@@ -5,7 +5,7 @@
 -- SPDX-License-Identifier: MIT
 
 local host = require "cl.host"
-local peers = require "clshell.measure.other_programs"
+local peers = require "lib.races"
 local script = require "clshell.script"
 
 local parser = script.parser("cg.lua",

@@ -32,11 +32,11 @@ local LONG = {
   "gemm/pack", "gemm/small", "help/examples", "ladder/family",
   "ladder/fitting", "ladder/new", "ladders/conv2d", "ladders/gemv",
   "ladders/reduce", "ladders/scan", "ladders/sort", "ladders/stencil",
-  "ladders/transpose", "measure/bench", "measure/other_programs",
-  "measure/peaks", "mpi/collectives", "mpi/launch", "mpi/tune",
-  "parts/out_of_core", "prompt/show_device", "ranks/dense", "ranks/sparse",
-  "scripts/scripts", "shell/interrupt", "split/families", "split/split",
-  "spmv/pack", "spmv/spmv", "tune/tune"}
+  "ladders/transpose", "measure/bench", "measure/peaks", "mpi/collectives",
+  "mpi/launch", "mpi/tune", "parts/out_of_core", "prompt/show_device",
+  "ranks/dense", "ranks/sparse", "scripts/races", "scripts/scripts",
+  "shell/interrupt", "split/families", "split/split", "spmv/pack", "spmv/spmv",
+  "tune/tune"}
 
 local function quote(s)
   return "'" .. s:gsub("'", "'\\''") .. "'"

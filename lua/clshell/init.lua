@@ -26,9 +26,6 @@ end)
 families.extend({"out_of_core"}, function()
   return require "clshell.parts.out_of_core"
 end, "gemm")
-function families.format(...)
-  return require "clshell.results.report".format(...)
-end
 
 cl.extend("Buffer", {"max_diff", "pad", "save", "sub", "summary",
   "transposed"}, function()
@@ -110,6 +107,15 @@ for _, name in ipairs{"history", "best", "prune"} do
   names[name] = function(...)
     return require "clshell.results.runs"[name](...)
   end
+end
+
+local handover = require "clshell.measure.handover"
+function handover.finished(r)
+  require "clshell.results.record_text".give(r)
+  require "clshell.results.store".keep(r)
+end
+function handover.compare(...)
+  return require "clshell.results.runs".compare(...)
 end
 
 function names.results(list)

@@ -66,11 +66,9 @@ const Option clsh_optiontable[] = {
      "Stops the run after so many seconds, inside a call of a driver too. "
      "What was measured is printed and kept as after Ctrl-C. Exit code "
      "124."},
-    {'f', "format", "FMT", "format", NULL, "Output",
-     "table | csv | json | ndjson | md | t4",
+    {'f', "format", "FMT", "format", NULL, "Output", "table | csv | json | md",
      "How -p, --devices, scripts that measure and the commands on kept runs "
-     "print: table for people, csv, json, ndjson (a JSON object a line), md "
-     "(Markdown) or t4 (Kernel Tuner's)."},
+     "print: table for people, csv, json or md (Markdown)."},
     {'o', "output", "FILE", "file", NULL, "Output", "write the results there",
      "Writes results to a file: what a script that measures has as its own "
      "option -o, and the output of -p and --devices. Of the processes that "
@@ -105,8 +103,8 @@ const Option clsh_optiontable[] = {
     {0, NULL, NULL, NULL, NULL, NULL, NULL, NULL},
 };
 
-const char *const clsh_optiontable_formats[] = {
-    "table", "csv", "json", "ndjson", "md", "t4", NULL};
+const char *const clsh_optiontable_formats[] = {"table", "csv", "json", "md",
+                                                NULL};
 const char *const clsh_optiontable_whens[] = {"auto", "always", "never", NULL};
 
 static void setwords(lua_State *L, const char *key,

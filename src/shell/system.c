@@ -203,10 +203,11 @@ static bool makefile(const char *path) {
   return fd >= 0 ? close(fd) == 0 : errno == EEXIST;
 }
 
-/** system.kind(path) -> string, or nil and a message
- * What a path leads to: "file", "folder", "pipe", "socket" or "device".
+/** system.kind(path) -> string [, bytes]; or nil and a message
+ * What a path leads to: "file", with its size in bytes, "folder", "pipe",
+ * "socket" or "device".
  * Example:
- * print(system.kind(cl.home), system.kind "/dev/null") --> folder device
+ * print((system.kind(cl.home)), (system.kind "/dev/null")) --> folder device
  */
 static int system_kind(lua_State *L) {
   const char *path = luaL_checkstring(L, 1);
@@ -218,7 +219,10 @@ static int system_kind(lua_State *L) {
                     : S_ISFIFO(st.st_mode) ? "pipe"
                     : S_ISSOCK(st.st_mode) ? "socket"
                                            : "device");
-  return 1;
+  if (!S_ISREG(st.st_mode))
+    return 1;
+  lua_pushinteger(L, st.st_size);
+  return 2;
 }
 
 /** system.private(path) -> true, or nil and a message

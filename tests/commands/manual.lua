@@ -66,7 +66,7 @@ t.test("--complete", function()
   end
   contains(words "script", "bench_tiles.lua\n")
   contains(words "command", "tune\nhistory\nbest\ncompare\n")
-  contains(words "format", "ndjson\n")
+  contains(words "format", "json\n")
   contains(words "option", "-d\n--device\n")
   local devices = words "device"
   for _, d in ipairs(cl.devices()) do
@@ -83,11 +83,11 @@ end)
 -- word of the answer and one that must not be there.
 local ASKED = {
   {"clshell --fo", "--format", "--device"},
-  {"clshell --format nd", "ndjson", "csv"},
+  {"clshell --format js", "json", "csv"},
   {"clshell his", "history", "best"},
   {"clshell bench_ti", "bench_tiles.lua", "hello.lua"},
   {"clshell -d cpu -q history --sin", "--since", "--help-all"},
-  {"clshell history --format nd", "ndjson", "csv"},
+  {"clshell history --format js", "json", "csv"},
   {"clshell compare --fail", "--fail-on-regression", "--since"},
   {"clshell bench_tiles.lua --for", "--format", "--since"},
   {"clshell tune --ev", "--evaluations", "--since"},
@@ -179,8 +179,8 @@ send compinit -u -d $PWD/dump && echo loaded=$?\r
 expect loaded=0
 send clshell --fo\t
 expect --format=
-send nd\t
-expect ndjson
+send js\t
+expect json
 send \x15clshell histo\t
 expect history
 send --sin\t

@@ -112,7 +112,8 @@ end
 
 t.test("every word that a result prints has a page", function()
   local record = require "clshell.measure.record"
-  local r = record.new("f", nil, {})
+  local r = require "clshell.results.record_text".give(
+    record.new("f", nil, {}))
   for key, value in pairs{ms = 1, median = 1e-3, lo = 1e-3, hi = 1e-3, n = 9,
       discarded = 2, min = 1e-3, mode = "cold", cache = "rotation",
       timer = "event", tick_ns = 1, batch = 3, gap = 0.1, sum = 1e-3,
@@ -241,7 +242,8 @@ local INTERNAL = {"csr.wrap", "family.bind", "family.bytes", "family.flop",
   "target.copy", "target.footprint", "target.ladder", "target.local_text",
   "timer.calls", "timer.host", "timer.launch", "verify.judge",
   "verify.once", "verify.reference", "verify.sample_rows", "verify.transpose",
-  "html.frame", "html.terms"}
+  "html.frame", "html.terms", "export.meta", "export.rows", "export.values",
+  "report.filled"}
 local MODULES = {"matrix", "dia", "csr", "gemm", "spmv", "transpose",
   "bench", "peaks", "compare", "tune", "roofline", "lesson", "calibrate",
   "runs",

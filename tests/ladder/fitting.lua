@@ -16,8 +16,8 @@ t.keeps("Context", "Queue", "Program", "Kernel")
 local CODE = [[
 local plan = require "clshell.ladder.plan"
 local rungs = require "clshell.ladder.rung"
-local families = require "clshell.ladder.list"
-local workload = require "clshell.measure.workload"
+local families = require "clshell.ladder.families"
+local workload = require "clshell.ladder.workload"
 local dev = cl.device()
 print("limits", dev.local_mem_size, dev.max_work_group_size,
   dev.native_vector_width_float)
@@ -140,10 +140,10 @@ end)
 -- A call of each family that names no kernel, under all limits at once.
 local CALLS = [[
 print("limits", cl.device().native_vector_width_float)
-local families = require "clshell.ladder.list"
+local families = require "clshell.ladder.families"
 for _, name in ipairs(families.own()) do
   local family = families.get(name)
-  local o = require "clshell.measure.workload".operands(family,
+  local o = require "clshell.ladder.workload".operands(family,
     name == "conv2d" and {40, 50, 3, 3} or {70}, "float", "fitting")
   local choice = family.choice(o)
   local r = family.verify(choice.rung, choice.params, o)

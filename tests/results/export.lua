@@ -31,34 +31,6 @@ GOLDEN.csv = {
     .. "26-01-02T03:04:05Z,1,0.1.0\r",
 }
 
-GOLDEN.ndjson = {
-  "{\"name\":\"gemm.naive\",\"family\":\"gemm\",\"kernel\":\"naiv"
-    .. "e\",\"config\":\"map=row\",\"type\":\"float\",\"status\":\"ok\","
-    .. "\"shape\":{\"k\":1024,\"m\":1024,\"n\":1024},\"params\":{\"map"
-    .. "\":\"row\"},\"cache_mode\":\"hot\",\"timer\":\"event\",\"time_s"
-    .. "\":0.5,\"time_lo_s\":0.4990234375,\"time_hi_s\":0.500976"
-    .. "5625,\"time_min_s\":0.375,\"time_q1_s\":0.4990234375,\"t"
-    .. "ime_q3_s\":0.5009765625,\"time_max_s\":0.75,\"n\":3,\"wor"
-    .. "k_FLOP\":2147483648,\"traffic_B\":12582912,\"throughput"
-    .. "_FLOP_per_s\":4294967296,\"bandwidth_B_per_s\":2516582"
-    .. "4,\"intensity_FLOP_per_B\":170.66666666666666,\"verifi"
-    .. "ed\":true,\"flags\":[],\"device\":\"Card \\\"X\\\" <2>\",\"plat"
-    .. "form\":\"Some|CL\",\"driver\":\"1.2\",\"opencl_version\":\"Op"
-    .. "enCL 3.0\",\"build_options\":\"-cl-mad-enable\",\"source_"
-    .. "hash\":\"00ff\",\"date\":\"2026-01-02T03:04:05Z\",\"protoco"
-    .. "l\":1,\"clshell_version\":\"0.1.0\",\"samples_s\":[0.375, "
-    .. "0.5, 0.75]}",
-  "{\"name\":\"gemm.tiled_constant\",\"family\":\"gemm\",\"kern"
-    .. "el\":\"tiled_constant\",\"type\":\"float\",\"status\":\"refus"
-    .. "ed\",\"shape\":{\"k\":1024,\"m\":1024,\"n\":1024},\"cache_mod"
-    .. "e\":\"hot\",\"verified\":false,\"error\":null,\"flags\":[\"er"
-    .. "ror=nan\"],\"note\":\"refused: A has 4194304 bytes, con"
-    .. "stant memory 65536\",\"device\":\"Card \\\"X\\\" <2>\",\"plat"
-    .. "form\":\"Some|CL\",\"driver\":\"1.2\",\"opencl_version\":\"Op"
-    .. "enCL 3.0\",\"date\":\"2026-01-02T03:04:05Z\",\"protocol\":"
-    .. "1,\"clshell_version\":\"0.1.0\"}",
-}
-
 GOLDEN.json = [[
 {
   "format":"clshell results",
@@ -142,54 +114,6 @@ GOLDEN.json = [[
 }
 ]]
 
-GOLDEN.t4 = [[
-{
-  "schema_version":"1.0.0",
-  "results":[{
-      "timestamp":"2026-01-02T03:04:05Z",
-      "configuration":{
-        "kernel":"gemm.naive",
-        "map":"row"
-      },
-      "objectives":["time"],
-      "times":{
-        "runtimes":[375, 500, 750]
-      },
-      "invalidity":"correct",
-      "correctness":1,
-      "measurements":[{
-          "name":"time",
-          "value":500,
-          "unit":"ms"
-        },{
-          "name":"time_min",
-          "value":375,
-          "unit":"ms"
-        },{
-          "name":"GFLOP/s",
-          "value":4.294967296,
-          "unit":"GFLOP/s"
-        },{
-          "name":"GB/s",
-          "value":0.025165824,
-          "unit":"GB/s"
-        }]
-    },{
-      "timestamp":"2026-01-02T03:04:05Z",
-      "configuration":{
-        "kernel":"gemm.tiled_constant"
-      },
-      "objectives":["time"],
-      "times":{
-        "runtimes":[]
-      },
-      "invalidity":"constraints",
-      "correctness":0,
-      "measurements":[]
-    }]
-}
-]]
-
 GOLDEN.md = {
   "| name | config | size | type | cache_mode | time_s "
     .. "| time_lo_s | time_hi_s | n | throughput_FLOP_per_s"
@@ -254,12 +178,11 @@ t.test("what is not finite is null, and a flag says what it was", function()
     flags = {"clock!"}})
   local back = json.decode(export.text(r, "json")).results[1]
   t.eq({back.error, back.roof_fraction}, {nil, nil})
+  t.ok(not export.text(r, "json"):find("1e999"))
   t.eq({table.unpack(back.flags)}, {"clock!", "roof_fraction=-inf",
     "error=inf"})
   t.eq(r.flags, {"clock!"})
-  t.ok(not export.text(r, "ndjson"):find("1e999"))
   t.ok(not export.text(r, "csv"):find(",inf,"))
-  t.ok(export.text(r, "t4"):find('"correctness":1', 1, true))
 end)
 
 t.test("hostile text stays text", function()
@@ -267,20 +190,9 @@ t.test("hostile text stays text", function()
   local r = records.result("x", 0.5, {name = name})
   local back = json.decode(export.text(r, "json")).results[1]
   t.eq(back.name, 'a,"b"\r\n|</script>\0\u{FFFD}é')
-  t.ok(utf8.len(export.text(r, "t4")))
+  t.ok(utf8.len(export.text(r, "json")))
   t.ok(export.text(r, "csv"):find('"a,""b""\r\n|</script>', 1, true))
   t.ok(export.text(r, "md"):find('| a,"b" \\|\\</script>', 1, true))
-end)
-
-t.test("several kernels in one T4 file are told apart", function()
-  local list = json.decode(export.text(records.ladder(), "t4")).results
-  t.eq({list[1].configuration.kernel, list[3].invalidity},
-    {"gemm.naive", "constraints"})
-  list = json.decode(export.text(records.tiles(), "t4")).results
-  t.eq({list[1].configuration.kernel, list[1].configuration.tile}, {nil, 4})
-  local r = records.result("x", 0.5, {flags = {"IMPOSSIBLE?"}})
-  list = json.decode(export.text(r, "t4")).results
-  t.eq({list[1].invalidity, list[1].correctness}, {"correctness", 0})
 end)
 
 t.test("results of several devices share no device", function()
@@ -315,15 +227,14 @@ end)
 
 t.test("text of CSV that a spreadsheet would run is marked as text",
   function()
-    local values = require "clshell.results.export_values"
     for text, cell in pairs{["=1+1"] = "'=1+1", ["+x"] = "'+x",
       ["-cl-mad-enable"] = "'-cl-mad-enable", ["@SUM(A1)"] = "'@SUM(A1)",
       ["\t=1"] = "'\t=1", ["-1.5"] = "-1.5", ["+7"] = "+7",
       ["a=1"] = "a=1", ['=a","b'] = "\"'=a\"\",\"\"b\""} do
-      t.eq(values.rows({{v = text}}, "csv"), ("v\r\n%s\r\n"):format(cell))
+      t.eq(export.rows({{v = text}}, "csv"), ("v\r\n%s\r\n"):format(cell))
     end
-    t.eq(values.rows({{v = -1.5, ["=x"] = -2}}, "csv"), "'=x,v\r\n-2,-1.5\r\n")
-    t.eq(values.rows({{v = "=1"}}, "md"), "| v |\n| --- |\n| =1 |\n")
+    t.eq(export.rows({{v = -1.5, ["=x"] = -2}}, "csv"), "'=x,v\r\n-2,-1.5\r\n")
+    t.eq(export.rows({{v = "=1"}}, "md"), "| v |\n| --- |\n| =1 |\n")
   end)
 
 t.test("garbage in place of results says what is wrong", function()
@@ -356,7 +267,6 @@ end)
 t.test("no results are an empty table", function()
   t.eq(#json.decode(export.text({}, "json")).results, 0)
   t.ok(export.text({}, "json"):find('"results":[]', 1, true))
-  t.eq(export.text({}, "ndjson"), "")
   t.ok(export.text({}, "csv"):find("^\r?\n"))
 end)
 

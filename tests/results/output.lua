@@ -96,6 +96,14 @@ t.test("an error keeps the rows before it, and stands", function()
   t.eq(json.decode(contents(path)).results[1].name, "first")
 end)
 
+t.test("words for people are made where people read", function()
+  local say = 'out:say "plain" out:say(function() return "made" end)\n'
+  local out = run(script(say .. ROW))
+  t.ok(out:find("plain\nmade\n", 1, true), out)
+  out = run(script(say .. ROW) .. " --format csv")
+  t.ok(not out:find("plain") and not out:find("made"), out)
+end)
+
 t.test("a run without results leaves none of an earlier one", function()
   local path = t.tmp("a.csv")
   local old = path .. ".old"

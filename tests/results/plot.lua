@@ -4,7 +4,7 @@
 
 local t = require "t"
 local axis = require "clshell.results.axis"
-local fields = require "clshell.measure.record_fields"
+local fields = require "clshell.results.fields"
 local plot = require "clshell.plot"
 local quantity = require "clshell.base.quantity"
 local records = require "records"

@@ -363,7 +363,6 @@ t.test("bad files are named and left as they are, byte for byte", function()
     {"text", "not a database\n", "not an SQLite file"},
     {"one byte", "S", "not an SQLite file"},
     {"foreign", scratch.read "foreign.db", "of another program"},
-    {"newer", poke(61, "\0\0\0\2"), "newer clshell wrote it (schema 2"},
     {"older", poke(61, "\0\0\0\0"), "no schema"},
     {"truncated", whole:sub(1, #whole // 2), "damaged"},
     {"torn", whole:sub(1, -1000), "damaged"},
@@ -380,6 +379,95 @@ t.test("bad files are named and left as they are, byte for byte", function()
     t.ok(said:find(path, 1, true), said)
     t.ok(scratch.read "bad.db" == bytes, name .. " was changed")
   end
+end)
+
+-- Makes a file of the statements of tests/store/older_store.sql, each changed
+-- by edit(sql), and of further statements.
+local function older(name, edit, ...)
+  local path = path_of(name)
+  local db = assert(require("DBI").Connect("SQLite3", path))
+  db:autocommit(true)
+  local file <close> = assert(io.open(here .. "/older_store.sql"))
+  local list = {...}
+  for sql in file:read("a"):gsub("%-%-[^\n]*\n", ""):gmatch "(.-);\n" do
+    table.insert(list, #list - select("#", ...) + 1, edit(sql))
+  end
+  for _, sql in ipairs(list) do
+    local statement = assert(db:prepare(sql))
+    assert(statement:execute())
+    statement:close()
+  end
+  db:close()
+  return path
+end
+
+local function same(sql)
+  return sql
+end
+
+t.test("a store of the version before opens with every run", function()
+  local s <close> = assert(store.open(older("older.db", same)))
+  local r = s:get(1)
+  t.eq({r.uid, r.median, r.params.tile, r.device.name, #r.samples},
+    {"0123456789abcdef0123456789abcdef", 0.002, 16, "Some GPU", 3})
+  local rows = s:list{tag = "v1"}
+  t.eq({#rows, rows[1].options, rows[1].driver, rows[1].uid, rows[1].protocol},
+    {1, "-cl-mad-enable", "1.2"})
+  t.eq(s:settings "gemm"[1].setting, "5e77")
+  t.eq(s:remembered "a search", "words")
+  t.eq(s:keep(strange()), 3)
+end)
+
+t.test("an older store gets the columns that it lacks", function()
+  local path = older("lacking.db", function(sql)
+    return (sql:gsub(" options TEXT, protocol INTEGER,", "")
+      :gsub("'%-cl%-mad%-enable',1,", ""):gsub("NULL,NULL,NULL,'{", "NULL,'{"))
+  end)
+  for _ = 1, 2 do -- the second time nothing is left to do
+    local s <close> = assert(store.open(path))
+    t.eq(s:list{name = "tiled"}[1].options, "-cl-mad-enable")
+    t.eq(s.db:run("SELECT protocol FROM run ORDER BY id"),
+      {{protocol = 1}, {}})
+    t.eq(s:get(2).note, "it's refused")
+  end
+end)
+
+t.test("a new field of results is a column of new and older stores", function()
+  local code = [[
+    local fields = require "clshell.results.fields"
+    table.insert(fields.list, {"colour", "string", stored = "TEXT"})
+    for _, path in ipairs{...} do
+      local s = assert(require "clshell.store".open(path))
+      s:keep{name = "sky", colour = "blue"}
+      local rows = s:list()
+      print(#rows, rows[1].colour, rows[#rows].colour)
+      s:close()
+    end]]
+  scratch.create("colour.lua", code)
+  local path = older("colour.db", function(sql)
+    return (sql:gsub("'{\"bytes\"", "'{\"colour\":\"red\",\"bytes\""))
+  end)
+  t.eq(scratch.sh(("$clshell colour.lua '%s' '%s'"):format(path,
+    path_of "young.db")), "3\tred\tblue\n1\tblue\tblue\n")
+  local s <close> = assert(store.open(path)) -- a program without that column
+  t.eq({#s:list(), s:keep{name = "grey"}}, {3, 4})
+end)
+
+t.test("a store of a later version is read, and stays as it is", function()
+  local path = older("newer.db", function(sql)
+    return (sql:gsub("user_version = 1", "user_version = 2"))
+  end, "ALTER TABLE run DROP COLUMN options", "ALTER TABLE run ADD COLUMN "
+    .. "more TEXT NOT NULL DEFAULT 'x'")
+  local before = scratch.read "newer.db"
+  do
+    local s <close> = assert(store.open(path))
+    t.eq({#s:list(), s:list()[1].options, s:get(1).options},
+      {2, nil, "-cl-mad-enable"})
+    local id, why = s:keep{name = "x"}
+    t.ok(not id and why:find("a newer clshell wrote it", 1, true), why)
+    t.raises(function() s:prune{keep = 0} end, "readonly")
+  end
+  t.ok(scratch.read "newer.db" == before)
 end)
 
 t.test("places where no store can be", function()

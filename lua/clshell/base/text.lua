@@ -182,7 +182,7 @@ function M.cut(s, width, ending)
 end
 
 -- text.wrap(s, width) -> list of lines
--- See report.wrap.
+-- A text broken at spaces; a word longer than a line stays whole.
 function M.wrap(s, width)
   local lines, line = {}, ""
   for word in s:gmatch("%S+") do
@@ -226,6 +226,26 @@ end
 function M.fill(s, width, right)
   local space = (" "):rep(width - M.width(s))
   return right and space .. s or s .. space
+end
+
+-- text.align(cells)
+-- Pads the texts of numbers so that their points stand in one line.
+function M.align(cells)
+  local before, after = 0, 0
+  for _, s in ipairs(cells) do
+    local whole, part = s:match("^(%-?%d+)(%.?%d*)$")
+    if whole then
+      before = math.max(before, #whole)
+      after = math.max(after, #part)
+    end
+  end
+  for i, s in ipairs(cells) do
+    local whole, part = s:match("^(%-?%d+)(%.?%d*)$")
+    if whole then
+      cells[i] = (" "):rep(before - #whole) .. whole .. part
+        .. (" "):rep(after - #part)
+    end
+  end
 end
 
 -- text.finite(x) -> boolean

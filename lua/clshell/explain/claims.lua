@@ -7,7 +7,7 @@ local cl = require "cl"
 local compare = require "clshell.measure.compare"
 local ladder = require "clshell.explain.ladder"
 local options = require "clshell.base.options"
-local report = require "clshell.results.report"
+local report = require "clshell.results.tables"
 local text = require "clshell.base.text"
 local workload = require "clshell.ladder.workload"
 

@@ -6,8 +6,8 @@ local argument = require "clshell.base.argument"
 local cl = require "cl"
 local source_lines = require "clshell.explain.lines"
 local reading = require "clshell.explain.reading"
-local record_fields = require "clshell.measure.record_fields"
-local report = require "clshell.results.report"
+local fields = require "clshell.results.fields"
+local report = require "clshell.results.tables"
 
 local M = {}
 
@@ -150,7 +150,7 @@ local function range(r)
     return nil
   end
   local least, most = r.min or r.lo, r.max or r.hi
-  if not r.lo or record_fields.flagged(r, "clock!") then
+  if not r.lo or fields.flagged(r, "clock!") then
     return least / 2, 2 * most
   end
   local lo, hi = math.min(r.lo, r.q1 or r.lo), math.max(r.hi, r.q3 or r.hi)

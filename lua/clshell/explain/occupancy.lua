@@ -11,7 +11,7 @@ local options = require "clshell.base.options"
 local program = require "clshell.ladder.program"
 local ptx = require "clshell.ladder.ptx"
 local range = require "clshell.base.range"
-local report = require "clshell.results.report"
+local report = require "clshell.results.tables"
 local text = require "clshell.base.text"
 
 local M = require "clshell.base.lazy".table(...)
@@ -413,7 +413,7 @@ function Occupancy:plot(axis, opts)
   for name, value in pairs(options.given(opts)) do
     all[name] = value
   end
-  return require "clshell.results.plot".line(rows, all)
+  return require "clshell.results.charts".line(rows, all)
 end
 
 -- The GPU of a call: its name and limits, of the option gpu or of the device.

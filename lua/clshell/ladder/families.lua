@@ -102,9 +102,4 @@ function M.equip(family)
   end
 end
 
---- families.format(list, columns) -> string
---- The text of a list as a table. A session sets this function: see
---- report.format.
-M.format = nil
-
 return M

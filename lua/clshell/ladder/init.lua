@@ -15,6 +15,7 @@ local plan_cache = require "clshell.ladder.plan_cache"
 local program = require "clshell.ladder.program"
 local rungs = require "clshell.ladder.rung"
 local text = require "clshell.base.text"
+local text_table = require "clshell.base.text_table"
 local user_choices = require "clshell.ladder.user_choices"
 local verify = require "clshell.ladder.verify"
 local workload = require "clshell.ladder.workload"
@@ -34,7 +35,7 @@ end
 
 local listing = {
   __tostring = function(list)
-    return families.format(list, {
+    return text_table.format(list, {
       {key = "name", title = "kernel"},
       {key = "parameters", title = "parameters"},
       {key = "lesson", below = true},

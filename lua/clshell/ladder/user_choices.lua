@@ -8,7 +8,6 @@
 
 local cachefile = require "clshell.base.cachefile"
 local cl = require "cl"
-local families = require "clshell.ladder.families"
 local file = require "clshell.base.file"
 local folder = require "clshell.base.folder"
 local interrupt = require "clshell.base.interrupt"
@@ -17,6 +16,7 @@ local program = require "clshell.ladder.program"
 local rungs = require "clshell.ladder.rung"
 local system = require "clshell.system"
 local text = require "clshell.base.text"
+local text_table = require "clshell.base.text_table"
 
 local M = {}
 
@@ -200,7 +200,7 @@ local listing = {
     if #list == 0 then
       return "no kept choices"
     end
-    return families.format(list, {
+    return text_table.format(list, {
       {key = "title", title = "shape"}, {key = "rung", title = "kernel"},
       {key = "config", title = "parameters", wrap = true},
       {key = function(row) return row.time:sub(1, 10) end, title = "kept"},

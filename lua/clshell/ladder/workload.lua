@@ -75,8 +75,9 @@ local FEW = {1, 7, 17, 100}           -- in place of EQUAL
 local LARGER = {33, 65, 129}          -- than a tile, in place of UNEQUAL
 
 --- target.awkward(family [, few]) -> list
---- Shapes that fit no tile: those that the family declares; else small ones
---- for the simulator, or, with `few`, fewer for a device, one of them larger.
+--- Shapes that fit no tile: the shapes that the family declares; else small
+--- shapes for the simulator, or, with `few`, fewer shapes for a device, one of
+--- them larger.
 --- Example:
 --- print(#target.awkward(transpose), target.awkward(transpose)[2][1]) --> 9 7
 function M.awkward(family, few)
@@ -102,7 +103,7 @@ local FILTER = 5 -- a size behind the second, of shapes with more than three
 
 --- target.sizes(family, n) -> list
 --- The sizes of a shape of a family with n at each, such as {n, n, n}; with
---- four sizes, as of conv2d, those of a filter are small: {n, n, 5, 5}.
+--- four sizes, as of conv2d, the sizes of a filter are small: {n, n, 5, 5}.
 --- Example:
 --- print(table.concat(target.sizes(gemm, 64), " ")) --> 64 64 64
 --- print(table.concat(target.sizes(conv2d, 64), " ")) --> 64 64 5 5
@@ -189,7 +190,8 @@ function M.behind_name(family, who, params, target, opts)
   return params, target, opts
 end
 
--- Functions, callable tables and what cl.record gives.
+-- Whether a value can be called: a function, a callable table, a recording of
+-- cl.record.
 local function callable(what)
   if text.class(what) == "CommandBuffer" then
     return true

@@ -5,13 +5,13 @@
 local argument = require "clshell.base.argument"
 local calibrate = require "clshell.measure.calibrate"
 local cl = require "cl"
+local handover = require "clshell.measure.handover"
 local interrupt = require "clshell.base.interrupt"
 local operands = require "clshell.ladder.operands"
 local options = require "clshell.base.options"
 local phase = require "clshell.base.phase"
 local protocol = require "clshell.measure.protocol"
 local record = require "clshell.measure.record"
-local record_fields = require "clshell.measure.record_fields"
 local roofline = require "clshell.measure.roofline"
 local rungs = require "clshell.ladder.rung"
 local stats = require "clshell.measure.stats"
@@ -76,11 +76,10 @@ end
 M.interrupted = interrupt.is
 
 -- bench.keep(r)
--- Keeps a result: in the session and, where the user wants it, in the run
--- store.
+-- Keeps a finished result in the session, and hands it over.
 function M.keep(r)
   roofline.add(r)
-  require("clshell.results.store").keep(r)
+  handover.finished(r)
 end
 
 -- Ends a result early: the statistics of the samples so far.
@@ -405,10 +404,10 @@ function M.run(what, ...)
 end
 
 -- bench.job(job, opts, take, who) -> result
--- A measurement of a workload for `who`, quick, its samples taken by take(
--- subject, r, limits) in place of protocol.measure. Fields of the workload
--- besides those of target.of: setting, which tells equal ones in the store; of
--- a rung also truth(plan), in place of family.truth; of a launch also context,
+-- A quick measurement of a workload for `who`; take(subject, r, limits) takes
+-- the samples in place of protocol.measure. Fields of the workload besides the
+-- fields of target.of: setting, which tells equal workloads in the store; of a
+-- rung also truth(plan), in place of family.truth; of a launch also context,
 -- before(), and describe(r) for its result.
 function M.job(job, opts, take, who)
   local limits = check(opts, "quick", who)
@@ -473,8 +472,8 @@ function M.of_families.keep(family, r, note)
       {hint = ("%s(bench(\"%s.NAME\", shape))"):format(who, family.name)})
   end
   local rung = family.rung(r.kernel)
-  local device, driver = record_fields.device(r)
-  if record_fields.fails(r) or not r.median then
+  local device, driver = record.device_of(r)
+  if record.fails(r) or not r.median then
     cl.error(("%s: only a result that is right can be kept; this is %s%s")
       :format(who, r.status or "none", r.error and ": " .. r.error or ""))
   elseif rung.input_roundoff then

@@ -4,6 +4,7 @@
 
 local bench = require "clshell.measure.bench"
 local cl = require "cl"
+local handover = require "clshell.measure.handover"
 local options = require "clshell.base.options"
 local protocol = require "clshell.measure.protocol"
 local quantity = require "clshell.base.quantity"
@@ -22,7 +23,7 @@ M.MARGIN = 0.01 -- smaller differences do not count
 -- looks have four chances to be wrong, so each is stricter about a
 -- difference: of pairs of equal launches fewer than 1.2 % are told to differ.
 local LOOKS = {11, 22, 44, 88}
-local STRICT = 0.997 -- coverage of several looks; of one: stats.COVERAGE
+local STRICT = 0.997 -- coverage of several looks; of one look: stats.COVERAGE
 
 -- On a CPU device other programs take the processor away in slices of some
 -- milliseconds, and can only make a sample longer: many samples that are
@@ -123,7 +124,7 @@ local function rounds(subjects, state, r, opts)
 end
 
 -- The seconds of a launch, the least of several where it is short: after a
--- first one, which a driver may still compile, and a ramp.
+-- first launch, for which a driver may still compile, and a ramp.
 local function estimate(subject, opts)
   local s = protocol.take(subject, 1)
   if s.wall >= 1 then
@@ -237,8 +238,8 @@ local function side(x, args)
   return (workload.of("compare", x, {args = args}))
 end
 
--- The operands of a rung: those of the other side where they fit, as the place
--- of operands in memory matters too.
+-- The operands of a rung: the operands of the other side where they fit, as
+-- the place of operands in memory matters too.
 local function operands_of(job, other)
   if not (other and other.plan and job.family == other.family and job.seed
       and other.seed) then
@@ -335,8 +336,7 @@ local function compare_kept(a, b, opts)
       sides[i] = bench.run(x, {args = opts.args, cache = opts.cache})
     end
   end
-  return require "clshell.results.runs".compare(sides[1], sides[2],
-    {threshold = opts.threshold})
+  return handover.compare(sides[1], sides[2], {threshold = opts.threshold})
 end
 
 local LEAST = {rounds = LEAST_ROUNDS, samples = LEAST_SAMPLES}

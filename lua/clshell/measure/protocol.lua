@@ -20,7 +20,6 @@
 --   single            optional: one launch a sample, as the caches are cold
 -- SPDX-License-Identifier: MIT
 
-local record_fields = require "clshell.measure.record_fields"
 local stats = require "clshell.measure.stats"
 
 local M = {}
@@ -29,9 +28,9 @@ local M = {}
 -- do not depend on the last per cent; `final` is for a figure that stands
 -- alone. warmup: seconds of ramp at most; samples: at least, unless the
 -- seconds are over; busy: seconds of timed work at least; seconds: of sampling
--- at most. A caller may add width, half the interval of the median as a part
--- of it, and above, in seconds: an interval that is as narrow, or above them,
--- suffices.
+-- at most. A caller may add limits that end the sampling: width, half the
+-- interval of the median as a part of the median, and above, in seconds:
+-- sampling ends when the whole interval is longer.
 M.efforts = {
   quick = {warmup = 0.1, samples = 10, busy = 0.1, seconds = 0.5},
   final = {warmup = 0.3, samples = 10, busy = 0.5, seconds = 5},
@@ -219,9 +218,19 @@ local function collect_long(subject, r, first)
   return #r.samples > 0 and "long" or "timer"
 end
 
+-- Whether a result has a flag.
+function M.flagged(r, name)
+  for _, flag in ipairs(r.flags or {}) do
+    if flag == name then
+      return true
+    end
+  end
+  return false
+end
+
 -- Flags a result, once.
 function M.flag(r, name)
-  if not record_fields.flagged(r, name) then
+  if not M.flagged(r, name) then
     table.insert(r.flags, name)
   end
 end

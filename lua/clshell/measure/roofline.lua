@@ -114,8 +114,8 @@ local function check(names, rate, context)
   end
 end
 
--- Doubts the peaks that a result exceeds. Whether the operands of a cold one
--- came from a cache is asked only after the peaks of memory.
+-- Doubts the peaks that a result exceeds. Whether the operands of a cold
+-- result came from a cache is asked only after the peaks of memory.
 local function doubt(r, context)
   if r.mode == "cold" and r.bytes then
     check(memory_of(r), r.bytes / r.median, context)

@@ -1,6 +1,6 @@
--- parts/copy_route.lua - the fastest way for data from one device to another:
--- the driver's copy within a context of both, or the host's by pinned memory
--- of one device or of both; measured once for each pair and kept
+-- parts/copy_route.lua - the fastest way for data from one device to
+-- another: the driver's copy within a context of both, or the host's by pinned
+-- memory of one device or of both; measured once for each pair and kept
 -- SPDX-License-Identifier: MIT
 
 local cachefile = require "clshell.base.cachefile"
@@ -59,8 +59,9 @@ local function measure(from, to, first)
 end
 
 --- ways.between(from, to, bytes, shared) -> "driver", "piece" or "pieces"
---- The way of so many bytes from a Buffer of one Context to that of another,
---- with memory in common or not. Few bytes are no reason to measure.
+--- The way of so many bytes from a Buffer of one Context to a Buffer of
+--- another; shared: the two Contexts have memory in common. Few bytes are no
+--- reason to measure.
 function M.between(from, to, bytes, shared)
   local first = shared and 1 or 2
   if bytes < LARGE then

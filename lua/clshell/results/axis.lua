@@ -25,8 +25,9 @@ local function is_power_of_2(x)
     < 1e-9
 end
 
--- The ends of the values, those of a log axis without values up to 0; and
--- whether a log axis suits: powers of 2, or values over many orders.
+-- The least value, for a log axis the least above 0; the greatest value;
+-- whether the axis is logarithmic, which powers of 2 and values over many
+-- orders suit; and whether the values are powers of 2.
 local function ends(values, log)
   local least, lo, hi, powers = math.huge, math.huge, -math.huge, true
   for _, x in ipairs(values) do

@@ -2,6 +2,7 @@
 -- shared with other processes, a file of anything else is left untouched
 -- SPDX-License-Identifier: MIT
 
+local fields = require "clshell.results.fields"
 local folder = require "clshell.base.folder"
 local search = require "clshell.base.search"
 local system = require "clshell.system"
@@ -10,33 +11,33 @@ local M = {}
 local Database = {}
 Database.__index = Database
 
-local MAGIC = "SQLite format 3\0"
 local APPLICATION = 0x434c5348 -- "CLSH" in the header tells our files
-local VERSION = 1              -- of the schema
+local VERSION = 1              -- of the tables; a new column needs no other
 local TRIES, PATIENCE = 5, 2000 -- waits for other processes, each in ms
 local NONE = "there is none yet"
+local NO_SQLITE = "it is not an SQLite file, or a damaged one"
+local LEAST = 512              -- bytes of the smallest SQLite file
 local CHECKED = 64 * 2^20      -- the largest file that is checked in full
 
--- Filters search the columns; `record` holds the whole record but its samples.
--- Both are JSON text, not blobs: the sqlite3 shell and its JSON functions read
--- text, and lua-dbi returns neither bytes after a NUL nor 64-bit integers.
-local SCHEMA = {[[
-CREATE TABLE run (
-  id INTEGER PRIMARY KEY AUTOINCREMENT,
-  uid TEXT NOT NULL UNIQUE DEFAULT (lower(hex(randomblob(16)))),
-  time TEXT NOT NULL,
-  tag TEXT, name TEXT, family TEXT, kernel TEXT, config TEXT, title TEXT,
-  type TEXT, mode TEXT, status TEXT, params TEXT, shape TEXT,
-  device TEXT, driver TEXT, source_hash TEXT, options TEXT, protocol INTEGER,
-  median REAL,
-  record TEXT NOT NULL,
-  samples TEXT)]],
-  "CREATE INDEX run_name ON run (name, device, time)",
-  "CREATE INDEX run_tag ON run (tag)",
-  "CREATE INDEX run_time ON run (time)",
-  ("PRAGMA application_id = %d"):format(APPLICATION),
-  ("PRAGMA user_version = %d"):format(VERSION),
-}
+-- Filters search the columns, which fields.lua lists; `record` holds the whole
+-- record but its samples. Both are JSON text, not blobs: the sqlite3 shell and
+-- its JSON functions read text, and lua-dbi returns neither bytes after a NUL
+-- nor 64-bit integers.
+local function schema()
+  local columns = {"id INTEGER PRIMARY KEY AUTOINCREMENT"}
+  for _, field in ipairs(fields.list) do
+    columns[#columns + 1] = field.stored and ("%s %s"):format(field[1],
+      field.stored)
+  end
+  columns[#columns + 1] = "record TEXT NOT NULL"
+  columns[#columns + 1] = "samples TEXT"
+  return {("CREATE TABLE run (%s)"):format(table.concat(columns, ", ")),
+    "CREATE INDEX run_name ON run (name, device, time)",
+    "CREATE INDEX run_tag ON run (tag)",
+    "CREATE INDEX run_time ON run (time)",
+    ("PRAGMA application_id = %d"):format(APPLICATION),
+    ("PRAGMA user_version = %d"):format(VERSION)}
+end
 
 -- Makes the file, its folder if that is missing, and both private. A folder of
 -- another name than clshell's own stays as it is.
@@ -52,68 +53,10 @@ local function make_private(path)
   return made, reason and reason:gsub("^.*: ", "")
 end
 
--- The bytes in a file. Never of one that SQLite has open in this process: to
--- close a file takes away all locks that the process has on it, and two
--- processes that hold none damage it.
+-- The bytes in a file, 0 where there is none.
 local function size_of(path)
-  local file <close> = io.open(path, "rb")
-  return file and file:seek("end") or 0
-end
-
-local open = setmetatable({}, {__mode = "k"}) -- databases, true each
-
--- Whether SQLite may have a file open in this process, by whatever name.
-local function is_open(path)
-  for db in pairs(open) do
-    if db.connection and system.same(db.path, path) then
-      return true
-    end
-  end
-  return false
-end
-
--- The state of the file at a path, from its first bytes and without SQLite,
--- which would change the file: "new", "store" and its bytes, or nil and the
--- fault. One that is open here is a store, of unknown size.
-local function state_of(path)
-  if is_open(path) then
-    return "store", math.huge
-  end
-  local kind = system.kind(path)
-  if kind and kind ~= "file" then
-    return nil, ("the store must be a file; this is a %s"):format(kind)
-  end
-  local file, message, code = io.open(path, "rb")
-  if not file then
-    if code == 2 then -- ENOENT
-      return "new"
-    end
-    return nil, (message:gsub("^.*: ", ""))
-  end
-  local head, fault = file:read(100)
-  file:close()
-  if fault then
-    return nil, fault
-  elseif not head then
-    return "new"
-  elseif #head < 100 or head:sub(1, #MAGIC) ~= MAGIC then
-    return nil, "it is not an SQLite file, or a damaged one"
-  end
-  local page, version, application = (">I2"):unpack(head, 17),
-    (">I4"):unpack(head, 61), (">I4"):unpack(head, 69)
-  if application ~= APPLICATION then
-    return nil, "it is the SQLite file of another program"
-  elseif version > VERSION then
-    return nil, ("a newer clshell wrote it (schema %d, this one knows %d)")
-      :format(version, VERSION)
-  end
-  local size = size_of(path)
-  if size % (page == 1 and 65536 or math.max(page, 1)) > 0
-      and size_of(path .. "-wal") == 0 and size_of(path .. "-journal") == 0
-  then -- SQLite completes a file only from the log of a process that died
-    return nil, "the file is damaged (cut off within a page)"
-  end
-  return "store", size
+  local kind, size = system.kind(path)
+  return kind == "file" and size or 0
 end
 
 -- A message of SQLite without the words of lua-dbi.
@@ -124,7 +67,9 @@ local function short(message)
     "Error binding statement parameters: "} do
     message = message:gsub("^" .. before, "")
   end
-  if message:find("malformed") or message:find("not a database") then
+  if message:find("not a database") then
+    return NO_SQLITE
+  elseif message:find("malformed") then
     return "the file is damaged (" .. message .. ")"
   elseif message:find("locked") then
     return "another process keeps it locked"
@@ -225,15 +170,20 @@ local function connect(driver, path, flags)
   end
   connection:autocommit(true)
   local db = setmetatable({path = path, connection = connection}, Database)
-  open[db] = true
   db:run(("PRAGMA busy_timeout = %d"):format(PATIENCE))
   return db
+end
+
+-- The result of a PRAGMA, which may have an argument; or nil and a reason.
+local function pragma(db, words)
+  local rows, reason = db:run("PRAGMA " .. words)
+  return rows and rows[1][words:match "^[%w_]+"], reason
 end
 
 local function create_tables(db)
   return db:transaction(function()
     local rows, reason = db:run("SELECT name FROM sqlite_master")
-    for _, sql in ipairs(rows and #rows == 0 and SCHEMA or {}) do
+    for _, sql in ipairs(rows and #rows == 0 and schema() or {}) do
       rows, reason = db:run(sql)
       if not rows then
         break
@@ -243,27 +193,96 @@ local function create_tables(db)
   end)
 end
 
--- The first fault in the contents of a file, or nil.
-local function damage(db, size)
-  local rows, reason = db:run("PRAGMA user_version")
-  if not rows then
-    return reason
-  elseif rows[1].user_version ~= VERSION then
-    return "it has no schema of clshell"
+-- Notes the columns that the table has, as db.columns. Returns the fields
+-- without a column, or nil and a reason.
+local function missing(db)
+  local rows, reason = db:run("PRAGMA table_info(run)")
+  db.columns = {}
+  for _, row in ipairs(rows or {}) do
+    db.columns[row.name] = true
+  end
+  local list = {}
+  for _, field in ipairs(fields.list) do
+    list[#list + 1] = field.stored and not db.columns[field[1]] and field
+      or nil
+  end
+  return rows and list, reason
+end
+
+-- Adds a column to the table of an older store, with the values of the
+-- records; or nil and a reason.
+local function add_column(db, field)
+  local name = field[1]
+  local done, reason = db:run(("ALTER TABLE run ADD COLUMN %s %s"):format(name,
+    field.stored))
+  if done then
+    done, reason = db:run(("UPDATE run SET %s = json_extract(record, '$.%s') "
+      .. "WHERE json_valid(record)"):format(name, name))
+  end
+  return done, reason
+end
+
+-- Gives an older store the columns that it lacks; or nil and a reason.
+local function migrate(db)
+  local list, reason = missing(db)
+  if not list or #list == 0 then
+    return list, reason
+  end
+  return db:transaction(function()
+    local done = missing(db) -- another process may have been faster
+    for _, field in ipairs(done or {}) do
+      done, reason = add_column(db, field)
+      if not done then
+        return nil, reason
+      end
+    end
+    return missing(db)
+  end)
+end
+
+-- What tells the kind of a file: one statement, as another process may make
+-- the tables between two.
+local KIND = "SELECT application_id, user_version, "
+  .. "(SELECT count(*) FROM sqlite_master) AS tables "
+  .. "FROM pragma_application_id, pragma_user_version"
+
+-- The kind of a file: "new", "store" or "newer" (a store of a later version);
+-- or nil and the fault. SQLite has undone the whole content of a new file
+-- whose maker was killed before the first commit was complete.
+local function kind_of(db)
+  local rows, reason = db:run(KIND)
+  local row = rows and rows[1]
+  if not row then
+    return nil, reason
+  elseif row.application_id ~= APPLICATION then
+    local empty = row.application_id == 0 and row.tables == 0
+    return empty and "new" or nil, "it is the SQLite file of another program"
+  elseif row.user_version == 0 then
+    return nil, "it has no schema of clshell"
+  end
+  return row.user_version > VERSION and "newer" or "store"
+end
+
+-- The first fault in the contents of a store, or nil.
+local function damage(db)
+  local size = size_of(db.path)
+  if size % pragma(db, "page_size") > 0 and size_of(db.path .. "-wal") == 0
+      and size_of(db.path .. "-journal") == 0
+  then -- SQLite completes a file only from the log of a process that died
+    return "the file is damaged (cut off within a page)"
   elseif size <= CHECKED then
-    rows, reason = db:run("PRAGMA quick_check(1)")
-    if not rows or rows[1].quick_check ~= "ok" then
-      return rows and "the file is damaged (" .. rows[1].quick_check .. ")"
-        or reason
+    local found, reason = pragma(db, "quick_check(1)")
+    if found ~= "ok" then
+      return found and "the file is damaged (" .. found .. ")" or reason
     end
   end
-  rows, reason = db:run("SELECT id FROM run ORDER BY id DESC LIMIT 1")
+  local rows, reason = db:run("SELECT id FROM run ORDER BY id DESC LIMIT 1")
   return not rows and reason or nil
 end
 
 -- Opens a file on a read-only disk as one that nobody changes: SQLite cannot
 -- keep its shared memory beside the file there.
-local function open_fixed(driver, path, size)
+local function open_fixed(driver, path)
   if size_of(path .. "-wal") > 0 then
     return nil, "the disk is read-only, and the last runs are not yet in the "
       .. "main file"
@@ -273,54 +292,71 @@ local function open_fixed(driver, path, size)
   end) .. "?immutable=1"
   local db, reason = connect(driver, uri,
     driver.SQLITE_OPEN_READONLY | driver.SQLITE_OPEN_URI)
-  reason = db and damage(db, size) or reason
-  if reason then
+  if not db then
     return nil, reason
   end
   db.readonly, db.path = "the file or its disk is read-only", path
+  local kind
+  kind, reason = kind_of(db)
+  reason = not kind and reason or damage(db)
+  if reason then
+    return nil, reason
+  end
+  missing(db)
   return db
 end
 
--- Whether a file is new, or SQLite has undone its whole content: its maker was
--- killed before the first commit was complete.
-local function is_empty(db)
-  local rows = db:run("SELECT name FROM sqlite_master")
-  return rows and #rows == 0
-    and db:run("PRAGMA user_version")[1].user_version == 0
+-- Makes an open file ready: a private store with all tables and columns, in
+-- the mode for several writers. A newer one is read only. Returns true, or nil
+-- and a reason.
+local function prepare(db, kind)
+  local done, reason = true, nil
+  if kind == "new" then
+    done, reason = create_tables(db)
+  end
+  reason = not done and reason or damage(db)
+  if reason then
+    return nil, reason
+  elseif kind == "newer" then
+    db.readonly = "a newer clshell wrote it"
+    db:run "PRAGMA query_only = 1"
+    return missing(db)
+  end
+  make_private(db.path)
+  done, reason = migrate(db)
+  if done then
+    -- On some network disks there can be no WAL: SQLite keeps its journal.
+    done, reason = db:run("PRAGMA journal_mode = WAL")
+  end
+  return done, reason
 end
 
--- Opens a file of so many bytes for writing; `create` allows a new or empty
--- one.
-local function open_shared(driver, path, size, create)
+-- Opens a file for writing; `create` allows a new or empty one.
+local function open_shared(driver, path, create)
   local db, reason = connect(driver, path, driver.SQLITE_OPEN_READWRITE
     | (create and driver.SQLITE_OPEN_CREATE or 0))
   if not db then
     return nil, reason
   end
-  local ok = true
-  if is_empty(db) then
-    ok, reason = create, NONE
-    if create then
-      ok, reason = create_tables(db)
-    end
+  local kind, done
+  kind, reason = kind_of(db)
+  if kind == "new" and not create then
+    reason = NONE
+  elseif kind then
+    done, reason = prepare(db, kind)
   end
-  reason = not ok and reason or damage(db, size)
-  if not reason then
-    -- On some network disks there can be no WAL: SQLite keeps its journal.
-    ok, reason = db:run("PRAGMA journal_mode = WAL")
-    if ok then
-      return db
-    end
+  if not done then
+    db:close()
   end
-  db:close()
-  return nil, reason
+  return done and db or nil, reason
 end
 
 --- database.open(path [, opts]) -> db, or nil and a reason
 --- Opens a run store, which this user alone may read from then on. A missing
---- file is made, with its folder; {create = false} refuses instead. A damaged,
---- foreign or newer file stays as it is, byte for byte. On a read-only disk
---- db.readonly gives the reason, and reading works.
+--- file is made, with its folder; {create = false} refuses instead. An older
+--- store gets the columns that it lacks. A damaged or foreign file stays as it
+--- is, byte for byte. A store of a newer version, or on a read-only disk, can
+--- be read, and db.readonly gives the reason.
 function M.open(path, opts)
   local driver = search.library "dbd.sqlite3"
   if not driver then
@@ -329,19 +365,25 @@ function M.open(path, opts)
   end
   local create = not opts or opts.create ~= false
   path = path:find("^:") and "./" .. path or path:gsub("^file:", "./%0")
-  local state, size = state_of(path)
-  if not state or state == "new" and not create then
-    return nil, size or NONE -- or the reason
+  local kind, size = system.kind(path), size_of(path)
+  if kind and kind ~= "file" then
+    return nil, ("the store must be a file; this is a %s"):format(kind)
+  elseif size > 0 and size < LEAST then
+    return nil, NO_SQLITE
   end
-  local made, reason = make_private(path)
-  if not made and state == "new" then
-    return nil, reason
+  local new = size == 0
+  if new and not create then
+    return nil, NONE
+  elseif new then
+    local made, reason = make_private(path)
+    if not made then
+      return nil, reason
+    end
   end
-  local db
-  db, reason = open_shared(driver, path, size or 0, create)
-  if not db and state == "store" and (reason:find("readonly")
+  local db, reason = open_shared(driver, path, create)
+  if not db and not new and (reason:find("readonly")
       or reason:find("unable to open")) then
-    return open_fixed(driver, path, size)
+    return open_fixed(driver, path)
   end
   return db, reason
 end

@@ -1,89 +1,241 @@
--- results/export.lua - results for other programs: CSV, JSON, NDJSON, Markdown
--- and Kernel Tuner's T4, in base units, with device, versions and date
+-- results/export.lua - results, and any values, for other programs: CSV, JSON
+-- and Markdown. Results are in base units, with device, versions and date.
 -- SPDX-License-Identifier: MIT
 
 local cl = require "cl"
 local csv = require "clshell.results.csv"
-local export_fields = require "clshell.results.export_fields"
+local fields = require "clshell.results.fields"
 local file = require "clshell.base.file"
-local json = require "clshell.results.export_json"
-local markdown = require "clshell.results.markdown"
-local record_fields = require "clshell.measure.record_fields"
+local json = require "clshell.base.json"
 local text = require "clshell.base.text"
 
 local M = {}
 
--- Floats in Markdown have the digits that the noise of their result leaves.
+local DEEPEST = 16 -- levels of tables
+local LEFT, RIGHT = ":---", "---:"
+
+-- Text that Markdown shows as it stands, in one line.
+local function escape(s)
+  return (s:gsub("[|\\`*_<]", "\\%0"):gsub("%s+", " "))
+end
+
+-- Records as a table of Markdown. columns: a list of {title, from, rule}; the
+-- title stands as it is, the rule ("---:") aligns. format(value, record) may
+-- return the text of a cell.
+local function markdown(columns, records, format)
+  local head, rule, cells = {}, {}, {}
+  for i, column in ipairs(columns) do
+    head[i], rule[i] = column[1], column[3] or "---"
+  end
+  local lines = {table.concat(head, " | "), table.concat(rule, " | ")}
+  for _, record in ipairs(records) do
+    for i, column in ipairs(columns) do
+      local value = csv.value(record, column[2])
+      cells[i] = format and format(value, record) or escape(csv.plain(value))
+    end
+    lines[#lines + 1] = table.concat(cells, " | ")
+  end
+  return "| " .. table.concat(lines, " |\n| ") .. " |\n"
+end
+
+-- The sorted keys of several tables whose values are numbers, strings or
+-- booleans: a shape may also hold tables.
+local function plain_keys(parts)
+  local keys, seen = {}, {}
+  for _, part in ipairs(parts) do
+    for key, value in pairs(part) do
+      local kind = type(value)
+      if not seen[key] and (kind == "number" or kind == "string"
+          or kind == "boolean") then
+        keys[#keys + 1], seen[key] = tostring(key), true
+      end
+    end
+  end
+  table.sort(keys)
+  return keys
+end
+
+-- A result whose flags also name its numbers that are not finite, which an
+-- export writes as null: "error=inf".
+local function flagged(r)
+  local more = {}
+  for _, field in ipairs(fields.list) do
+    local x = field.export and fields.exported(field, r)
+    if type(x) == "number" and not text.finite(x) then
+      more[#more + 1] = field.export .. "="
+        .. (x ~= x and "nan" or tostring(x))
+    end
+  end
+  if #more == 0 then
+    return r
+  end
+  local all = {table.unpack(r.flags or {})}
+  table.move(more, 1, #more, #all + 1, all)
+  return setmetatable({flags = all}, {__index = r})
+end
+
+-- The columns of a line of fields.list, {title, from}, added to a list: none
+-- if they would be empty, and several for a table of parts.
+local function add_columns(columns, field, results, rule)
+  local key, values = field[1], {}
+  local function from(r)
+    return fields.exported(field, r)
+  end
+  for _, r in ipairs(results) do
+    values[#values + 1] = from(r)
+  end
+  for _, part in ipairs(field.prefix and plain_keys(values) or {}) do
+    columns[#columns + 1] = {field.prefix .. part, function(r)
+      return r[key] and r[key][part]
+    end}
+  end
+  if not field.prefix and #values > 0 then
+    columns[#columns + 1] = {field.export or key, from, rule}
+  end
+end
+
+-- The device, the versions and the date of the results, a list of {name =,
+-- value =}: a value that all share, "several" where they differ, and the
+-- earliest date.
+function M.meta(results)
+  local list = {}
+  for _, field in ipairs(fields.list) do
+    local common, several
+    for _, r in ipairs(field.meta and results or {}) do
+      local value = fields.exported(field, r)
+      value = value ~= nil and tostring(value) or common
+      if field[1] == "time" then
+        common = common and value > common and common or value
+      else
+        several = several or common ~= nil and common ~= value
+        common = value
+      end
+    end
+    if common ~= nil then
+      list[#list + 1] = {name = field.export,
+        value = several and "several" or common}
+    end
+  end
+  return list
+end
+
+-- A value of a result in JSON: floats keep all their digits, numbers that are
+-- not finite are null.
+local function exact(value)
+  if type(value) == "number" then
+    return text.finite(value) and json.raw(text.exact(value)) or json.null
+  elseif value == nil or type(value) == "boolean" then
+    return value
+  end
+  return text.utf8(tostring(value))
+end
+
+-- Numbers in one line of JSON.
+local function number_list(list)
+  local texts = {}
+  for i, x in ipairs(list) do
+    texts[i] = exact(x)[1]
+  end
+  return json.raw("[" .. table.concat(texts, ", ") .. "]")
+end
+
+local function plain_part(part)
+  local members = {}
+  for i, key in ipairs(plain_keys{part}) do
+    members[i] = {key, exact(part[key])}
+  end
+  return json.object(members)
+end
+
+-- A result as an object of JSON with its samples; flags are a list, and fields
+-- that are not known are left out.
+local function result_object(r)
+  local members = {}
+  for _, field in ipairs(fields.list) do
+    local value
+    if field[1] == "flags" then
+      value = json.list{table.unpack(r.flags or {})}
+    elseif field.prefix then
+      value = r[field[1]] and plain_part(r[field[1]])
+    elseif field.export then
+      value = exact(fields.exported(field, r))
+    end
+    members[#members + 1] = field.export and {field.export, value}
+  end
+  members[#members + 1] = {"samples_s", r.samples and number_list(r.samples)}
+  return json.object(members)
+end
+
+-- A float in Markdown has the digits that the noise of its result leaves.
 local function rounded(value, r)
   if math.type(value) == "float" and text.finite(value) then
-    local digits = record_fields.digits(r)
-    return (("%." .. digits .. "g"):format(value):gsub(",", "."))
+    return (("%." .. fields.digits(r) .. "g"):format(value):gsub(",", "."))
   end
 end
 
--- The columns of Markdown: those that people compare.
-local MARKDOWN = {"name", "config", "size", "type", "cache_mode", "time_s",
-  "time_lo_s", "time_hi_s", "n", "throughput_FLOP_per_s",
-  "bandwidth_B_per_s", "roof_fraction", "error", "flags", "note"}
-local LEFT, RIGHT = ":---", "---:"
-local TEXTS = {name = true, config = true, size = true, type = true,
-  cache_mode = true, flags = true, note = true}
+local WRITE = {}
 
--- The size of the problem as people write it: "512x512x512".
-local function size(r)
-  return r.title or type(r.shape) == "string" and r.shape or nil
+function WRITE.csv(results)
+  local columns = {}
+  for _, field in ipairs(fields.list) do
+    if field.export then
+      add_columns(columns, field, results)
+    end
+  end
+  return csv.text(columns, results)
 end
 
-local function write_markdown(results)
-  local from, columns = {}, {}
-  for _, r in ipairs(results) do
-    from.size = from.size or size(r) and size
+function WRITE.json(results)
+  local meta, list = {}, json.list{}
+  for i, entry in ipairs(M.meta(results)) do
+    meta[i] = {entry.name, text.utf8(entry.value)}
   end
-  for _, column in ipairs(export_fields.columns(results)) do
-    from[column[1]] = column[2]
+  for i, r in ipairs(results) do
+    list[i] = result_object(r)
   end
-  for _, name in ipairs(MARKDOWN) do
-    columns[#columns + 1] = from[name]
-      and {name, from[name], TEXTS[name] and LEFT or RIGHT}
+  return json.encode(json.object{
+    {"format", "clshell results"}, {"format_version", 1},
+    {"meta", json.object(meta)}, {"results", list},
+  }, true) .. "\n"
+end
+
+function WRITE.md(results)
+  local columns = {}
+  for _, field in ipairs(fields.list) do
+    if field.md then
+      add_columns(columns, field, results,
+        field[2] == "number" and RIGHT or LEFT)
+    end
   end
-  local lines = {markdown.text(columns, results, rounded)}
-  for _, entry in ipairs(export_fields.meta(results)) do
-    lines[#lines + 1] = ("- %s: %s"):format(entry.name,
-      markdown.escape(entry.value))
+  local lines = {markdown(columns, results, rounded)}
+  for _, entry in ipairs(M.meta(results)) do
+    lines[#lines + 1] = ("- %s: %s"):format(entry.name, escape(entry.value))
   end
   return table.concat(lines, "\n") .. "\n"
 end
 
-local FORMATS = {json = json.json, ndjson = json.ndjson, t4 = json.t4,
-  md = write_markdown,
-  csv = function(results)
-    return csv.text(export_fields.columns(results), results)
-  end,
-}
-
 --- export.formats
 --- The names of the formats.
 --- Example: print(table.concat(export.formats, " "))
-M.formats = {"csv", "json", "ndjson", "md", "t4"}
+M.formats = {"csv", "json", "md"}
 
 --- export.text(results, format) -> string
---- Results (or a single result) as "csv", "json", "ndjson", "md" (Markdown)
---- or "t4" (Kernel Tuner's results file). Numbers are in base units, which
---- the names say (time_s, bandwidth_B_per_s), with all their digits, except in
---- Markdown. Device, driver, build options, source hash, date and version are
---- columns of CSV and of each NDJSON line, `meta` in JSON, a list below the
+--- Results (or a single result) as "csv", "json" or "md" (Markdown). Numbers
+--- are in base units, which the names say (time_s, bandwidth_B_per_s), with
+--- all their digits, except in Markdown. Device, driver, build options, source
+--- hash, date and version are columns of CSV, `meta` in JSON, a list below the
 --- table in Markdown. JSON has all samples. Numbers that are not finite are
 --- null, or empty, and named in the flags. A text of CSV that begins with
 --- = + - @ has an apostrophe in front, as a spreadsheet would compute it.
 --- Example: print(export.text(bench.of("a", {0.01}, {flop = 1e9}), "csv"))
 function M.text(results, format)
-  local write = FORMATS[format]
+  local write = WRITE[format]
   if not write then
     cl.error(text.unknown("format", format, M.formats))
   end
   local list = {}
-  for i, r in ipairs(record_fields.list(results, "export")) do
-    list[i] = export_fields.flagged(r)
+  for i, r in ipairs(fields.list_of(results, "export")) do
+    list[i] = flagged(r)
   end
   return write(list)
 end
@@ -94,6 +246,164 @@ end
 --- Example: export.write({bench.of("a", {0.01})}, "json", "a.json")
 function M.write(results, format, out)
   file.write(out or io.stdout, M.text(results, format), "the results")
+end
+
+-- Whether a value is a result of bench or a list of such results.
+local function is_results(v)
+  if type(v) ~= "table" then
+    return false
+  end
+  for _, r in ipairs(#v > 0 and v or {v}) do
+    if type(r) ~= "table" or type(r.median) ~= "number"
+        or type(r.name) ~= "string" then
+      return false
+    end
+  end
+  return true
+end
+
+-- The elements of memory: a list, in which each is a list for a further
+-- dimension of the shape. A ulong beyond Lua's integers comes as the text of
+-- its digits.
+local function elements(v, class)
+  local host, at = class == "Buffer" and v:read() or v, 0
+  local shape, unsigned = v.shape, v.type == "ulong"
+  local function part(dimension)
+    local list = {}
+    for i = 1, shape[dimension] do
+      if dimension < #shape then
+        list[i] = part(dimension + 1)
+      else
+        at = at + 1
+        local x = host[at]
+        list[i] = unsigned and x < 0 and text.unsigned(x) or x
+      end
+    end
+    return list
+  end
+  return part(1)
+end
+
+-- An object of module cl as a value: the info of a device, the elements of
+-- memory, the text of anything else.
+local function opened(v)
+  local class = tostring(v):match("^%w+")
+  local ok, value
+  if class == "Device" then
+    ok, value = true, v:info()
+  elseif class == "Buffer" or class == "Array" then
+    ok, value = pcall(elements, v, class)
+  end
+  return ok and value or tostring(v)
+end
+
+-- A value in types that JSON has; numbers that are not finite are null. `open`
+-- has the tables around it: a table inside itself is its name.
+local function plain(v, depth, open)
+  local kind = type(v)
+  if kind == "number" then
+    return text.finite(v) and v or json.null
+  elseif kind == "string" or kind == "boolean" or v == nil
+      or v == json.null then
+    return v
+  elseif kind == "userdata" then
+    return plain(opened(v), depth + 1, open)
+  elseif kind ~= "table" or depth > DEEPEST or open[v] then
+    return tostring(v)
+  end
+  local copy = {}
+  open[v] = true
+  for key, value in next, v do
+    copy[key] = plain(value, depth + 1, open)
+  end
+  open[v] = nil
+  return copy
+end
+
+-- The keys of all rows as columns: the list `order`, then the others sorted.
+local function columns_of(rows, order)
+  local seen, columns, rest = {}, {}, {}
+  for i, key in ipairs(order or {}) do
+    columns[i], seen[key] = {tostring(key), key}, true
+  end
+  for _, row in ipairs(rows) do
+    for key in pairs(row) do
+      if not seen[key] then
+        rest[#rest + 1], seen[key] = key, true
+      end
+    end
+  end
+  table.sort(rest, function(a, b)
+    if type(a) == type(b) then
+      return a < b
+    end
+    return type(a) == "number"
+  end)
+  for _, key in ipairs(rest) do
+    columns[#columns + 1] = {tostring(key), key}
+  end
+  return columns
+end
+
+-- export.rows(rows, format [, order]) -> string
+-- A list of tables as "csv", "json" or "md"; columns in the order of a list of
+-- keys, the others by name.
+function M.rows(rows, format, order)
+  local clean = json.list{}
+  for i, row in ipairs(rows) do
+    clean[i] = plain(row, 0, {})
+  end
+  if format == "json" then
+    return json.encode(clean) .. "\n"
+  end
+  local columns = columns_of(clean, order)
+  if format == "csv" then
+    return csv.text(columns, clean)
+  elseif format ~= "md" then
+    cl.error(text.unknown("format", format, M.formats))
+  end
+  for _, column in ipairs(columns) do
+    column[1] = escape(column[1])
+  end
+  return markdown(columns, clean)
+end
+
+-- A value as a list of rows: the elements of a list, else the value itself.
+local function rows_of(v)
+  local rows = {}
+  for i, row in ipairs(type(v) == "table" and #v > 0 and v or {v}) do
+    rows[i] = type(row) == "table" and row ~= json.null and row
+      or {value = row}
+  end
+  return rows
+end
+
+-- export.values(values, format) -> string
+-- Values (with their number `n`) for another program, as `clshell --format
+-- json -p EXPR` prints them: results of bench by export.text; other values as
+-- "json", several as a list; as "csv" and "md" a row for each value, or for
+-- each element of a single list.
+function M.values(values, format)
+  if values.n == 1 and is_results(values[1]) then
+    return M.text(values[1], format)
+  elseif values.n == 0 then
+    return ""
+  end
+  local clean = json.list{}
+  for i = 1, values.n do
+    clean[i] = plain(values[i], 0, {})
+    if clean[i] == nil and format == "json" then
+      clean[i] = json.null
+    end
+  end
+  local value = clean
+  if values.n == 1 and clean[1] ~= nil then
+    value = clean[1]
+  end
+  if format == "json" then
+    return json.encode(value) .. "\n"
+  end
+  return M.rows(rows_of(value), format)
 end
 
 return M

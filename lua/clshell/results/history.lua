@@ -5,8 +5,9 @@
 local cl = require "cl"
 local integer = require "clshell.base.integer"
 local options = require "clshell.base.options"
-local record_fields = require "clshell.measure.record_fields"
-local report = require "clshell.results.report"
+local families = require "clshell.ladder.families"
+local fields = require "clshell.results.fields"
+local report = require "clshell.results.tables"
 local style = require "clshell.base.style"
 
 local M = {}
@@ -44,7 +45,7 @@ function M.key(r, without_config)
   local json = require "clshell.base.json"
   local shape = type(r.shape) == "table" and json.encode(r.shape) or r.shape
   return table.concat({r.name or "", without_config and "" or r.config or "",
-    shape or "", r.type or "", r.mode or "", record_fields.device(r) or ""},
+    shape or "", r.type or "", r.mode or "", fields.device(r) or ""},
     "\0")
 end
 
@@ -117,9 +118,8 @@ end
 
 -- The hash of a kernel's source as it is now; nil where the source is unknown.
 local function present_source(r)
-  local ok, rung = pcall(function()
-    return require("clshell." .. r.family).rung(r.kernel)
-  end)
+  local family = families.get(r.family)
+  local ok, rung = pcall(family and family.rung, r.kernel)
   if ok then
     return (select(2, require("clshell.measure.record").source(rung)))
   end
@@ -129,7 +129,7 @@ end
 -- the newest run `last` of its group.
 local function staleness(r, last)
   local source, drivers = present_source(r) or last.source_hash, {}
-  local name, driver = record_fields.device(r)
+  local name, driver = fields.device(r)
   local known, devices = pcall(cl.devices)
   for _, dev in ipairs(known and devices or {}) do
     if dev.name == name then
@@ -162,7 +162,7 @@ local function fastest(s, runs)
   end)
   for _, run in ipairs(order) do
     local r = s:usable(run.id)
-    if r and not record_fields.fails(r) then
+    if r and not fields.fails(r) then
       return r
     end
   end
@@ -174,7 +174,7 @@ local BEST = {
   {key = "title", title = "problem"},
   {key = "mode", title = "cache", drop = 3},
   {key = function(r)
-    return (record_fields.device(r))
+    return (fields.device(r))
   end, title = "device", drop = 2},
   {key = "median", title = "time", unit = "s"},
   "gflops", "gbs",

@@ -5,16 +5,15 @@
 
 local argument = require "clshell.base.argument"
 local cl = require "cl"
-local columns = require "clshell.results.columns"
 local export = require "clshell.results.export"
-local export_fields = require "clshell.results.export_fields"
-local record_fields = require "clshell.measure.record_fields"
+local fields = require "clshell.results.fields"
 local file = require "clshell.base.file"
 local options = require "clshell.base.options"
 local peaks = require "clshell.measure.peaks"
-local plot = require "clshell.results.plot"
+local plot = require "clshell.results.charts"
 local svg = require "clshell.results.svg"
 local quantity = require "clshell.base.quantity"
+local report = require "clshell.results.tables"
 
 local M = {}
 
@@ -80,8 +79,15 @@ end
 
 local function rate(key)
   return {key = function(r)
-    return record_fields.base(r, key)
-  end, title = "", unit = record_fields.about(key).unit, class = "num"}
+    return fields.base(r, key)
+  end, title = "", unit = fields.about(key).unit, class = "num"}
+end
+
+-- A column of the table of fields with a class, and with further keys.
+local function column(name, class, more)
+  more = more or {}
+  more.class = class
+  return setmetatable(more, {__index = fields.columns[name]})
 end
 
 -- Columns of the class "once" tell the problem: they stand above the table
@@ -89,18 +95,13 @@ end
 -- The rate by which results are compared is the second column.
 local function columns_of(key)
   local list = {
-    {key = "name", title = "kernel", class = "name"},
-    {key = "title", title = "shape", class = "once"},
-    {key = "mode", title = "cache", class = "once"},
-    {key = "median", title = "time", unit = "s", class = "num"},
-    {key = columns.named.spread.key, title = "± %", class = "num",
-      format = function(x)
-        return quantity.number(x, 2)
-      end},
-    {key = "roof", title = "% roof", class = "num",
-      format = columns.named.roof.format},
-    {key = "err", title = "error", class = "num", format = "%.1e"},
-    {key = "config", title = "parameters", class = "words"},
+    column("name", "name", {key = "name"}), column("title", "once"),
+    column("mode", "once"), column("time", "num"),
+    column("spread", "num", {title = "± %", format = function(x)
+      return quantity.number(x, 2)
+    end}),
+    column("roof", "num"), column("err", "num", {format = "%.1e"}),
+    column("config", "words"),
     {key = remarks_of, title = "remarks", class = "words"},
   }
   local other = key == "gbs" and "gflops" or "gbs"
@@ -124,8 +125,8 @@ end
 -- The columns that are not empty, and the terms above the table.
 local function filled(results, key, alone)
   local kept, once = {}, {}
-  for _, column in ipairs(columns_of(key)) do
-    local c = columns.filled(column, results)
+  for _, wanted in ipairs(columns_of(key)) do
+    local c = report.filled(wanted, results)
     if c.class == "once" and not c.empty and constant(c.cells) then
       once[#once + 1] = {name = c.title, value = c.cells[1]}
     elseif not c.empty and (alone or c.class ~= "once") then
@@ -219,7 +220,7 @@ local function detail(r, label)
       list[#list + 1] = {name = name, value = tostring(value)}
     end
   end
-  local digits = record_fields.digits(r)
+  local digits = fields.digits(r)
   local function seconds(x)
     return quantity.format(x, "s", digits)
   end
@@ -246,9 +247,9 @@ local function detail(r, label)
     and figure(samples_chart(r)) or "")
 end
 
--- The problems that the results belong to: lists with a title; one list where
--- most problems have a single result. A refused result, which has no title,
--- belongs to the problem of its neighbour.
+-- The results of each problem as a list with a title; all results as one list
+-- where most problems have a single result. A refused result, which has no
+-- title, belongs to the problem of its neighbour.
 local function problems(results)
   local list, by_title, last = {}, {}, nil
   for _, r in ipairs(results) do
@@ -278,8 +279,8 @@ local function problems(results)
   return list
 end
 
--- Results under the names of their kernels, where these tell them apart; and
--- whether they do.
+-- Results under the names of their kernels, if these names differ, and whether
+-- they do.
 local function by_kernel(results)
   local list, seen = {}, {}
   for i, r in ipairs(results) do
@@ -298,8 +299,8 @@ local function winner(results, key, best)
   if not r then
     return ""
   end
-  local digits = quantity.digits(record_fields.noise(r))
-  local about, words = record_fields.about(key), {}
+  local digits = quantity.digits(fields.noise(r))
+  local about, words = fields.about(key), {}
   if key ~= "median" and r.median then
     words[1] = quantity.format(r.median, "s", digits)
   end
@@ -307,8 +308,8 @@ local function winner(results, key, best)
     words[#words + 1] = ("%.0f %% of the measured roofline"):format(
       100 * r.roof)
   end
-  local first, value = record_fields.base(results[1], key),
-    record_fields.base(r, key)
+  local first, value = fields.base(results[1], key),
+    fields.base(r, key)
   if best > 1 and first and first > 0 and value > 0 then
     words[#words + 1] = ("%s times as fast as %s"):format(quantity.number(
       about.unit == "s" and first / value or value / first, 3),
@@ -324,10 +325,10 @@ end
 local function problem_of(problem, alone, charts)
   local good, bad = {}, {}
   for _, r in ipairs(problem) do
-    table.insert(record_fields.fails(r) and bad or good, r)
+    table.insert(fields.fails(r) and bad or good, r)
   end
-  local key = record_fields.rate(problem)
-  local best = record_fields.best(good, key)
+  local key = fields.rate(problem)
+  local best = fields.best(good, key)
   local title = alone and "Results" or (problem.title or "Other results")
     .. (problem.cache and problem.cache:format(problem.mode) or "")
   local out = {"<h2>" .. escape(title) .. "</h2>",
@@ -357,7 +358,7 @@ local function known_peaks(results)
     if r.roof then
       found, device = pcall(cl.device)
     end
-    if found and device.name == record_fields.device(r) then
+    if found and device.name == fields.device(r) then
       known = known or {}
       local cache = r.mode ~= "cold" and "cache" or "copy"
       for _, name in ipairs{"copy", "read", "write", cache,
@@ -375,10 +376,10 @@ local function roofline_of(list, roofs)
   for _, problem in ipairs(roofs and list or {}) do
     local found = {}
     for _, r in ipairs(problem) do
-      found[#found + 1] = r.gflops and r.ai and not record_fields.fails(r)
+      found[#found + 1] = r.gflops and r.ai and not fields.fails(r)
         and r or nil
     end
-    local best = #list > 1 and found[record_fields.best(found, "gflops")]
+    local best = #list > 1 and found[fields.best(found, "gflops")]
     table.move(best and {best} or found, 1, best and 1 or #found,
       #placed + 1, placed)
   end
@@ -423,7 +424,8 @@ local NOTE = '<p class="soft">★ best. Every rate is of a result that was '
   .. "fewer than 6 samples half of the distance of the quartiles. A factor "
   .. "at a bar compares it with the bar above.</p>"
 
--- The device and the date, in one line, as far as the title has them not.
+-- A line with the device, the driver and the date, without the parts that
+-- stand in the title.
 local function lead(meta, title)
   local named, words = {}, {}
   for _, entry in ipairs(meta) do
@@ -444,7 +446,7 @@ local function title_of(results)
     family = r.family == family and family or nil
   end
   return family and ("%s on %s"):format(family,
-    record_fields.device(results[1]) or "a device")
+    fields.device(results[1]) or "a device")
     or ("%d results"):format(#results)
 end
 
@@ -459,15 +461,15 @@ end
 function M.text(results, opts)
   options.check(opts, "html")
   opts = opts or {}
-  results = record_fields.list(results, "html")
+  results = fields.list_of(results, "html")
   if #results == 0 then
     cl.error("html: a report needs at least one result")
   end
-  local labels, common = record_fields.labels(results)
+  local labels, common = fields.labels(results)
   local list = problems(results)
   local title = opts.title or common ~= "" and common
     or #results == 1 and labels[1] or title_of(results)
-  local meta = export_fields.meta(results)
+  local meta = export.meta(results)
   if opts.command then
     meta[#meta + 1] = {name = "command", value = opts.command}
   end

@@ -5,11 +5,11 @@
 local bench = require "clshell.measure.bench"
 local cl = require "cl"
 local export = require "clshell.results.export"
-local record_fields = require "clshell.measure.record_fields"
+local fields = require "clshell.results.fields"
 local quantity = require "clshell.base.quantity"
 local options = require "clshell.base.options"
 local record = require "clshell.measure.record"
-local report = require "clshell.results.report"
+local report = require "clshell.results.tables"
 local script = require "clshell.base.script"
 local store = require "clshell.results.store"
 local style = require "clshell.base.style"
@@ -24,10 +24,10 @@ Output.__index, Part.__index = Output, Part
 -- output.rows
 -- The rows of output.options, for script.declare and for the manual page.
 M.rows = {
-  {"--format", "print the results as csv, json, ndjson, md or t4 in place of "
-    .. "tables", "FORMAT", choices = export.formats},
-  {"-o --output", "write the results to a file as well: .csv, .json, .ndjson, "
-    .. ".md, .html, or as --format says", "FILE"},
+  {"--format", "print the results as csv, json or md in place of tables",
+    "FORMAT", choices = export.formats},
+  {"-o --output", "write the results to a file as well: .csv, .json, .md, "
+    .. ".html, or as --format says", "FILE"},
   {"--store", "the run store to keep them in, or none", "FILE"},
   {"--tag", "of the runs in the store", "NAME"},
   {"--color", "always, never or auto (the default)",
@@ -53,9 +53,8 @@ local function check_file(parser, args)
   local suffix = args.output:lower():match("%.(%w+)$")
   local format = args.format or SUFFIXES[suffix]
   if not format then
-    parser:error(("the name of an output file must end with .csv, .json, "
-      .. ".ndjson, .md, .t4 or .html unless --format is given; got '%s'")
-      :format(args.output))
+    parser:error(("the name of an output file must end with .csv, .json, .md "
+      .. "or .html unless --format is given; got '%s'"):format(args.output))
   end
   local earlier = io.open(args.output, "r+b")
   local size = earlier and (earlier:seek("end") or 0)
@@ -145,11 +144,12 @@ function Output:mute(yes)
 end
 
 --- out:say(words)
---- Prints words for people: nothing where standard output is for a program.
+--- Prints words for people: nothing where standard output is for a program. A
+--- function in place of the words returns them, and is called only there.
 --- Example: as for output.open
 function Output:say(words)
   if self.people then
-    print(words)
+    print(type(words) == "function" and words() or words)
   end
 end
 
@@ -158,15 +158,6 @@ end
 --- Example: as for output.open
 function Output:heading(title)
   self:say(("%s\non %s\n"):format(title, cl.device().name))
-end
-
---- out:lesson(rows)
---- Prints lesson.ladder of the rows of a closed part, for people.
---- Example: as for output.open
-function Output:lesson(rows)
-  if self.people and #rows > 1 then
-    print("\n" .. require("clshell.explain.lesson").ladder(rows))
-  end
 end
 
 --- out:part(opts) -> part
@@ -222,11 +213,11 @@ end
 function Part:add(r)
   self.rows[#self.rows + 1] = r
   self.out:add(r)
-  local best = record_fields.best(self.rows, self.best)
-  local x = best and record_fields.base(self.rows[best], self.best)
+  local best = fields.best(self.rows, self.best)
+  local x = best and fields.base(self.rows[best], self.best)
   if x then
     self.progress:note("best " .. quantity.format(x,
-      record_fields.about(self.best).unit, 3))
+      fields.about(self.best).unit, 3))
   end
   return r
 end

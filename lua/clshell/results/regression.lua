@@ -5,8 +5,8 @@
 local cl = require "cl"
 local history = require "clshell.results.history"
 local options = require "clshell.base.options"
-local record_fields = require "clshell.measure.record_fields"
-local report = require "clshell.results.report"
+local fields = require "clshell.results.fields"
+local report = require "clshell.results.tables"
 local stats = require "clshell.measure.stats"
 local text = require "clshell.base.text"
 
@@ -23,8 +23,8 @@ local function differences(a, b)
       names[#names + 1] = name
     end
   end
-  local device_a, driver_a = record_fields.device(a)
-  local device_b, driver_b = record_fields.device(b)
+  local device_a, driver_a = fields.device(a)
+  local device_b, driver_b = fields.device(b)
   differ("name", a.name, b.name)
   differ("parameters", a.config, b.config)
   differ("problem", a.title, b.title)
@@ -71,8 +71,8 @@ function M.judge(a, b, threshold)
   local reason, different = nil, differences(a, b)
   local sa, ma = times(a)
   local sb, mb = times(b)
-  if record_fields.fails(a) or record_fields.fails(b) then
-    row.broken = not record_fields.fails(a)
+  if fields.fails(a) or fields.fails(b) then
+    row.broken = not fields.fails(a)
     local failed = row.broken and b or a
     reason = ("%s failed: %s"):format(row.broken and "B" or "A",
       failed.error or failed.note or "no reason kept")
@@ -134,7 +134,7 @@ end
 function M.select(s, what)
   if type(what) == "table" then
     local single = what.name ~= nil or what.samples ~= nil
-    return record_fields.list(single and {what} or what, "compare"), single
+    return fields.list_of(single and {what} or what, "compare"), single
   end
   what = tostring(what)
   local back = what == "last" and 0

@@ -4,11 +4,11 @@
 
 local argument = require "clshell.base.argument"
 local export = require "clshell.results.export"
-local record_fields = require "clshell.measure.record_fields"
+local fields = require "clshell.results.fields"
 local html = require "clshell.results.html"
 local options = require "clshell.base.options"
-local plot = require "clshell.results.plot"
-local report = require "clshell.results.report"
+local plot = require "clshell.results.charts"
+local report = require "clshell.results.tables"
 
 local M = {}
 local Results = {__name = "clshell.results"}
@@ -18,9 +18,9 @@ local COLUMNS = {"name", "config", "title", "mode", "time", "spread",
   "gflops", "gbs", "roof", "err", "flags", "note"}
 
 --- results(list) -> results
---- Gives methods to a list of results of bench: csv, json, ndjson, md and t4
---- return a text, or write it to a file of a given name; table() is the table
---- as text, as print shows it; plot{x =, y =, by =}, bar(), ladder() and
+--- Gives methods to a list of results of bench: csv, json and md return a
+--- text, or write it to a file of a given name; table() is the table as text,
+--- as print shows it; plot{x =, y =, by =}, bar(), ladder() and
 --- roofline{peaks =} are charts; html(file) writes the report.
 --- Example:
 --- local list = results{bench.of("a", {0.01}, {flop = 1e9}),
@@ -28,7 +28,7 @@ local COLUMNS = {"name", "config", "title", "mode", "time", "spread",
 --- print(list)
 --- print(#list:csv() > 100) --> true
 function M.new(list)
-  list = record_fields.list(list, "results")
+  list = fields.list_of(list, "results")
   local meta = getmetatable(list)
   if meta ~= nil and meta ~= Results then -- what a list is already, it stays
     list = table.move(list, 1, #list, 1, {})
@@ -71,8 +71,8 @@ end
 --- local list = results{bench.of("a", {0.01}), bench.of("b", {0.02})}
 --- print(list:table{width = 60})
 function Results:table(opts)
-  record_fields.list(self, "results")
-  local all = {best = record_fields.rate(self)}
+  fields.list_of(self, "results")
+  local all = {best = fields.rate(self)}
   for name, value in pairs(options.check(opts, "report.format")) do
     all[name] = value
   end

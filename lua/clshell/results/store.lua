@@ -1,11 +1,7 @@
 -- results/store.lua - the run store: every result of bench with its whole
--- record, in an SQLite file that outlives the session. The room offers
--- store.open, store.default and the methods of a store: keep, list, get, runs,
--- settings, remember, remembered, remove, export, import, history, best,
--- prune, compare. database.lua is the file, history.lua reads the past,
--- regression.lua compares runs, runs.lua does both for the session's store.
--- Many processes may write at once, a killed one loses no run that it kept,
--- and a foreign or damaged file is never changed.
+-- record, in an SQLite file (database.lua) that outlives the session. Many
+-- processes may write at once, a killed one loses no run that it kept, and a
+-- foreign or damaged file is never changed.
 -- SPDX-License-Identifier: MIT
 
 local cl = require "cl"
@@ -14,23 +10,28 @@ local folder = require "clshell.base.folder"
 local integer = require "clshell.base.integer"
 local json = require "clshell.base.json"
 local options = require "clshell.base.options"
-local record_fields = require "clshell.measure.record_fields"
+local fields = require "clshell.results.fields"
 local text = require "clshell.base.text"
 
 local M = {}
 local Store = {}
 Store.__index = Store
 
--- Columns that are fields of the record.
-local FIELDS = {"uid", "time", "tag", "name", "family", "kernel", "config",
-  "title", "type", "mode", "status", "source_hash", "options", "protocol",
-  "median", "params", "shape"}
-local NAMES = table.concat(FIELDS, ", ") .. ", device, driver, record, samples"
-local INSERT = ("INSERT OR IGNORE INTO run (%s) VALUES "
-  .. "(coalesce(?, lower(hex(randomblob(16))))%s)"):format(NAMES,
-  (", ?"):rep(#FIELDS + 3))
-local LIGHT = "id, time, tag, name, family, kernel, config, title, type, "
-  .. "mode, status, shape, device, driver, source_hash, options, median"
+-- The fields that are columns, the columns of lists of runs, and the values
+-- of INSERT.
+local STORED, LISTED, VALUES = {}, {"id"}, {}
+for _, field in ipairs(fields.list) do
+  if field.stored then
+    local name = field[1]
+    STORED[#STORED + 1] = name
+    LISTED[#LISTED + 1] = not field.detail and name or nil
+    VALUES[#VALUES + 1] = name == "uid"
+      and "coalesce(?, lower(hex(randomblob(16))))" or "?"
+  end
+end
+local INSERT = ("INSERT OR IGNORE INTO run (%s, record, samples) "
+  .. "VALUES (%s, ?, ?)"):format(table.concat(STORED, ", "),
+  table.concat(VALUES, ", "))
 
 -- Runs that tell their setting. A damaged record has none.
 local SETTINGS = [[SELECT * FROM (SELECT id, time, name, config, title, status,
@@ -85,20 +86,27 @@ end
 
 -- The values of a record for INSERT.
 local function columns_of(r)
-  local rest, values, n = {time = timestamp()}, {}, #FIELDS
+  local rest, values, n = {time = timestamp()}, {}, #STORED
   for key, value in pairs(r) do
     if key ~= "samples" and key ~= "id" and key ~= "uid" then
       rest[key] = value
     end
   end
-  for i, name in ipairs(FIELDS) do
-    values[i] = plain(name == "uid" and r.uid or rest[name])
+  local device, driver = fields.device(r)
+  for i, name in ipairs(STORED) do
+    local value = rest[name]
+    if name == "device" then
+      value = device
+    elseif name == "driver" then
+      value = driver
+    elseif name == "uid" then
+      value = r.uid
+    end
+    values[i] = plain(value)
   end
-  local device, driver = record_fields.device(r)
-  values[n + 1], values[n + 2] = plain(device), plain(driver)
-  values[n + 3] = json.encode(rest)
-  values[n + 4] = r.samples and json.encode(r.samples)
-  return table.unpack(values, 1, n + 4)
+  values[n + 1] = json.encode(rest)
+  values[n + 2] = r.samples and json.encode(r.samples)
+  return table.unpack(values, 1, n + 2)
 end
 
 -- The id of a new row, false for a row of that uid, or nil and a reason.
@@ -144,9 +152,10 @@ function M.location()
 end
 
 --- store.open(path [, opts]) -> store, or nil and a reason
---- Opens a run store. Several processes may have it open. A file that is
---- damaged, of another program or of a newer version stays as it is; a file
---- on a read-only disk can be read. Close with s:close().
+--- Opens a run store. Several processes may have it open. An older store gets
+--- the columns that it lacks. A file that is damaged or of another program
+--- stays as it is; a store of a newer version, or on a read-only disk, can be
+--- read. Close with s:close().
 --- Options:
 ---   create  true  false: opens an existing file only
 --- Example:
@@ -242,7 +251,7 @@ function Store:keep(r)
   if self.readonly then
     return nil, failure(self, self.readonly)
   end
-  local id, reason = nil, record_fields.fault(r)
+  local id, reason = nil, fields.fault(r)
   if not reason then
     id, reason = insert(self.db, r)
   end
@@ -299,6 +308,16 @@ local function sound(s, id, r, fault)
   return not fault and r or nil
 end
 
+-- The columns of a list of runs that the file of a store has: an earlier or a
+-- later version on a read-only disk may lack some.
+local function listed(db)
+  local names = {}
+  for _, name in ipairs(LISTED) do
+    names[#names + 1] = db.columns[name] and name or nil
+  end
+  return table.concat(names, ", ")
+end
+
 --- s:list(filter) -> list
 --- The runs of a filter, oldest first, without samples and details: tables
 --- with id, time, tag, name, family, kernel, config, title, type, mode,
@@ -322,8 +341,8 @@ function Store:list(filter)
   local list = {}
   for _, row in ipairs(self:query(("SELECT * FROM (SELECT %s FROM run WHERE "
       .. "%s ORDER BY time DESC, id DESC LIMIT ?) ORDER BY time, id"):format(
-      LIGHT, where), table.unpack(params))) do
-    list[#list + 1] = sound(self, row.id, row, record_fields.fault(row))
+      listed(self.db), where), table.unpack(params))) do
+    list[#list + 1] = sound(self, row.id, row, fields.fault(row))
   end
   return list
 end
@@ -337,7 +356,7 @@ function Store:settings(name)
 end
 
 -- s:remember(key, words) -> true, or nil and a reason
--- Keeps a text under a key, in place of an earlier one.
+-- Keeps a text under a key, in place of an earlier text.
 function Store:remember(key, words)
   if self.readonly then
     return nil, failure(self, self.readonly)
@@ -358,7 +377,8 @@ function Store:remembered(key)
   return rows and rows[1] and rows[1].words
 end
 
--- The record of a number, or nil; nil and the fault of a damaged one.
+-- The record of the run of a number, or nil; nil and a fault where the record
+-- is damaged.
 local function read(s, id)
   local row = s:query("SELECT id, uid, record, samples FROM run "
     .. "WHERE id = ?", id)[1]
@@ -371,7 +391,7 @@ local function read(s, id)
   end
   r.id, r.uid = row.id, row.uid
   r.samples = row.samples and json.decode(tostring(row.samples))
-  local fault = record_fields.fault(r)
+  local fault = fields.fault(r)
   return not fault and r or nil, fault
 end
 
@@ -466,7 +486,7 @@ function Store:import(file)
         cl.error(("line %d must be a run; got %s"):format(number,
           message or "no object"))
       end
-      local fault = record_fields.fault(r)
+      local fault = fields.fault(r)
       if fault then
         cl.error(("line %d: %s"):format(number, fault))
       end
@@ -493,11 +513,14 @@ end
 Store.__close = Store.close
 Store.__tostring = function(s) return "run store " .. s.path end
 
-for name, module in pairs{history = "history", best = "history",
-  prune = "history", compare = "regression"} do
-  Store[name] = function(self, ...)
-    return require("clshell.results." .. module)[name](self, ...)
+for _, name in ipairs{"history", "best", "prune"} do
+  Store[name] = function(...)
+    return require "clshell.results.history"[name](...)
   end
+end
+
+function Store.compare(...)
+  return require "clshell.results.regression".compare(...)
 end
 
 return M

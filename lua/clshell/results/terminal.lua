@@ -4,7 +4,7 @@
 
 local canvas = require "clshell.results.canvas"
 local quantity = require "clshell.base.quantity"
-local report = require "clshell.results.report"
+local report = require "clshell.results.tables"
 local style = require "clshell.base.style"
 local text = require "clshell.base.text"
 
@@ -220,7 +220,7 @@ local function bar_texts(chart)
     label = math.max(label, length(bar.label))
     step = math.max(step, length(steps[i]))
   end
-  report.align(numbers)
+  text.align(numbers)
   for _, number in ipairs(numbers) do
     value = math.max(value, length(number))
   end
@@ -255,7 +255,7 @@ local function bar_chart(chart, how)
   return finish(lines, chart, how)
 end
 
--- text.render(chart, opts) -> string
+-- terminal.render(chart, opts) -> string
 -- The text that chart:text returns.
 function M.render(chart, opts)
   local how = {

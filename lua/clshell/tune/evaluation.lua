@@ -43,7 +43,7 @@ local interrupt = require "clshell.base.interrupt"
 local phase = require "clshell.base.phase"
 local program = require "clshell.ladder.program"
 local protocol = require "clshell.measure.protocol"
-local record_fields = require "clshell.measure.record_fields"
+local fields = require "clshell.results.fields"
 local sampling = require "clshell.tune.sampling"
 local text = require "clshell.base.text"
 local timer = require "clshell.measure.timer"
@@ -126,7 +126,7 @@ end
 -- they say it.
 local function maximised(opts)
   local unit = type(opts.objective) == "string"
-    and record_fields.about(opts.objective).unit
+    and fields.about(opts.objective).unit
   if opts.maximise ~= nil then
     return opts.maximise
   end

@@ -147,7 +147,7 @@ function M.frontier(rows, opts)
     cl.error("plot: no evaluation has a value")
   end
   corner(#rows, best)
-  return require "clshell.results.plot".line(list, merged({
+  return require "clshell.results.charts".line(list, merged({
     x = "evaluations", y = key, title = "", log_x = false,
     y_label = key == "ms" and "best time" or "best objective"}, opts))
 end
@@ -171,7 +171,7 @@ local function parameter_chart(best, name, opts)
     list[#list + 1] = row.cost and {[name] = value_of(row, name),
       [key] = row[key]} or nil
   end
-  return require "clshell.results.plot".line(list, merged({x = name, y = key,
+  return require "clshell.results.charts".line(list, merged({x = name, y = key,
     title = best.name, scatter = true,
     y_label = key == "ms" and "time" or "objective"}, opts))
 end

@@ -83,8 +83,7 @@ function M.devices()
     for i, d in ipairs(devices) do
       rows[i], order = listed(d)
     end
-    out:write(require("clshell.results.export_values").rows(rows, format,
-      order))
+    out:write(require("clshell.results.export").rows(rows, format, order))
   end
   out:flush()
   return OK
@@ -99,8 +98,7 @@ function M.print(...)
   local format, values = said "format", table.pack(...)
   printed = printed or opened()
   if not human(format) then
-    printed:write(require("clshell.results.export_values").text(values,
-      format))
+    printed:write(require("clshell.results.export").values(values, format))
   elseif values.n > 0 then
     local terminal = printed == io.stdout and cl.isatty(1)
     printed:write(require("clshell.shell.prompt.show").values(values, {

@@ -3,7 +3,7 @@
 -- SPDX-License-Identifier: MIT
 
 local declared = require "clshell.shell.commands.declared"
-local report = require "clshell.results.report"
+local report = require "clshell.results.tables"
 local usage = require "clshell.shell.commands.usage"
 
 local M = {}

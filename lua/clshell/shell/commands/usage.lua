@@ -3,7 +3,7 @@
 -- SPDX-License-Identifier: MIT
 
 local optiontable = require "clshell.optiontable"
-local report = require "clshell.results.report"
+local report = require "clshell.results.tables"
 
 local M = {}
 

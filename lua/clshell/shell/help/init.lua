@@ -155,7 +155,7 @@ end
 -- Width, height and colour of standard output.
 local function window()
   local _, height = require "clshell.system".winsize(1)
-  return {width = require "clshell.results.report".width(), height = height,
+  return {width = require "clshell.results.tables".width(), height = height,
     color = require "clshell.base.style".color(1)}
 end
 

@@ -3,7 +3,7 @@
 -- SPDX-License-Identifier: MIT
 
 local index = require "clshell.shell.help.index"
-local report = require "clshell.results.report"
+local report = require "clshell.results.tables"
 local style = require "clshell.base.style"
 local text = require "clshell.base.text"
 

@@ -9,7 +9,7 @@ local index = require "clshell.shell.help.index"
 local layout = require "clshell.shell.help.page_layout"
 local names = require "clshell.shell.help.documented"
 local public = require("clshell.base.lazy").public
-local report = require "clshell.results.report"
+local report = require "clshell.results.tables"
 local reference = require "clshell.shell.help.reference"
 local text = require "clshell.base.text"
 

@@ -71,7 +71,7 @@ function M.help(name)
     rows[i] = {list[known].usage, list[known].help:match("^[^\n]*")}
   end
   local layout = require "clshell.shell.help.page_layout"
-  local view = layout.view{width = require "clshell.results.report".width()}
+  local view = layout.view{width = require "clshell.results.tables".width()}
   session.say(layout.rows(rows, view, view.width < 60 and 12 or 34))
   session.say "?name or name? explains a function, ??word searches, ?%name a \z
     command; !command runs one of the system."

@@ -84,7 +84,7 @@ end
 --- session.remark(text)
 --- Writes words to standard error, as wide as the window.
 function M.remark(text)
-  local report, base_text = require "clshell.results.report",
+  local report, base_text = require "clshell.results.tables",
     require "clshell.base.text"
   io.stdout:flush()
   io.stderr:write(table.concat(report.wrap(base_text.message(text),

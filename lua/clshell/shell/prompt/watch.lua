@@ -6,7 +6,7 @@
 local cl = require "cl"
 local interrupt = require "clshell.base.interrupt"
 local quantity = require "clshell.base.quantity"
-local record_fields = require "clshell.measure.record_fields"
+local fields = require "clshell.results.fields"
 local text = require "clshell.base.text"
 
 local M = {}
@@ -142,13 +142,13 @@ local function line(round, r, best)
     return ("round %d  %s"):format(round, reason or tostring(r))
   end
   local words = {"round " .. round, quantity.format(r.median, "s",
-    record_fields.digits(r))}
+    fields.digits(r))}
   if r.status ~= nil and r.status ~= "ok" then
     words[#words + 1] = r.status .. (r.error and ": " .. r.error or "")
   elseif r.gflops then
-    words[#words + 1] = record_fields.number(r.gflops, r) .. " GFLOPS"
+    words[#words + 1] = fields.number(r.gflops, r) .. " GFLOPS"
   elseif r.gbs then
-    words[#words + 1] = record_fields.number(r.gbs, r) .. " GB/s"
+    words[#words + 1] = fields.number(r.gbs, r) .. " GB/s"
   end
   if best then
     words[#words + 1] = ratio(r, best)

@@ -6,7 +6,7 @@
 local cl = require "cl"
 local machine = require "clshell.shell.commands.doctor.machine"
 local packages = require "clshell.shell.commands.doctor.packages"
-local report = require "clshell.results.report"
+local report = require "clshell.results.tables"
 local style = require "clshell.base.style"
 local text = require "clshell.base.text"
 

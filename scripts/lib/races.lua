@@ -1,5 +1,5 @@
--- measure/other_programs.lua - races of rungs against other programs and
--- libraries, for scripts/bench_peers.lua: the programs as subjects of the
+-- lib/races.lua - races of rungs against other programs and libraries, for
+-- bench_peers.lua, bench_array.lua and cg.lua: the programs as subjects of the
 -- protocol, figures that they print, and the table of the races
 -- SPDX-License-Identifier: MIT
 
@@ -10,7 +10,7 @@ local interrupt = require "clshell.base.interrupt"
 local json = require "clshell.base.json"
 local peak_kernels = require "clshell.measure.peak_kernels"
 local protocol = require "clshell.measure.protocol"
-local report = require "clshell.results.report"
+local report = require "clshell.report"
 local stats = require "clshell.measure.stats"
 local text = require "clshell.base.text"
 local timer = require "clshell.measure.timer"

@@ -1,10 +1,10 @@
--- other_programs.lua - races against other libraries: programs that answer
+-- races.lua - races against other libraries: programs that answer
 -- line by line, ratios of known times, and the script's table
 -- SPDX-License-Identifier: MIT
 local t = require "t"
 local cl = require "cl"
 local json = require "clshell.base.json"
-local peers = require "clshell.measure.other_programs"
+local peers = dofile(cl.home .. "/scripts/lib/races.lua")
 
 local device = t.device()
 t.keeps("Program", "Kernel")

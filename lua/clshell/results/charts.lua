@@ -1,19 +1,19 @@
--- results/plot.lua - charts of results: lines, bars, the ladder of a family,
+-- results/charts.lua - charts of results: lines, bars, the ladder of a family,
 -- the roofline; as text for the terminal, as SVG, as PNG. A chart is data:
--- axes (axis.lua) with series of points, or bars. text.lua, on canvas.lua, and
--- svg.lua are its two renderers.
+-- axes (axis.lua) with series of points, or bars. terminal.lua, on canvas.lua,
+-- and svg.lua are its two renderers.
 -- SPDX-License-Identifier: MIT
 
 local argument = require "clshell.base.argument"
 local axis = require "clshell.results.axis"
 local cl = require "cl"
-local record_fields = require "clshell.measure.record_fields"
+local fields = require "clshell.results.fields"
 local file = require "clshell.base.file"
 local options = require "clshell.base.options"
 local quantity = require "clshell.base.quantity"
 local quote = require "clshell.base.text".quote
 local svg = require "clshell.results.svg"
-local text = require "clshell.results.terminal"
+local terminal = require "clshell.results.terminal"
 
 local M = {}
 local Chart = {__name = "chart"}
@@ -21,7 +21,7 @@ Chart.__index = Chart
 
 -- Checks the arguments of the function `name`; returns the options.
 local function checked(results, opts, name)
-  record_fields.list(results, name)
+  fields.list_of(results, name)
   if #results == 0 then
     cl.error(("%s: the list of results must hold one; got an empty list")
       :format(name))
@@ -45,7 +45,7 @@ end
 local function places(rows, key)
   local numbers, list, names, seen = true, {}, {}, {}
   for i, r in ipairs(rows) do
-    local x = record_fields.value(r, key)
+    local x = fields.value(r, key)
     numbers = numbers and (x == nil or type(x) == "number")
     local name = tostring(x)
     if x ~= nil and not seen[name] then
@@ -58,13 +58,13 @@ local function places(rows, key)
     return list, names
   end
   for i, r in ipairs(rows) do
-    list[i] = record_fields.base(r, key) or false
+    list[i] = fields.base(r, key) or false
   end
   return list
 end
 
--- Sorts the points of a line chart, leaves out those that its axes cannot
--- show and notes how many points, with the `lost` ones, are missing.
+-- Sorts the points of a line chart, leaves out points that its axes cannot
+-- show, and notes how many results, with the `lost` ones, have no point.
 local function settle(chart, lost)
   for _, s in ipairs(chart.series) do
     local shown = {}
@@ -115,30 +115,30 @@ function M.line(rows, opts)
     cl.error("plot.line: the option x must name the field along the axis",
       {hint = 'plot.line(results, {x = "tile"})'})
   end
-  local y = opts.y or record_fields.rate(rows)
+  local y = opts.y or fields.rate(rows)
   local place, names = places(rows, opts.x)
-  local _, common = record_fields.labels(rows)
+  local _, common = fields.labels(rows)
   local chart = {kind = "line", series = {}, notes = {}, title = common,
     scatter = opts.scatter}
   local series, xs, ys, lost = {}, {}, {}, 0
   for i, r in ipairs(rows) do
-    local px, py = place[i], record_fields.base(r, y)
-    if px and py and not record_fields.fails(r) then
-      local by = opts.by and record_fields.value(r, opts.by)
+    local px, py = place[i], fields.base(r, y)
+    if px and py and not fields.fails(r) then
+      local by = opts.by and fields.value(r, opts.by)
       local name = opts.by and (type(opts.by) == "string"
         and ("%s=%s"):format(opts.by, by) or tostring(by)) or ""
       if not series[name] then
         series[name] = {name = name, points = {}}
         table.insert(chart.series, series[name])
       end
-      local lo, hi = record_fields.interval(r, y)
+      local lo, hi = fields.interval(r, y)
       table.insert(series[name].points, {x = px, y = py, lo = lo, hi = hi})
       xs[#xs + 1], ys[#ys + 1] = px, py
     else
       lost = lost + 1
     end
   end
-  local about_x, about_y = record_fields.about(opts.x), record_fields.about(y)
+  local about_x, about_y = fields.about(opts.x), fields.about(y)
   chart.x = axis.new(xs, {label = opts.x_label or about_x.title,
     unit = about_x.unit, log = opts.log_x, names = names})
   chart.y = axis.new(ys, {label = opts.y_label or about_y.title,
@@ -152,19 +152,19 @@ end
 -- A bar for each result, in their order; failed results have no length.
 local function bar_chart(kind, rows, opts)
   opts = checked(rows, opts, "plot." .. kind)
-  local y = opts.y or record_fields.rate(rows)
-  local labels, common = record_fields.labels(rows)
-  local best, about = record_fields.best(rows, y), record_fields.about(y)
+  local y = opts.y or fields.rate(rows)
+  local labels, common = fields.labels(rows)
+  local best, about = fields.best(rows, y), fields.about(y)
   local chart = {kind = kind, bars = {}, title = common, notes = {},
     falling = about.unit == "s"}
   local values = {0}
   for i, r in ipairs(rows) do
-    local value = not record_fields.fails(r) and record_fields.base(r, y)
+    local value = not fields.fails(r) and fields.base(r, y)
       or nil
-    local lo, hi = record_fields.interval(r, y)
+    local lo, hi = fields.interval(r, y)
     chart.bars[i] = {
       label = labels[i], value = value, lo = lo, hi = hi, best = i == best,
-      digits = record_fields.digits(r),
+      digits = fields.digits(r),
       note = not value and (r.note or r.error or r.status or "no result"):
         gsub("%s+", " ") or nil,
     }
@@ -304,15 +304,15 @@ function M.roofline(rows, opts)
     cl.error("plot.roofline: peaks must have a compute and a memory roof",
       {hint = "plot.roofline(results, {peaks = peaks()})"})
   end
-  local labels, common = record_fields.labels(rows)
+  local labels, common = fields.labels(rows)
   local chart = {kind = "roofline", series = {}, notes = {}, title = common}
   local xs, least, lost = {}, math.huge, 0
   for i, r in ipairs(rows) do
-    local x, y = record_fields.base(r, "ai"), record_fields.base(r, "gflops")
+    local x, y = fields.base(r, "ai"), fields.base(r, "gflops")
     if x and y and x > 0 and y > 0 and (r.ok ~= false) then
       table.insert(chart.series, {name = labels[i], roof_share = r.roof,
         bound = r.bound, points = {{x = x, y = y}},
-        suspect = record_fields.flagged(r, "IMPOSSIBLE?") or nil})
+        suspect = fields.flagged(r, "IMPOSSIBLE?") or nil})
       xs[#xs + 1], least = x, math.min(least, y)
     else
       lost = lost + 1
@@ -348,7 +348,7 @@ end
 --- local chart = results{bench.of("a", {0.01}), bench.of("b", {0.02})}:bar()
 --- print(chart:text{width = 60, ascii = true, color = false})
 function Chart:text(opts)
-  return text.render(self, options.check(opts, "chart:text"))
+  return terminal.render(self, options.check(opts, "chart:text"))
 end
 
 --- chart:svg([opts]) -> string

@@ -1,0 +1,189 @@
+-- base/text_table.lua - tables of text that keep to a width: numbers aligned
+-- on the point; a narrow window leaves columns out and names them
+-- SPDX-License-Identifier: MIT
+
+local style = require "clshell.base.style"
+local system = require "clshell.system"
+local text = require "clshell.base.text"
+
+local M = {}
+
+local GAPS = {"  ", " "} -- between columns; the second where it is narrow
+local NARROWEST = 16 -- of a wrapped column; below that it goes under its row
+
+local width_of, pad = text.width, text.fill
+
+local function cell(column, row)
+  local value = row[column.key]
+  if type(column.key) == "function" then
+    value = column.key(row)
+  end
+  local format = column.format
+  if value == nil then
+    return ""
+  elseif type(value) ~= "number" or not format then
+    return text.visible((tostring(value):gsub("%s+", " ")))
+  end
+  return type(format) == "function" and format(value, row)
+    or format:format(value)
+end
+
+-- text_table.filled(column, rows) -> column
+-- A column, as text_table.format takes it, with the texts of its cells, its
+-- title, and whether it is empty and stands right.
+function M.filled(column, rows)
+  local cells, numeric, empty = {}, column.format ~= nil, true
+  for i, row in ipairs(rows) do
+    cells[i] = cell(column, row)
+    empty = empty and cells[i] == ""
+  end
+  if numeric and column.align ~= "right" then
+    text.align(cells)
+  end
+  return setmetatable({cells = cells,
+    title = column.title or type(column.key) ~= "function"
+      and tostring(column.key) or "",
+    empty = empty, right = numeric or column.align == "right"},
+    {__index = column})
+end
+
+-- A column ready to be set, with its width.
+local function laid(column, rows)
+  local c = M.filled(column, rows)
+  c.width = width_of(c.title)
+  for _, s in ipairs(c.cells) do
+    c.width = math.max(c.width, width_of(s))
+  end
+  c.wrap = c.wrap or c.below
+  return c
+end
+
+-- Width of the columns side by side, wrapped ones as narrow as can be.
+local function total(list, gap)
+  local sum = -#gap
+  for _, c in ipairs(list) do
+    sum = sum + #gap + (c.wrap and math.min(c.width, NARROWEST) or c.width)
+  end
+  return sum
+end
+
+-- Makes the columns fit: wrapped columns go under their rows, then the gaps
+-- shrink, then the columns with the highest `drop` are left out. Returns the
+-- columns beside one another, the columns below, the gap, the titles of the
+-- columns left out and the width that they need.
+local function fit(list, width)
+  local beside, below, out = {table.unpack(list)}, {}, {}
+  for i = #beside, 1, -1 do
+    local c = beside[i]
+    if c.below or c.wrap and total(beside, GAPS[1]) > width then
+      table.insert(below, 1, table.remove(beside, i))
+    end
+  end
+  local gap = total(beside, GAPS[1]) > width and GAPS[2] or GAPS[1]
+  local enough = total(beside, gap)
+  while total(beside, gap) > width do
+    local worst
+    for i, c in ipairs(beside) do
+      if c.drop and (not worst or c.drop > beside[worst].drop) then
+        worst = i
+      end
+    end
+    if not worst then
+      break
+    end
+    out[#out + 1] = table.remove(beside, worst).title
+  end
+  if #out > 0 and total(beside, GAPS[1]) <= width then
+    gap = GAPS[1]
+  end
+  local spare = width - total(beside, gap)
+  for _, c in ipairs(beside) do
+    if c.wrap then
+      local least = math.min(c.width, NARROWEST)
+      local more = math.min(c.width - least, spare)
+      c.width, spare = least + more, spare - more
+    end
+  end
+  return beside, below, gap, out, enough
+end
+
+-- The lines of one row of the table.
+local function row_lines(beside, below, i, width, gap)
+  local parts, height = {}, 1
+  for j, c in ipairs(beside) do
+    parts[j] = c.wrap and text.wrap(c.cells[i], c.width) or {c.cells[i]}
+    height = math.max(height, #parts[j])
+  end
+  local lines = {}
+  for k = 1, height do
+    local cells = {}
+    for j, c in ipairs(beside) do
+      cells[j] = pad(parts[j][k] or "", c.width, c.right)
+    end
+    lines[k] = table.concat(cells, gap):gsub(" +$", "")
+  end
+  for _, c in ipairs(below) do
+    if c.cells[i] ~= "" then
+      for _, line in ipairs(text.wrap(c.cells[i], width - 4)) do
+        lines[#lines + 1] = "    " .. line
+      end
+    end
+  end
+  return lines
+end
+
+-- Puts a star before the row that is best, in the first column.
+local function mark(column, best)
+  for i, s in ipairs(column.cells) do
+    column.cells[i] = (i == best and "* " or "  ") .. s
+  end
+  column.title, column.width = "  " .. column.title, column.width + 2
+end
+
+-- text_table.width() -> columns
+-- The width of the window: COLUMNS from the environment, else the width of the
+-- terminal, else 80.
+function M.width()
+  local width = math.tointeger(tonumber(os.getenv("COLUMNS")))
+    or system.winsize(1) or 80
+  return math.max(20, width)
+end
+
+-- text_table.format(rows, columns [, opts]) -> string
+-- Rows as a table: see report.format, but a column is always a table, without
+-- a unit. opts: width (columns of the window), best (the index of a row that
+-- is marked), color (true: that row is bold).
+function M.format(rows, columns, opts)
+  opts = opts or {}
+  local width = opts.width or M.width()
+  local shown = {}
+  for _, column in ipairs(columns) do
+    local c = laid(column, rows)
+    shown[#shown + 1] = not c.empty and c or nil
+  end
+  if opts.best and shown[1] then
+    mark(shown[1], opts.best)
+  end
+  local beside, below, gap, out, enough = fit(shown, width)
+  local titles, lines = {}, {}
+  for j, c in ipairs(beside) do
+    titles[j] = pad(c.title, c.width, c.right)
+  end
+  lines[1] = table.concat(titles, gap):gsub(" +$", "")
+  for i in ipairs(rows) do
+    for _, line in ipairs(row_lines(beside, below, i, width, gap)) do
+      lines[#lines + 1] = style.paint(line, "bold",
+        opts.color and i == opts.best)
+    end
+  end
+  if #out > 0 then
+    local note = ("(left out at %d columns: %s; COLUMNS=%d makes room)")
+      :format(width, table.concat(out, ", "), enough)
+    for _, line in ipairs(text.wrap(note, width)) do
+      lines[#lines + 1] = line
+    end
+  end
+  return table.concat(lines, "\n")
+end
+
+return M

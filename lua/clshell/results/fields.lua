@@ -1,0 +1,497 @@
+-- results/fields.lua - the table of the fields of a result: types, units,
+-- titles, exported names, columns of the store; and what is read from them:
+-- intervals, noise, labels, the best of several results
+-- SPDX-License-Identifier: MIT
+
+local cl = require "cl"
+local families = require "clshell.ladder.families"
+local protocol = require "clshell.measure.protocol"
+local quantity = require "clshell.base.quantity"
+local record = require "clshell.measure.record"
+local style = require "clshell.base.style"
+local text = require "clshell.base.text"
+
+local M = {}
+
+-- A measured number has as many digits as its result's noise leaves sure.
+local function measured(x, r)
+  return M.number(x, r)
+end
+
+local function percent(x, r)
+  return measured(100 * x, r)
+end
+
+local function plain(x)
+  return quantity.number(x)
+end
+
+local function label_or_name(r)
+  return r.label or r.name
+end
+
+local function label_or_kernel(r)
+  return r.label or r.kernel or r.name
+end
+
+-- Half the width of the interval of the median, in per cent.
+local function spread(r)
+  return r.lo and 100 * M.noise(r) or nil
+end
+
+local function tile(r)
+  return r.params and r.params.tile
+end
+
+-- The size of the problem as people write it: "512x512x512".
+local function size(r)
+  return r.title or type(r.shape) == "string" and r.shape or nil
+end
+
+-- A function that joins the flags of a result.
+local function flags(between)
+  return function(r)
+    return r.flags and r.flags[1] and table.concat(r.flags, between) or nil
+  end
+end
+
+local function device(key)
+  return function(r)
+    return r.device and r.device[key]
+  end
+end
+
+local function defines(r)
+  if type(r.defines) ~= "table" then
+    return r.defines
+  end
+  return table.concat(text.fields(r.defines), " ")
+end
+
+local function version(r)
+  return r.version or cl.version
+end
+
+local UID = "TEXT NOT NULL UNIQUE DEFAULT (lower(hex(randomblob(16))))"
+
+-- fields.list: a line for each field of a result, in the order of exports:
+--   1        its key in the result; a line with `from` or `shown` may also
+--            name a value that is worked out from other fields
+--   2        its type, where it is there: a list and a table of parts have
+--            types of their own below; nil: any
+--   unit     its base unit; scale: the factor of its number to that unit
+--   axis     its title on a chart, which then shows base units
+--   export   its exported name, which ends with the base unit; from(result):
+--            the exported value, where it is another; prefix: of the columns
+--            that the parts of a table become; meta: it describes a whole
+--            export; md: Markdown has it
+--   stored   its type in the store's table, in which it is a column; detail:
+--            the lists of runs leave it out
+--   title    its title in tables of results; column: its name there, where
+--            that is another; shown(result): the value there; format, align,
+--            drop, wrap: see report.format. Without a format, a number with a
+--            unit gets the prefix that suits
+M.list = {
+  {"uid", "string", stored = UID, detail = true},
+  {"name", "string", export = "name", md = true, stored = "TEXT",
+    title = "kernel", shown = label_or_name},
+  {"family", "string", export = "family", stored = "TEXT"},
+  {"kernel", "string", export = "kernel", stored = "TEXT",
+    title = "kernel", shown = label_or_kernel},
+  {"config", "string", export = "config", md = true, stored = "TEXT",
+    title = "parameters", drop = 5},
+  {"size", from = size, md = true},
+  {"type", "string", export = "type", md = true, stored = "TEXT",
+    title = "type", drop = 4},
+  {"status", "string", export = "status", stored = "TEXT"},
+  {"shape", "parts", export = "shape", prefix = "shape.", stored = "TEXT"},
+  {"params", "parts", export = "params", prefix = "param.", stored = "TEXT",
+    detail = true},
+  {"tile", title = "tile", shown = tile, align = "right"},
+  {"local", "string", export = "local_size", title = "local",
+    align = "right", drop = 6},
+  {"mode", "string", export = "cache_mode", md = true, stored = "TEXT",
+    title = "cache", drop = 7},
+  {"cache", "string", export = "cache"},
+  {"timer", "string", export = "timer", title = "timer", drop = 9},
+  {"tick_ns", "number", unit = "s", scale = 1e-9, export = "tick_s"},
+  {"title", "string", stored = "TEXT", title = "shape", drop = 5},
+  {"median", "number", unit = "s", axis = "time", export = "time_s",
+    md = true, stored = "REAL", column = "time", title = "time"},
+  {"ms", "number", unit = "s", scale = 1e-3, axis = "time", title = "ms",
+    format = measured},
+  {"spread", title = style.utf8() and "±%" or "+-%", shown = spread,
+    format = "%.1f", drop = 7},
+  {"lo", "number", unit = "s", export = "time_lo_s", md = true},
+  {"hi", "number", unit = "s", export = "time_hi_s", md = true},
+  {"min", "number", unit = "s", axis = "least time", export = "time_min_s"},
+  {"q1", "number", unit = "s", export = "time_q1_s"},
+  {"q3", "number", unit = "s", export = "time_q3_s"},
+  {"max", "number", unit = "s", axis = "greatest time",
+    export = "time_max_s"},
+  {"wall", "number", unit = "s", axis = "wall time", export = "wall_s"},
+  {"wall_ms", "number", unit = "s", scale = 1e-3, axis = "wall time",
+    column = "wall", title = "host ms", format = measured, drop = 8},
+  {"gap", "number", export = "wall_gap"},
+  {"floor", "number", unit = "s", axis = "empty kernel", export = "floor_s"},
+  {"sum", "number", unit = "s", export = "sum_s"},
+  {"span", "number", unit = "s", export = "span_s"},
+  {"main", "number", unit = "s", export = "main_s"},
+  {"n", "number", export = "n", md = true, title = "n", align = "right",
+    drop = 9},
+  {"batch", "number", export = "batch"},
+  {"discarded", "number", export = "discarded"},
+  {"outliers", "number", export = "outliers"},
+  {"flop", "number", unit = "FLOP", export = "work_FLOP"},
+  {"bytes", "number", unit = "B", export = "traffic_B"},
+  {"gflops", "number", unit = "FLOP/s", scale = 1e9, axis = "throughput",
+    export = "throughput_FLOP_per_s", md = true, title = "GFLOPS",
+    format = measured},
+  {"gbs", "number", unit = "B/s", scale = 1e9, axis = "bandwidth",
+    export = "bandwidth_B_per_s", md = true, title = "GB/s",
+    format = measured, drop = 3},
+  {"ai", "number", unit = "FLOP/B", axis = "arithmetic intensity",
+    export = "intensity_FLOP_per_B", title = "FLOP/B",
+    format = plain, drop = 8},
+  {"roof", "number", unit = "%", scale = 100, axis = "share of the roofline",
+    export = "roof_fraction", from = function(r) return r.roof end, md = true,
+    title = "% roof", format = percent, drop = 2},
+  {"percent", "number", column = "peak", title = "% peak", format = "%.1f",
+    drop = 2},
+  {"speedup", "number", title = "speed-up", format = "%.2f", drop = 1},
+  {"bound", "string", export = "bound", title = "bound", drop = 6},
+  {"ok", export = "verified"},
+  {"verify", "string", export = "verify"},
+  {"err", "number", export = "error", md = true, title = "error",
+    format = "%.0e", align = "right"},
+  {"err_bound", "number", export = "error_bound"},
+  {"flags", "list", export = "flags", from = flags " ", md = true,
+    title = "flags", shown = flags ", ", wrap = true},
+  {"note", "string", export = "note", md = true, title = "note",
+    wrap = true},
+  {"error", "string", export = "failure"},
+  {"device", "parts", export = "device", from = device "name", meta = true,
+    stored = "TEXT"},
+  {"platform", export = "platform", from = device "platform", meta = true},
+  {"driver", export = "driver", from = device "driver", meta = true,
+    stored = "TEXT"},
+  {"opencl_version", export = "opencl_version", from = device "version",
+    meta = true},
+  {"options", "string", export = "build_options", meta = true,
+    stored = "TEXT"},
+  {"defines", "parts", export = "defines", from = defines},
+  {"source_hash", "string", export = "source_hash", meta = true,
+    stored = "TEXT"},
+  {"seed", "number", export = "seed"},
+  {"tag", "string", export = "tag", stored = "TEXT"},
+  {"time", "string", export = "date", meta = true, stored = "TEXT NOT NULL"},
+  {"protocol", "number", export = "protocol", stored = "INTEGER",
+    detail = true},
+  {"version", "string", export = "clshell_version", from = version,
+    meta = true},
+  {"samples", "list"}, {"id", "number"}, {"reason", "string"},
+  {"label", "string"}, {"stale", "string"},
+}
+
+-- By key: its line.
+local BY_KEY = {}
+
+--- fields.columns
+--- The columns of tables of results by their names, as report.format takes
+--- them.
+M.columns = {}
+
+for _, field in ipairs(M.list) do
+  BY_KEY[field[1]] = field
+  if field.title then
+    M.columns[field.column or field[1]] = {key = field.shown or field[1],
+      title = field.title, unit = not field.format and field.unit or nil,
+      format = field.format, align = field.align, drop = field.drop,
+      wrap = field.wrap}
+  end
+end
+
+-- fields.exported(field, result) -> value
+-- The value of a line of fields.list in an export: a number in its base unit.
+function M.exported(field, r)
+  if field.from then
+    return field.from(r)
+  end
+  local value = r[field[1]]
+  return value and field.scale and value * field.scale or value
+end
+
+local OF_LIST = {samples = "number", flags = "string"}
+local OF_DEVICE = {name = "string", platform = "string", type = "string",
+  driver = "string", version = "string"}
+
+-- "median must be a number; got a string" where a value has another type. A
+-- number may stand for a string.
+local function wrong(name, value, wanted)
+  local kind = type(value)
+  if value ~= nil and kind ~= wanted
+      and not (kind == "number" and wanted == "string") then
+    return ("%s must be a %s; got a %s"):format(name, wanted, kind)
+  end
+end
+
+-- The fault of a table, by the type of each part or a function of its name.
+local function wrong_part(name, part, type_of)
+  for key, value in pairs(part) do
+    local wanted = type_of(key)
+    local fault = wanted and wrong(("%s[%s]"):format(name, tostring(key)),
+      value, wanted)
+    if fault then
+      return fault
+    end
+  end
+end
+
+--- fields.fault(result) -> string, or nil
+--- The first rule that a table breaks as a result: its known fields have their
+--- types. Parts such as the shape may also be text.
+function M.fault(r)
+  for name, value in pairs(r) do
+    local wanted, fault = BY_KEY[name] and BY_KEY[name][2], nil
+    if wanted == "list" then
+      fault = wrong(name, value, "table") or wrong_part(name, value,
+        function() return OF_LIST[name] end)
+    elseif wanted == "parts" and type(value) ~= "string" then
+      fault = wrong(name, value, "table") or name == "device"
+        and wrong_part(name, value, function(key) return OF_DEVICE[key] end)
+    elseif wanted and wanted ~= "parts" then
+      fault = wrong(name, value, wanted)
+    end
+    if fault then
+      return fault
+    end
+  end
+end
+
+--- fields.list_of(value, what) -> list of results
+--- A list of results, also of a single result; other values raise, with the
+--- name of the function.
+function M.list_of(value, what)
+  if type(value) ~= "table" then
+    cl.error(("%s: the first argument must be a list of results; got a %s")
+      :format(what, type(value)))
+  end
+  local list = (value.name ~= nil or value.median ~= nil) and {value} or value
+  for i, r in ipairs(list) do
+    local fault = type(r) == "table" and M.fault(r)
+    if fault then
+      cl.error(("%s: result %d: %s"):format(what, i, fault))
+    elseif fault == false then
+      cl.error(("%s: %s"):format(what, wrong("result " .. i, r, "table")))
+    end
+  end
+  return list
+end
+
+--- fields.about(key) -> {title, unit, scale}
+--- The title of a field on a chart, its base unit, and the factor to that
+--- unit. A field without a title of its own is a plain number there.
+function M.about(key)
+  local field = BY_KEY[key]
+  if field and field.axis then
+    return {title = field.axis, unit = field.unit, scale = field.scale or 1}
+  end
+  return {title = type(key) == "string" and key or "", scale = 1}
+end
+
+-- A size or a word of the shape of a result, which is text in a row of the run
+-- store.
+local function size_of(r, key)
+  if type(r.shape) == "table" then
+    return r.shape[key]
+  elseif type(r.shape) == "string" and tostring(key):find("^[%w_]+$") then
+    local value = r.shape:match(('"%s":"?([%%w_]+)'):format(key))
+    return tonumber(value) or value
+  end
+end
+
+--- fields.value(result, key) -> value
+--- A size or a word of the shape of a result, or a field, or a parameter; a
+--- function is called with the result. "n" is a size, where there is a shape,
+--- and not the number of samples.
+function M.value(r, key)
+  if type(key) == "function" then
+    return key(r)
+  end
+  local x = size_of(r, key)
+  if x ~= nil or key == "n" and r.shape then
+    return x
+  elseif r[key] ~= nil then
+    return r[key]
+  end
+  return type(r.params) == "table" and r.params[key] or nil
+end
+
+--- fields.base(result, key) -> number or nil
+--- A field in base units: seconds, FLOP per second, bytes per second; nil
+--- unless it is a finite number.
+function M.base(r, key)
+  local x = M.value(r, key)
+  if type(x) ~= "number" or x ~= x or math.abs(x) == math.huge then
+    return nil
+  end
+  return x * M.about(key).scale
+end
+
+--- fields.interval(result, key) -> lo, hi or nil
+--- The 95 % interval of a field that depends on the median time, in base
+--- units.
+function M.interval(r, key)
+  local lo, hi = r.lo, r.hi
+  if not (lo and hi and lo > 0) then
+    return nil
+  elseif key == "median" or key == "ms" then
+    return lo, hi
+  elseif key == "gflops" and r.flop then
+    return r.flop / hi, r.flop / lo
+  elseif key == "gbs" and r.bytes then
+    return r.bytes / hi, r.bytes / lo
+  end
+end
+
+--- fields.noise(result) -> number or nil
+--- The uncertainty of the median, as a fraction: half the width of its
+--- interval, or, without an interval, half the range of the samples; nil for
+--- a single sample.
+function M.noise(r)
+  if not (r.median and r.median > 0) then
+    return nil
+  elseif r.lo and r.hi then
+    return (r.hi - r.lo) / 2 / r.median
+  elseif r.n ~= 1 and r.min and r.max then
+    return (r.max - r.min) / 2 / r.median
+  end
+end
+
+-- Whether samples were taken, but too few for an interval.
+local function few(r)
+  return r.n ~= nil and r.lo == nil
+end
+
+--- fields.digits(result) -> integer
+--- The significant digits that the times and rates of a result deserve: see
+--- quantity.digits; at most 3 without an interval, and 2 for a single sample.
+function M.digits(r)
+  local noise = M.noise(r)
+  local most = few(r) and (noise and 3 or 2) or 4
+  return math.min(most, quantity.digits(noise))
+end
+
+--- fields.number(x, result) -> string
+--- A time or a rate of a result, rounded to fields.digits.
+function M.number(x, r)
+  local digits = M.digits(r)
+  return quantity.number(tonumber(("%%.%de"):format(digits - 1):format(x))
+    or x, digits)
+end
+
+--- fields.flagged(result, flag) -> boolean
+--- Whether a result carries a flag, such as "unconverged".
+M.flagged = protocol.flagged
+
+--- fields.device(result) -> name, driver; or nil
+--- The device on which a result was measured.
+M.device = record.device_of
+
+--- fields.fails(result) -> boolean
+--- Whether a result is refused, failed, wrong, or faster than possible.
+M.fails = record.fails
+
+--- fields.best(results, key) -> index or nil
+--- The best of the results: the least time, the greatest value of other
+--- fields. Results that failed do not count; where the best has too few
+--- samples for an interval, none is.
+function M.best(results, key)
+  local sign = M.about(key).unit == "s" and -1 or 1
+  local best, most
+  for i, r in ipairs(results) do
+    local x = M.base(r, key)
+    if x and not M.fails(r) and (not most or sign * x > most) then
+      best, most = i, sign * x
+    end
+  end
+  return best and not few(results[best]) and best or nil
+end
+
+--- fields.rate(results) -> key
+--- The field to show results by: gflops, gbs or median, the first that any of
+--- them has. Families that memory limits are shown by their bandwidth.
+function M.rate(results)
+  local sparse = false
+  for _, r in ipairs(results) do
+    local family = r.family and families.get(r.family)
+    sparse = sparse or family and family.spec.cache == "cold"
+  end
+  for _, key in ipairs(sparse and {"gbs", "gflops"} or {"gflops", "gbs"}) do
+    for _, r in ipairs(results) do
+      if M.base(r, key) then
+        return key
+      end
+    end
+  end
+  return "median"
+end
+
+-- The words that all of several lists have, as a set.
+local function shared(lists)
+  local count, common = {}, {}
+  for _, words in ipairs(lists) do
+    for _, word in ipairs(words) do
+      count[word] = (count[word] or 0) + 1
+      common[word] = #lists > 1 and count[word] == #lists or nil
+    end
+  end
+  return common
+end
+
+-- "gemm." where the names of several results begin so, else "".
+local function family_of(results)
+  local prefix
+  for _, r in ipairs(results) do
+    local own = tostring(r.name):match("^[%w_]+%.") or ""
+    prefix = prefix or own
+    if own ~= prefix then
+      return ""
+    end
+  end
+  return #results > 1 and prefix or ""
+end
+
+--- fields.labels(results) -> list, common
+--- A short name for each result, of the words that tell it from the others,
+--- and a text of the words that they share.
+function M.labels(results)
+  local names, configs, titles = {}, {}, {}
+  local family = family_of(results)
+  for i, r in ipairs(results) do
+    names[i] = {tostring(r.name or r.kernel or "?"):sub(#family + 1)}
+    configs[i] = {}
+    for word in tostring(r.config or ""):gmatch("%S+") do
+      table.insert(configs[i], word)
+    end
+    titles[i] = {r.title}
+  end
+  local parts = {shared(names), shared(configs), shared(titles)}
+  local list, common = {}, {}
+  for i in ipairs(results) do
+    local label = {}
+    for p, words in ipairs{names[i], configs[i], titles[i]} do
+      for _, word in ipairs(words) do
+        if not parts[p][word] then
+          label[#label + 1] = word
+        elseif i == 1 then
+          common[#common + 1] = (p == 1 and family or "") .. word
+        end
+      end
+    end
+    list[i] = #label > 0 and table.concat(label, " ") or names[i][1]
+  end
+  return list, table.concat(common, " ")
+end
+
+return M
