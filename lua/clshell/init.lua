@@ -109,13 +109,18 @@ for _, name in ipairs{"history", "best", "prune"} do
   end
 end
 
-local handover = require "clshell.measure.handover"
-function handover.finished(r)
-  require "clshell.results.record_text".give(r)
-  require "clshell.results.store".keep(r)
-end
-function handover.compare(...)
-  return require "clshell.results.runs".compare(...)
+-- What measurements hand to the rooms above: each result of bench when it is
+-- finished, and kept runs or results to compare, as runs.compare does.
+package.preload["clshell.measure.handover"] = function()
+  return {
+    finished = function(r)
+      require "clshell.results.record_text".give(r)
+      require "clshell.results.store".keep(r)
+    end,
+    compare = function(...)
+      return require "clshell.results.runs".compare(...)
+    end,
+  }
 end
 
 function names.results(list)

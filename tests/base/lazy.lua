@@ -29,8 +29,7 @@ t.test("slow to start: a script that uses no module loads none", function()
     table.sort(list)
     print(table.concat(list, " "))
   ]], "clshell.arrays.names clshell.base.lazy clshell.base.search "
-    .. "clshell.ladder.families clshell.measure.handover "
-    .. "clshell.public\n")
+    .. "clshell.ladder.families clshell.public\n")
 end)
 
 t.test("a first calculation loads few files", function()

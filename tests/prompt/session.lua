@@ -311,7 +311,6 @@ t.test("slow to start: nothing is loaded before the prompt", function()
     ["clshell.shell.prompt.safe_call"] = true,
     ["clshell.shell.prompt.session"] = true, ["clshell.public"] = true,
     ["clshell.ladder.families"] = true,
-    ["clshell.measure.handover"] = true,
     ["clshell.failure"] = true, ["clshell.system"] = true} -- two in C
   for name in out:gmatch("%S+") do
     t.ok(allowed[name], name .. " is loaded before the first input")
