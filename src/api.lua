@@ -245,7 +245,7 @@ end
 -- Gathers the entries of all files: C's, the public modules' in their order,
 -- and what other files of Lua document.
 local function gather(files)
-  local inner, done, count = {}, {}
+  local inner, done = {}, {}
   for _, path in ipairs(files) do
     if path:find "%.lua$" then
       inner[#inner + 1] = path
@@ -262,6 +262,7 @@ local function gather(files)
       scan_lua(path)
     end
   end
+  local count
   repeat -- until no file documents a class that another file gives
     count = #entries
     for _, path in ipairs(inner) do

@@ -220,9 +220,9 @@ end)
 local function launches(program, f)
   local home = t.tmp("it's-$tree")
   assert(os.execute(("mkdir -p %s/build/tests && ln -s %s/lua %s/scripts "
-    .. "%s/kernels %s")
+    .. "%s/kernels %s/build/api.lua %s")
     :format(quote(home), quote(cl.home), quote(cl.home), quote(cl.home),
-    quote(home))))
+    quote(cl.home), quote(home))))
   local path = home .. "/build/tests/launch_cost"
   if program then
     write(path, "#!/bin/sh\n" .. program .. "\n")

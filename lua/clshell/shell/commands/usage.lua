@@ -22,7 +22,7 @@ local USES = {
 
 M.ENVIRONMENT = {
   {"CLSHELL_DEVICE", "the device, as for --device"},
-  {"CLSHELL_HOME", "the folder with lua/, kernels/ and scripts/"},
+  {"CLSHELL_HOME", "the folder with lua/, kernels/, scripts/, api.lua"},
   {"CLSHELL_STORE", "the file in which benches are kept, or none"},
   {"CLSHELL_OCLGRIND", "the driver of the simulator for check, or none"},
   {"NO_COLOR", "no colour, where not empty"},

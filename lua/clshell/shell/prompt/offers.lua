@@ -336,7 +336,8 @@ local OPERANDS = {command = commands, file = M.paths, folder = folders,
 
 -- The offer for the operand of a command; false: none, nil: Lua.
 local function offer_of(name)
-  local command = rawget(of_session "commands", name)
+  pcall(require, "clshell.shell.prompt.commands") -- defines them
+  local command = rawget(require "clshell.shell.prompt.session".commands, name)
   local usage = command and command.usage:match "%s(.*)$" or ""
   for word in (command and not command.code and usage or ""):gmatch "%l+" do
     if OPERANDS[word] then
