@@ -289,12 +289,11 @@ t.test("one operation has the bits of half arithmetic", function()
       sub = function(a, b) return a - b end,
       mul = function(a, b) return a * b end} do
     local want = exact(f)
-    for _, got in ipairs{f(x, y):read(), f(hx, hy):eval()} do
-      for i = 1, n do
-        if got[i] ~= want[i] then
-          t.eq(got[i], want[i], ("%s %a %a, seed %d"):format(name, hx[i],
-            hy[i], t.seed))
-        end
+    local got = f(x, y):read()
+    for i = 1, n do
+      if got[i] ~= want[i] then
+        t.eq(got[i], want[i], ("%s %a %a, seed %d"):format(name, hx[i], hy[i],
+          t.seed))
       end
     end
   end
@@ -566,11 +565,9 @@ end)
 
 t.test("operands that cannot be", function()
   local x <close> = cl.buffer("uchar", 3, 1)
-  local h = cl.array("uchar", 3)
   t.raises(function() return x + 300 end,
     "x + y: 300 does not fit uchar (0..255)")
   t.raises(function() return x - -1 end, "-1 does not fit uchar")
-  t.raises(function() return x + h end, "got an Array", "make a Buffer")
   t.raises(function() return x + {} end, "got a table")
   t.raises(function() return x + {1} end, 'cl.buffer("int", 1, list)')
   t.raises(function() return (x + 1):transpos() end,

@@ -23,8 +23,10 @@ local function framed(type, count, rows, cols, gap, seed)
   local frame = cl.buffer(type, {count * height, ld}, NAN)
   local list = {}
   for i = 1, count do
-    local n <close> = cl.array("int", {rows, cols}):random(seed + i, -4, 3)
-    list[i] = (2 * n + 1):read():convert(type)
+    local n <close> = cl.array("int", rows * cols):random(seed + i, -4, 3)
+    list[i] = cl.array(type, rows * cols, function(k)
+      return 2 * n[k] + 1
+    end):reshape{rows, cols}
     frame:sub((i - 1) * height + gap + 1, gap + 1, rows, cols):write(list[i])
   end
   return {frame = frame, first = frame:sub(gap + 1, gap + 1, rows, cols),

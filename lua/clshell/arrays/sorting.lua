@@ -29,7 +29,7 @@ local methods = expression.methods
 -- A Buffer, an Array or an Expression as a Buffer without gaps.
 local function elements(what, x)
   local e = expression.subject(what, x)
-  if not e.whole then
+  if e.kind.op ~= "leaf" or not e.whole then
     return (methods.eval(e))
   end
   local b = e.buffer

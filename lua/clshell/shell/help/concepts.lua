@@ -222,9 +222,11 @@ their like are numbers, calculated in the same kernel; x:sum(1) is a Buffer of
 the sums along the first dimension.
 An Array of the host has the same operators and methods. An operation copies
 its elements to the device as they are at that time: 2 * h stays the same when
-h changes later, and its elements are a Buffer's. h:set(2 * h + b), h:axpy(a,
-x), h:scatter and a slice's set calculate on the device too, and then read the
-elements back into the Array, which is waited for. h:set(i, x) sets one.
+h changes later, and (2 * h):eval() is a Buffer. A slice of h is a view, and
+reads h when an operation takes it. h:set(2 * h + b), h:axpy(a, x), h:scatter
+and a slice's set calculate on the device too, and then read the elements back
+into the Array, for which the host waits. A Buffer in place of h,
+cl.buffer(h.type, h.shape, h), saves the copies of later operations.
 Try: ?Buffer:set, ?Buffer:slice, ?Buffer:sum, ?cl.map and ?Buffer:where
 
 reduction, axis, keepdims, std, variance, softmax, norm, prod
