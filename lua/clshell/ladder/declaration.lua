@@ -441,6 +441,15 @@ function derived.bytes(d, s)
   return elements * s.esize
 end
 
+-- What choices.lua may ask besides: the bytes of the first operand.
+function derived.measures(d, s)
+  local bytes = s.esize
+  for _, size in ipairs(sizes_in(d.name, d.parts.inputs[1], s)) do
+    bytes = bytes * size
+  end
+  return {bytes = bytes}
+end
+
 function derived.title(d, s)
   local sizes, words = {}, {}
   for i, dim in ipairs(d.parts.dims) do
