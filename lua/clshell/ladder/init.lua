@@ -230,7 +230,7 @@ function methods.choice(family, target)
     cl.error(("%s.choice: an operand is packed for %s, which a call runs")
       :format(family.name, name))
   end
-  return (plan.choose(family, s))
+  return plan.configure(family, s)
 end
 
 --- family.choices([rows]) -> rows
