@@ -292,7 +292,6 @@ local function bind_output(what, parts, o, s, context, queue, updated)
     o[name] = b
   else
     operands.check_output(what, name, b)
-    operands.buffer(what, name, b)
     operands.same_type(what, parts.inputs[1].name, o[parts.inputs[1].name],
       name, b)
     if not same(b.shape, sizes) then
@@ -315,7 +314,6 @@ local function bind_more(what, one, o, s, bound)
   local name, b = one.name, o[one.name]
   local sizes = sizes_in(what, one, s)
   operands.check_output(what, name, b)
-  operands.buffer(what, name, b)
   operands.check_type(what, name, b, {one.type or s.type})
   if not same(b.shape, sizes) then
     cl.error(("%s: %s must have %s elements; got %s"):format(what, name,
