@@ -2,8 +2,8 @@
 -- SPDX-License-Identifier: MIT
 
 local cl = require "cl"
+local lazy = require "clshell.base.lazy" -- first: it loads the others
 local families = require "clshell.ladder.families"
-local lazy = require "clshell.base.lazy"
 local public = require "clshell.public"
 local require = require
 
