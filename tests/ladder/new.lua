@@ -178,6 +178,46 @@ kernel void pairing(int n, global const REAL *x, global REAL *y) {
       pairs_of, {1})
   end)
 
+t.test("the signature orders the parameters of a kernel", function()
+  local scaled = family.new{
+    name = "scaled", arguments = {{"A", "rows", "cols"}},
+    output = {"y", "rows"}, options = {{name = "alpha", default = 2}},
+    signature = "global const REAL *A, int lda, REAL alpha, global REAL *y, "
+      .. "int rows, int cols",
+    reference = function(h, s)
+      local y = {}
+      for i = 1, s.rows do
+        y[i] = s.alpha * h.A:table()[i][s.cols]
+      end
+      return y
+    end,
+    rungs = {{name = "plain", range = function(s) return s.rows end,
+      source = [[
+kernel void last(global const REAL *A, int lda, REAL alpha, global REAL *y,
+                 int rows, int cols) {
+  int i = get_global_id(0);
+  if (i < rows)
+    y[i] = alpha * A[i * lda + cols - 1];
+}]]}},
+  }
+  t.eq(scaled({{1, 2, 3}, {4, 5, 6}}, {alpha = 3}):read():table(), {9, 18})
+  t.ok(scaled.verify("plain", {7, 5}).ok)
+end)
+
+t.test("rooms above the engine give methods to families", function()
+  list.extend({"twice"}, function()
+    return {twice = function(f, x) return f.name .. 2 * x end}
+  end, "extended")
+  local function new(name)
+    return family.new{name = name, arguments = {{"x", "n"}},
+      output = {"y", "n"}, reference = function(h) return h.x end,
+      rungs = {{name = "copy", range = function(s) return s.n end,
+        source = "kernel void f(int n, global REAL *x, global REAL *y) {}"}}}
+  end
+  t.eq(new "extended".twice(4), "extended8")
+  t.eq(rawget(new "plain", "twice"), nil)
+end)
+
 t.test("an option may be a Buffer for more results", function()
   local halves = family.new{
     name = "halving", arguments = {{"x", "n"}}, output = {"y", "n"},
@@ -407,6 +447,8 @@ t.test("wrong declarations are told by the field", function()
     {{types = {}}, "types must not be empty"},
     {{hosts = {5}}, "host 1 must be a table with a name and a function run"},
     {{flops = 1}, "unknown option 'flops'; did you mean 'flop'?"},
+    {{signature = "int rows, global REAL *z"},
+      "signature: no size, operand or number is called 'z'"},
     {{arguments = {"A", "x"}, output = "y"},
       'argument 1 must be a list of a name and its sizes, such as {"A", '},
   }

@@ -133,9 +133,9 @@ local function ld_of(one)
 end
 
 -- The operands and options of a declaration: {inputs, output, options, dims,
--- all (inputs and output), by_ld (operands by their leading dimensions)}.
+-- all (inputs and output)}.
 local function parts_of(what, given)
-  local parts = {inputs = {}, options = {}, dims = {}, all = {}, by_ld = {}}
+  local parts = {inputs = {}, options = {}, dims = {}, all = {}}
   local taken = {}
   local function take(name)
     if taken[name] then
@@ -154,9 +154,6 @@ local function parts_of(what, given)
   take(parts.output.name)
   parts.all = table.move(parts.inputs, 1, #parts.inputs, 1, {})
   parts.all[#parts.all + 1] = parts.output
-  for _, one in ipairs(parts.all) do
-    parts.by_ld[ld_of(one) or ""] = one.name
-  end
   for i, one in ipairs(given.options or {}) do
     parts.options[i] = option(what, one)
     take(parts.options[i].name)
@@ -295,7 +292,6 @@ local function bind_output(what, parts, o, s, context, queue, updated)
     o[name] = b
   else
     operands.check_output(what, name, b)
-    operands.buffer(what, name, b)
     operands.same_type(what, parts.inputs[1].name, o[parts.inputs[1].name],
       name, b)
     if not same(b.shape, sizes) then
@@ -318,7 +314,6 @@ local function bind_more(what, one, o, s, bound)
   local name, b = one.name, o[one.name]
   local sizes = sizes_in(what, one, s)
   operands.check_output(what, name, b)
-  operands.buffer(what, name, b)
   operands.check_type(what, name, b, {one.type or s.type})
   if not same(b.shape, sizes) then
     cl.error(("%s: %s must have %s elements; got %s"):format(what, name,
@@ -331,8 +326,8 @@ local function bind_more(what, one, o, s, bound)
 end
 
 -- What follows from the declared sizes: the functions of a specification.
--- Each takes the declaration `d` first, {name, given, types, parts, names (of
--- the kernel's parameters), updates(s), terms(s)}.
+-- Each takes the declaration `d` first, {name, given, types, parts, parameters
+-- (functions(s, o) -> arguments), updates(s), terms(s)}.
 local derived = {}
 
 function derived.context(d, o, queue)
@@ -396,16 +391,9 @@ end
 
 -- The arguments of a kernel, by the names of its parameters.
 function derived.args(d, s, _, o)
-  local args = {}
-  for _, name in ipairs(d.names) do
-    local of = d.parts.by_ld[name]
-    if of then
-      args[#args + 1] = o[of].ld
-    elseif s[name] ~= nil then -- a size or a number
-      args[#args + 1] = s[name]
-    else
-      args[#args + 1] = o[name]
-    end
+  local args = {n = #d.parameters}
+  for i, take in ipairs(d.parameters) do
+    args[i] = take(s, o)
   end
   return args
 end
@@ -439,6 +427,15 @@ function derived.bytes(d, s)
     elements = elements + count
   end
   return elements * s.esize
+end
+
+-- What choices.lua may ask besides: the bytes of the first operand.
+function derived.measures(d, s)
+  local bytes = s.esize
+  for _, size in ipairs(sizes_in(d.name, d.parts.inputs[1], s)) do
+    bytes = bytes * size
+  end
+  return {bytes = bytes}
 end
 
 function derived.title(d, s)
@@ -539,13 +536,42 @@ local function signature(parts)
   return table.concat(words, ", ")
 end
 
--- The names in a list of parameters, such as "int n, global REAL *x".
-local function names_in(parameters)
-  local names = {}
-  for one in parameters:gmatch "[^,]+" do
-    names[#names + 1] = one:match "([%a_][%w_]*)%s*$"
+-- By the name of a parameter: the function(s, o) that gives its argument.
+local function arguments_of(parts)
+  local by_name = {}
+  local function take(name, f)
+    by_name[name] = f
   end
-  return names
+  local function of_shape(name)
+    take(name, function(s) return s[name] end)
+  end
+  for _, dim in ipairs(parts.dims) do
+    of_shape(dim)
+  end
+  for _, list in ipairs{parts.all, parts.options} do
+    for _, one in ipairs(list) do
+      local name = one.name
+      if not one.sizes then
+        of_shape(name)
+      else
+        take(name, function(_, o) return o[name] end)
+        take(ld_of(one) or name .. ".ld", function(_, o) return o[name].ld end)
+      end
+    end
+  end
+  return by_name
+end
+
+-- The arguments for a list of parameters, such as "int n, global REAL *x", as
+-- functions(s, o).
+local function parameters_of(what, text_of, parts)
+  local by_name, list = arguments_of(parts), {}
+  for one in text_of:gmatch "[^,]+" do
+    local name = one:match "([%a_][%w_]*)%s*$"
+    list[#list + 1] = by_name[name] or fail(what, "signature: no size, "
+      .. "operand or number is called '%s'", tostring(name))
+  end
+  return list
 end
 
 -- The entry of help for a family's call, as base/api.lua has them.
@@ -601,8 +627,9 @@ function M.spec(given, foreign)
   local parts = parts_of(what, given)
   local parameters = given.signature or signature(parts)
   local d = {name = given.name, given = given, parts = parts,
-    names = names_in(parameters), terms = given.terms and
-    result_checks.checked(given.name, "terms", given.terms),
+    parameters = not given.args and parameters_of(what, parameters, parts),
+    terms = given.terms
+      and result_checks.checked(given.name, "terms", given.terms),
     types = check_types(what, given.types or {"float", "double"}),
     updates = given.updates or function() return false end}
   local spec = {signature = parameters, dims = parts.dims, keeps_plans = true,

@@ -268,7 +268,7 @@ function methods.choice(family, target)
     cl.error(("%s.choice: an operand is packed for %s, which a call runs")
       :format(family.name, name))
   end
-  return (plan.choose(family, s))
+  return plan.configure(family, s)
 end
 
 --- family.choices([rows]) -> rows
@@ -461,7 +461,8 @@ end
 ---              shows bandwidth; for kernels that memory limits
 ---   memory     the highest of all  "copy", "read" or "write": the peak that
 ---              bounds what memory moves
----   measures   none    measures(s) -> values that rows of choices may ask for
+---   measures   bytes of the first operand  measures(s) -> values that rows of
+---              choices may ask for
 ---   title      sizes and type  title(s) -> the shape in words
 ---   make       random numbers  make(s, seed) -> operands of a shape
 ---   awkward    sizes that no tile divides  shapes for check, small ones

@@ -69,12 +69,13 @@ function M.matrix(what, name, x, context, like)
   return b
 end
 
--- Raises unless an operand can take the result.
+-- Raises unless an operand is an open Buffer, which can take the result.
 function M.check_output(what, name, x)
   if not M.is_buffer(x) then
     cl.error(("%s: %s must be a Buffer: the result is written there"):format(
       what, name), {arg = name})
   end
+  M.buffer(what, name, x)
 end
 
 -- The element type of a shape given by hand, float by default, and its size

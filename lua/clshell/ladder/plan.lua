@@ -377,12 +377,22 @@ function M.bind(family, given, queue, now)
   return o, s
 end
 
---- plan.choose(family, s) -> choice, kernel
---- The rung for a shape where none is named, and its kernel.
-function M.choose(family, s)
-  return choice.pick(family, s, s.context.device, function(rung, p)
-    return M.kernel(family, rung, p, s)
-  end)
+--- plan.configure(family, s [, rung, params]) -> choice; or nil, reason
+--- The configuration for a bound shape, {definition (of the rung), params,
+--- kernel}: the named rung with its parameters, else a choice, see
+--- family.choice. nil: why the device cannot run it.
+function M.configure(family, s, rung, params)
+  if rung then
+    local kernel, reason = M.kernel(family, rung, params, s)
+    return kernel and {definition = rung, params = params, kernel = kernel},
+      reason
+  end
+  local chosen, kernel = choice.pick(family, s, s.context.device,
+    function(other, p)
+      return M.kernel(family, other, p, s)
+    end)
+  chosen.kernel = kernel
+  return chosen
 end
 
 --- plan.try(family, given, opts, now) -> plan; or nil, reason
@@ -397,28 +407,24 @@ function M.try(family, given, opts, now)
     return nil, conflict
   end
   local o, s = M.bind(family, given, opts.queue, now)
-  local p, kernel, reason, chosen
-  if rung then
-    p = fixed or M.parameters(family, rung, opts, s)
-    kernel, reason = M.kernel(family, rung, p, s)
-  else
-    chosen, kernel = M.choose(family, s)
-    rung, p = chosen.definition, chosen.params
-  end
-  if not kernel then
+  local chosen, reason = M.configure(family, s, rung, rung
+    and (fixed or M.parameters(family, rung, opts, s)))
+  if not chosen then
     return nil, reason
   end
-  local plan = setmetatable({family = family, rung = rung, params = p,
-    kernel = kernel, shape = s, own_shape = M.shape(family, rung, s),
-    choice = chosen, operands = o, output = o[family.spec.output],
-    pieces = family.spec.pieces, queue = opts.queue, commands = {},
-    ran = false, after = opts.after and M.events_of(family.name, opts.after)},
-    Plan)
+  local plan = setmetatable({family = family, rung = chosen.definition,
+    params = chosen.params, kernel = chosen.kernel, shape = s,
+    own_shape = M.shape(family, chosen.definition, s),
+    choice = not rung and chosen or nil, operands = o,
+    output = o[family.spec.output], pieces = family.spec.pieces,
+    queue = opts.queue, commands = {}, ran = false,
+    after = opts.after and M.events_of(family.name, opts.after)}, Plan)
   reason = fill(plan)
   if reason then
     return nil, reason
   end
-  plan:work(family.flop(rung, s), family.bytes(rung, s, p))
+  plan:work(family.flop(plan.rung, s), family.bytes(plan.rung, s,
+    plan.params))
   return plan
 end
 

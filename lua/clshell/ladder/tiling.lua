@@ -39,6 +39,22 @@ function M.no_defines()
   return {}
 end
 
+-- The parameters as defines under their upper-case names, added to a list.
+function M.add_defines(list, p)
+  for name, value in pairs(p) do
+    list[name:upper()] = value
+  end
+  return list
+end
+
+-- The work-items of a work-group: a power of two, `most` and what the device
+-- allows at most.
+function M.group_size(s, most)
+  local dev = s.context and s.context.device
+  return M.power_of_two(math.min(most, dev and dev.max_work_group_size
+    or most))
+end
+
 -- Why a device cannot run a rung for CPUs, nil if it can.
 function M.cpu_only(dev)
   return dev.type == "gpu"

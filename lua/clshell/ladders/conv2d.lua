@@ -56,11 +56,7 @@ end
 
 -- The parameters and the size of the filter as defines.
 local function sized(p, s)
-  local list = {FROWS = s.frows, FCOLS = s.fcols}
-  for name, value in pairs(p) do
-    list[name:upper()] = value
-  end
-  return list
+  return tiling.add_defines({FROWS = s.frows, FCOLS = s.fcols}, p)
 end
 
 -- A rung of one work-item for each element that loads from A for each product.

@@ -52,8 +52,7 @@ local function parted(def)
       {context = s.context})}
   end
   function def.finish(s, p, own, run)
-    local most = tiling.power_of_two(math.min(SECOND,
-      s.context.device.max_work_group_size))
+    local most = tiling.group_size(s, SECOND)
     local lx = math.min(LX, most)
     local ly = s.context.device.type == "cpu" and 1 or most // lx
     run("add.cl", "add", {REAL = s.type, LX = lx, LY = ly},
@@ -292,9 +291,6 @@ local gemv = family.new({
   awkward = {{1, 1}, {7, 1}, {1, 17}, {16, 16}, {33, 100}, {100, 33},
     {1, 1, trans = true}, {17, 7, trans = true}, {100, 33, trans = true},
     {33, 100, trans = true}},
-  measures = function(s) -- what choices.lua may ask besides
-    return {bytes = s.rows * s.cols * s.esize}
-  end,
 }, require "clshell.base.lazy".table(...))
 
 return gemv

@@ -63,11 +63,7 @@ local function lower(id, stride)
 end
 
 local function defines(p, s)
-  local list = {OP = s.op:upper()}
-  for name, value in pairs(p) do
-    list[name:upper()] = value
-  end
-  return list
+  return tiling.add_defines({OP = s.op:upper()}, p)
 end
 
 -- A rung with what all have in common: the results of several work-groups go
@@ -85,8 +81,7 @@ local function rung(def)
   end
   function def.finish(s, p, own, run, o)
     if own.y ~= o.y then
-      local size = tiling.power_of_two(math.min(SECOND,
-        s.context.device.max_work_group_size))
+      local size = tiling.group_size(s, SECOND)
       run("grid_stride.cl", "reduce", {REAL = s.type, OP = s.op:upper(),
         WG = size, WIDTH = 1}, {size}, {size}, own.y, count(s, p), 1, o.y)
     end
@@ -296,9 +291,6 @@ local reduce = family.new({
       return sum_of_integers(h.x, seen)
     end
     return seen.mean * #h.x, magnitude(h.x, seen)
-  end,
-  measures = function(s) -- what choices.lua may ask besides
-    return {bytes = s.n * s.esize}
   end,
 }, require "clshell.base.lazy".table(...))
 

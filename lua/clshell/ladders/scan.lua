@@ -22,11 +22,8 @@ local function rung(def, size, each)
   local fixed = def.pad
   def.pad = nil
   function def.defines(p, s)
-    local list = {INCLUSIVE = s.kind == "inclusive" and 1 or 0, PAD = fixed}
-    for name, value in pairs(p) do
-      list[name:upper()] = value
-    end
-    return list
+    return tiling.add_defines({INCLUSIVE = s.kind == "inclusive" and 1 or 0,
+      PAD = fixed}, p)
   end
   function def.range(s, p)
     return {groups(s.n, each(p)) * size(p)}, {size(p)}
@@ -41,8 +38,7 @@ local function rung(def, size, each)
   function def.finish(s, p, own, run)
     local n = groups(s.n, each(p))
     if n > 1 then
-      local most = tiling.power_of_two(math.min(SECOND,
-        s.context.device.max_work_group_size))
+      local most = tiling.group_size(s, SECOND)
       local defines = {REAL = s.type, WG = most}
       run("offsets.cl", "offsets", defines, {most}, {most}, n, own.sums)
       run("offsets.cl", "add", defines, {each(p), n - 1},
@@ -183,12 +179,8 @@ local function totals_first(def, size, each, args)
     return {groups(n, each(p)) * size(p)}, {size(p)}
   end
   local function add(run, s, p, work, n, x, y, before)
-    local defines = {REAL = s.type}
-    for _, list in ipairs{p, work} do
-      for name, value in pairs(list) do
-        defines[name:upper()] = value
-      end
-    end
+    local defines = tiling.add_defines(tiling.add_defines({REAL = s.type}, p),
+      work)
     local global, group = range(n, p)
     run(def.file, "scan", defines, global, group,
       args(x, n, groups(n, each(p)), y, before))
@@ -209,12 +201,8 @@ local function totals_first(def, size, each, args)
     return {before = prepare(run, s, p, s.n, o.x) or o.y}
   end
   function def.defines(p, s)
-    local list = {INCLUSIVE = s.kind == "inclusive" and 1 or 0,
-      ALONE = s.n <= each(p) and 1 or 0}
-    for name, value in pairs(p) do
-      list[name:upper()] = value
-    end
-    return list
+    return tiling.add_defines({INCLUSIVE = s.kind == "inclusive" and 1 or 0,
+      ALONE = s.n <= each(p) and 1 or 0}, p)
   end
   function def.range(s, p)
     return range(s.n, p)
@@ -331,9 +319,6 @@ local scan = family.new({
       y[i] = exclusive and before or sum
     end
     return y, size
-  end,
-  measures = function(s) -- what choices.lua may ask besides
-    return {bytes = s.n * s.esize}
   end,
 }, require "clshell.base.lazy".table(...))
 

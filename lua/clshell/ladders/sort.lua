@@ -37,10 +37,7 @@ local function defines(p, s, fixed)
       list[name] = value
     end
   end
-  for name, value in pairs(p) do
-    list[name:upper()] = value
-  end
-  return list
+  return tiling.add_defines(list, p)
 end
 
 -- The least k for which 2^k is at least n.
@@ -54,8 +51,7 @@ end
 
 -- The work-groups of kernels that have no barrier.
 local function plain(s, n)
-  local size = tiling.power_of_two(math.min(PLAIN,
-    s.context and s.context.device.max_work_group_size or PLAIN))
+  local size = tiling.group_size(s, PLAIN)
   return {groups(n, size) * size}, {size}
 end
 
@@ -271,9 +267,6 @@ local sort = family.new({
       end
       return same and 0 or 1, 0, "every bit", at
     end
-  end,
-  measures = function(s) -- what choices.lua may ask besides
-    return {bytes = s.n * s.esize}
   end,
 }, require "clshell.base.lazy".table(...))
 

@@ -167,9 +167,6 @@ local stencil = family.new({
       {s.left, s.centre, s.right}, {0, s.down, 0}})
     return verify.window(o.A:read(), weights, true)
   end,
-  measures = function(s) -- what choices.lua may ask besides
-    return {bytes = s.rows * s.cols * s.esize}
-  end,
 }, require "clshell.base.lazy".table(...))
 
 return stencil

@@ -168,9 +168,6 @@ local transpose = family.new({
   types = {"float", "double", "half"},
   cache = "cold",
   memory = "copy",
-  measures = function(s) -- what choices.lua may ask besides
-    return {bytes = s.rows * s.cols * s.esize}
-  end,
   truth = function(o)
     return verify.transpose(o.A:read())
   end,

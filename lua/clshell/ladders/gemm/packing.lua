@@ -4,7 +4,6 @@
 
 local argument = require "clshell.base.argument"
 local arguments = require "clshell.ladder.operands"
-local choice = require "clshell.ladder.choice"
 local cl = require "cl"
 local integer = require "clshell.base.integer"
 local options = require "clshell.base.options"
@@ -28,29 +27,21 @@ end
 
 -- The rung to pack for: the one of the options, or that of the calls to come.
 local function rung_of(gemm, s, opts)
-  local function try(rung, p)
-    return plan.kernel(gemm, rung, p, s)
+  local rung = opts.kernel and gemm.rung(opts.kernel)
+  rungs.check_options(gemm, opts, rung)
+  local chosen, reason = plan.configure(gemm, s, rung, rung
+    and plan.parameters(gemm, rung, opts, s))
+  if not chosen then
+    cl.error(("%s: %s refused: %s"):format(WHO, rung.name, reason))
   end
-  local rung, p
-  if opts.kernel then
-    rung = gemm.rung(opts.kernel)
-    rungs.check_options(gemm, opts, rung)
-    p = plan.parameters(gemm, rung, opts, s)
-    local kernel, reason = try(rung, p)
-    if not kernel then
-      cl.error(("%s: %s refused: %s"):format(WHO, rung.name, reason))
-    end
-  else
-    local chosen = choice.pick(gemm, s, s.context.device, try)
-    rung, p = chosen.definition, chosen.params
-  end
+  rung = chosen.definition
   if not rung.pack then
     cl.error(("%s: %s, the kernel of a product of %dx%dx%d %s, packs no "
       .. "operand"):format(WHO, rung.name, s.m, s.n, s.k, s.type),
       {hint = "hand the Buffer to the calls; kernels that pack: "
         .. packers(gemm)})
   end
-  return rung, p
+  return rung, chosen.params
 end
 
 -- The options of gemm.pack, checked: {side, trans, size} and those of the

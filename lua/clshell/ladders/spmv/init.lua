@@ -119,7 +119,6 @@ local function bind(o, context, queue)
     o.y = result.new(x.type, {A.rows}, context, queue)
   else
     arguments.check_output("spmv", "y", o.y)
-    arguments.buffer("spmv", "y", o.y)
     arguments.same_type("spmv", "M", values, "y", o.y)
     check_vector("y", o.y, A.rows, "rows")
     arguments.check_alias("spmv", "y", o.y, "x", x)
