@@ -21,12 +21,6 @@ local LOADERS = {
   ["lua/clshell/shell/help/reference.lua"] = "a text about require",
   ["lua/clshell/tune/remote_source.lua"] = "functions of the calling process",
 }
--- Arrows upward that are still there, "path -> module", and files that load a
--- module of any room. The list only gets shorter.
-local ALLOWED = {
-  ["lua/clshell/explain/claims.lua"] = true,
-  ["lua/clshell/shell/prompt/variables.lua -> clshell"] = true,
-}
 local objects = assert(arg[1], "usage: floors.lua OBJECTS")
 local found = 0
 
@@ -146,8 +140,7 @@ local function calls_of_lua(known, public)
             or graph[name][other]
         end
       end
-      if loads_any(code) and name:find "^clshell%." and not LOADERS[path]
-          and not ALLOWED[path] then
+      if loads_any(code) and name:find "^clshell%." and not LOADERS[path] then
         fail("%s loads a module by a name that no reader sees: %s", path, code)
       end
     end
@@ -167,25 +160,15 @@ local function floor(name)
   return #ROOMS + 1, room or name
 end
 
--- Fails where a file names a module of a later room, except where the list
--- allows it; and where the list allows more than there is.
+-- Fails where a file names a module of a later room.
 local function report_floors(graph)
-  local used = {}
   for name, list in pairs(graph) do
     local from, room = floor(name)
     for other, path in pairs(list) do
       local to, upper = floor(other)
-      local arrow = path .. " -> " .. other
-      if to > from and not ALLOWED[arrow] then
+      if to > from then
         fail("%s calls %s: room %s stands below %s", path, other, room, upper)
-      elseif to > from then
-        used[arrow] = true
       end
-    end
-  end
-  for arrow in pairs(ALLOWED) do
-    if arrow:find "%->" and not used[arrow] then
-      fail("the list of allowed arrows has one that is gone: %s", arrow)
     end
   end
 end

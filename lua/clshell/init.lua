@@ -7,6 +7,7 @@ local families = require "clshell.ladder.families"
 local require = require
 
 local names = {cl = cl}
+lazy.session = names
 
 lazy.publish(require "clshell.public")
 
@@ -31,7 +32,7 @@ cl.extend("Buffer", {"max_diff", "pad", "save", "sub", "summary",
   "transposed"}, function()
   lazy.load(names.matrix)
 end)
-local array = require "clshell.arrays.names"
+local array = require "clshell.arrays.method_names"
 for file, load in pairs{
   evaluate = function() require "clshell.arrays.evaluate" end,
   gather = function() require "clshell.arrays.gather" end,

@@ -28,7 +28,7 @@ t.test("slow to start: a script that uses no module loads none", function()
     end
     table.sort(list)
     print(table.concat(list, " "))
-  ]], "clshell.arrays.names clshell.base.lazy clshell.base.search "
+  ]], "clshell.arrays.method_names clshell.base.lazy clshell.base.search "
     .. "clshell.ladder.families clshell.public\n")
 end)
 

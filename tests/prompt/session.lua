@@ -303,7 +303,7 @@ t.test("slow to start: nothing is loaded before the prompt", function()
         io.write(name, " ")
       end
     end]]
-  local allowed = {clshell = true, ["clshell.arrays.names"] = true,
+  local allowed = {clshell = true, ["clshell.arrays.method_names"] = true,
     ["clshell.base.lazy"] = true,
     ["clshell.base.folder"] = true, ["clshell.base.search"] = true,
     ["clshell.errors.excerpt"] = true, ["clshell.shell.prompt"] = true,

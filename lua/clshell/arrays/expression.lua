@@ -5,7 +5,7 @@
 
 local cl = require "cl"
 local layout = require "clshell.arrays.layout"
-local names = require "clshell.arrays.names"
+local names = require "clshell.arrays.method_names"
 local text = require "clshell.base.text"
 local types = require "clshell.arrays.types"
 

@@ -39,6 +39,11 @@ local fill = {} -- the metatable of a table to fill
 
 local find = require "clshell.base.search".own
 
+--- lazy.session
+--- The names that the prompt and scripts have, with their values: the result
+--- of require "clshell".
+M.session = {}
+
 --- lazy.public
 --- The modules with a short name: list (the names in order), session and inner
 --- (see lazy.publish), and module(name), the full name "clshell.base.json" of

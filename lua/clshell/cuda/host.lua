@@ -2,7 +2,7 @@
 -- its launches as lines of Lua
 -- SPDX-License-Identifier: MIT
 
-local behind = require "clshell.cuda.lexer".behind
+local behind = require "clshell.cuda.cuda_tokens".behind
 local words = require "clshell.cuda.words"
 
 local M = {}

@@ -2,7 +2,7 @@
 -- its tokens
 -- SPDX-License-Identifier: MIT
 
-local lexer = require "clshell.cuda.lexer"
+local lexer = require "clshell.cuda.cuda_tokens"
 
 local M = {}
 

@@ -4,7 +4,7 @@
 -- what its function is called with.
 -- SPDX-License-Identifier: MIT
 
-local behind = require "clshell.cuda.lexer".behind
+local behind = require "clshell.cuda.cuda_tokens".behind
 
 local M = {}
 

@@ -3,7 +3,7 @@
 
 local declarations = require "clshell.cuda.declarations"
 local host = require "clshell.cuda.host"
-local names = require "clshell.cuda.names"
+local names = require "clshell.cuda.cuda_names"
 local notes = require "clshell.cuda.notes"
 local parse = require "clshell.cuda.parse"
 local spaces = require "clshell.cuda.spaces"

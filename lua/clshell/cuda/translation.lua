@@ -2,7 +2,7 @@
 -- SPDX-License-Identifier: MIT
 
 local edits = require "clshell.cuda.edits"
-local lexer = require "clshell.cuda.lexer"
+local lexer = require "clshell.cuda.cuda_tokens"
 
 local Translation = {}
 Translation.__index = Translation

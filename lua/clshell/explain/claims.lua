@@ -5,6 +5,7 @@
 local bench = require "clshell.measure.bench"
 local cl = require "cl"
 local compare = require "clshell.measure.compare"
+local families = require "clshell.ladder.families"
 local ladder = require "clshell.explain.ladder"
 local options = require "clshell.base.options"
 local report = require "clshell.results.tables"
@@ -76,7 +77,7 @@ end
 -- these samples.
 local function side(s, samples, how)
   local name, kernel = s[1]:match("^(%w+)%.([%w_]+)$")
-  local family = require("clshell." .. name)
+  local family = families.get(name)
   local full = {type = s.type or "float"}
   for key, value in pairs(s.shape) do
     full[key] = value

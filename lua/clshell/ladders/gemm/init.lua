@@ -4,7 +4,7 @@
 local host = require "cl.host"
 local family = require "clshell.ladder"
 local matrix = require "clshell.data.matrix"
-local operands = require "clshell.ladders.gemm.operands"
+local operands = require "clshell.ladders.gemm.gemm_operands"
 local packing = require "clshell.ladders.gemm.packing"
 local submatrix = require "clshell.ladders.gemm.submatrix"
 local verify = require "clshell.ladder.verify"

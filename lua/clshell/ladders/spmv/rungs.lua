@@ -6,7 +6,7 @@
 -- SPDX-License-Identifier: MIT
 
 local cl = require "cl"
-local packing = require "clshell.ladders.spmv.packing"
+local packing = require "clshell.ladders.spmv.packed_diagonals"
 local tiling = require "clshell.ladder.tiling"
 
 local access, groups, param = tiling.access, tiling.groups, tiling.param

@@ -20,7 +20,7 @@ end
 
 local first_ranks = {} -- the Comms of ranks.among, by number
 
---- grid.among: ranks.among, see parts/ranks/matrix.lua.
+--- grid.among: ranks.among, see parts/ranks/rank_matrix.lua.
 function M.among(n, f, ...)
   local all = M.world()
   integer.check("ranks.among", "n", n, 1, all:size())

@@ -1,6 +1,6 @@
 -- parts/ranks/init.lua - matrices and vectors in parts, one on the device of
 -- each process that mpirun starts, and what is calculated with them. Room:
--- grid (processes in rows and columns), matrix (dense, in blocks), gemm
+-- grid (processes in rows and columns), rank_matrix (dense, in blocks), gemm
 -- (SUMMA), exchange (panels from device to device) and tasks (which take turns
 -- at it), transpose, vector and dia (in strips, with halos), gather (parts to
 -- one process), model (times with more processes than there are). Nothing here
@@ -9,10 +9,14 @@
 
 local M = require "clshell.base.lazy".table(...)
 
-for name, functions in pairs{matrix = {"among", "matrix", "random", "load"},
-    gemm = {"gemm"}, transpose = {"transpose"}, vector = {"vector"},
-    dia = {"dia", "poisson2d", "poisson3d", "spmv"}} do
-  local module = require("clshell.parts.ranks." .. name)
+for module, functions in pairs{
+    [require "clshell.parts.ranks.rank_matrix"] = {"among", "matrix",
+      "random", "load"},
+    [require "clshell.parts.ranks.rank_gemm"] = {"gemm"},
+    [require "clshell.parts.ranks.rank_transpose"] = {"transpose"},
+    [require "clshell.parts.ranks.vector"] = {"vector"},
+    [require "clshell.parts.ranks.rank_dia"] = {"dia", "poisson2d",
+      "poisson3d", "spmv"}} do
   for _, key in ipairs(functions) do
     M[key] = module[key]
   end

@@ -7,7 +7,7 @@
 
 local cl = require "cl"
 local exchanges = require "clshell.parts.ranks.exchange"
-local gemm = require "clshell.parts.ranks.gemm"
+local gemm = require "clshell.parts.ranks.rank_gemm"
 local grids = require "clshell.parts.ranks.grid"
 local tasks = require "clshell.parts.ranks.tasks"
 

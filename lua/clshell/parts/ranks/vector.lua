@@ -4,7 +4,7 @@
 
 local argument = require "clshell.base.argument"
 local cl = require "cl"
-local gather = require "clshell.parts.ranks.gather"
+local gather = require "clshell.parts.ranks.rank_gather"
 local grids = require "clshell.parts.ranks.grid"
 local host = require "cl.host"
 local integer = require "clshell.base.integer"

@@ -3,13 +3,13 @@
 -- SPDX-License-Identifier: MIT
 
 local argument = require "clshell.base.argument"
-local class = require "clshell.parts.split.class"
+local class = require "clshell.parts.split.split_class"
 local cl = require "cl"
 local devices = require "clshell.parts.split.devices"
 require "clshell.arrays.evaluate"
 local expression = require "clshell.arrays.expression"
 local layout = require "clshell.arrays.layout"
-local names = require "clshell.arrays.names"
+local names = require "clshell.arrays.method_names"
 local text = require "clshell.base.text"
 local types = require "clshell.arrays.types"
 

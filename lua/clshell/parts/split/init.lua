@@ -7,13 +7,13 @@
 -- SPDX-License-Identifier: MIT
 
 local cl = require "cl"
-local class = require "clshell.parts.split.class"
+local class = require "clshell.parts.split.split_class"
 local devices = require "clshell.parts.split.devices"
 local options = require "clshell.base.options"
-local sparse = require "clshell.parts.split.sparse"
+local sparse = require "clshell.parts.split.split_sparse"
 local text = require "clshell.base.text"
 require "clshell.parts.split.arithmetic"
-require "clshell.parts.split.families"
+require "clshell.parts.split.split_products"
 
 cl.each = require "clshell.parts.split.each"
 

@@ -142,12 +142,12 @@ end
 
 --- actions.check(script, ...) -> exit code
 function M.check(...)
-  return require "clshell.shell.commands.check".run(...)
+  return require "clshell.shell.commands.check_files".run(...)
 end
 
 --- actions.cuda(file) -> exit code
 function M.cuda(file)
-  return require "clshell.shell.commands.check".cuda(file)
+  return require "clshell.shell.commands.check_files".cuda(file)
 end
 
 --- actions.memcheck() -> exit code

@@ -4,7 +4,7 @@
 -- SPDX-License-Identifier: MIT
 
 local api = require "clshell.base.api"
-local array = require "clshell.arrays.names"
+local array = require "clshell.arrays.method_names"
 local cl = require "cl"
 local families = require "clshell.ladder.families"
 local public = require("clshell.base.lazy").public

@@ -8,7 +8,7 @@ local cuda = require "clshell.cuda.words"
 local index = require "clshell.shell.help.index"
 local layout = require "clshell.shell.help.page_layout"
 local names = require "clshell.shell.help.documented"
-local public = require("clshell.base.lazy").public
+local lazy = require "clshell.base.lazy"
 local report = require "clshell.results.tables"
 local reference = require "clshell.shell.help.reference"
 local text = require "clshell.base.text"
@@ -82,7 +82,7 @@ end
 
 -- The names that the prompt and scripts have.
 local function globals()
-  return package.loaded.clshell or {}
+  return lazy.session
 end
 
 -- The signatures of a group's entries, with their summaries, and how many; of
@@ -128,7 +128,7 @@ function M.group(name, view)
     return page
   end
   members = layout.heading(entry and "Functions" or name, view, members)
-  if public.module(name) and not globals()[name] then
+  if lazy.public.module(name) and not globals()[name] then
     members = ("%s\n\n  local %s = require \"clshell.%s\""):format(members,
       name, name)
   end
@@ -345,7 +345,7 @@ function M.overview(view)
     if not entry.minor and (mark ~= ":" or group:find "^%u") then
       lists[group] = mark == ":" and classes
         or session[group] and modules
-        or public.module(group) and further or nil
+        or lazy.public.module(group) and further or nil
     end
   end
   for group, list_ in pairs(lists) do

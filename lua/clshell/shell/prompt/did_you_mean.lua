@@ -3,7 +3,7 @@
 -- Raw access only: no metamethod runs.
 -- SPDX-License-Identifier: MIT
 
-local array = require "clshell.arrays.names"
+local array = require "clshell.arrays.method_names"
 local caret = require "clshell.shell.prompt.caret"
 local cl = require "cl"
 local lexer = require "clshell.base.lexer"

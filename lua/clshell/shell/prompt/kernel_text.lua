@@ -3,7 +3,7 @@
 -- SPDX-License-Identifier: MIT
 
 local keywords = require "clshell.base.lexer".KEYWORDS
-local lexer = require "clshell.cuda.lexer"
+local lexer = require "clshell.cuda.cuda_tokens"
 
 local M = {}
 

@@ -120,7 +120,7 @@ end
 --- its module is not loaded.
 function M.value(name)
   local owner, key = name:match "^([%w_%.]+)%.([%w_]+)$"
-  local session = loaded.clshell
+  local session = lazy.session
   if not key and session and rawget(session, name) ~= nil then
     return rawget(session, name)
   end

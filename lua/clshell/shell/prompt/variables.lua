@@ -1,6 +1,7 @@
 -- shell/prompt/variables.lua - %who: the variables of the session
 -- SPDX-License-Identifier: MIT
 
+local lazy = require "clshell.base.lazy"
 local layout = require "clshell.shell.prompt.value_layout"
 local printable = require "clshell.shell.prompt.printable"
 local text = require "clshell.base.text"
@@ -22,7 +23,7 @@ local function given()
   for _, name in ipairs(LUA) do
     set[name] = _G[name]
   end
-  for name, value in pairs(require "clshell") do
+  for name, value in pairs(lazy.session) do
     set[name] = value
   end
   return set

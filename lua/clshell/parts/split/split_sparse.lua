@@ -1,12 +1,12 @@
--- parts/split/sparse.lua - sparse matrices in rows on several devices, and
--- spmv over them. A matrix by diagonals keeps, on each device, its rows with
--- the columns of the same numbers, whose product needs the device's own part
--- of x alone; the few rows next to those of other devices, the edges, are
+-- parts/split/split_sparse.lua - sparse matrices in rows on several devices,
+-- and spmv over them. A matrix by diagonals keeps, on each device, its rows
+-- with the columns of the same numbers, whose product needs the device's own
+-- part of x alone; the few rows next to those of other devices, the edges, are
 -- calculated again, with the elements of x that come from there meanwhile.
 -- SPDX-License-Identifier: MIT
 
 local argument = require "clshell.base.argument"
-local class = require "clshell.parts.split.class"
+local class = require "clshell.parts.split.split_class"
 local cl = require "cl"
 local queues = require "clshell.parts.split.queues"
 local rows_of = require "clshell.data.sparse"

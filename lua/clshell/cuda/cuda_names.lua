@@ -1,8 +1,8 @@
--- cuda/names.lua - CUDA's words in bodies and directives, and the functions in
--- front of the text that some of them need
+-- cuda/cuda_names.lua - CUDA's words in bodies and directives, and the
+-- functions in front of the text that some of them need
 -- SPDX-License-Identifier: MIT
 
-local lexer = require "clshell.cuda.lexer"
+local lexer = require "clshell.cuda.cuda_tokens"
 local spaces = require "clshell.cuda.spaces"
 local set = require("clshell.base.text").set
 local words = require "clshell.cuda.words"

@@ -1,5 +1,5 @@
--- ladders/gemm/operands.lua - the operands of gemm: matrices, transposed ones,
--- sub-matrices and batches; their checks, and the shape that they make
+-- ladders/gemm/gemm_operands.lua - the operands of gemm: matrices, transposed
+-- ones, sub-matrices and batches; their checks, and the shape that they make
 -- SPDX-License-Identifier: MIT
 
 local cl = require "cl"

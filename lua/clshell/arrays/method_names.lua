@@ -1,4 +1,4 @@
--- arrays/names.lua - the names that the room adds to module cl and its
+-- arrays/method_names.lua - the names that the room adds to module cl and its
 -- classes, and their names in NumPy. A session has these names from its start;
 -- the first use of a name loads the file that has the function.
 -- SPDX-License-Identifier: MIT

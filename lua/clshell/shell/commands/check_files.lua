@@ -1,5 +1,5 @@
--- shell/commands/check.lua - clshell --check: compiles a script, the modules
--- beside it and the kernels that it names, and runs nothing
+-- shell/commands/check_files.lua - clshell --check: compiles a script, the
+-- modules beside it and the kernels that it names, and runs nothing
 -- SPDX-License-Identifier: MIT
 
 local base_text = require "clshell.base.text"

@@ -1,6 +1,6 @@
--- shell/prompt/sparse.lua - DIA and CSR matrices at the prompt: a summary and
--- the corners, with a point for each place that is not stored; only the values
--- of the corners are read back
+-- shell/prompt/sparse_text.lua - DIA and CSR matrices at the prompt: a summary
+-- and the corners, with a point for each place that is not stored; only the
+-- values of the corners are read back
 -- SPDX-License-Identifier: MIT
 
 local arrays = require "clshell.shell.prompt.arrays"

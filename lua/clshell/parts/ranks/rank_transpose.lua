@@ -1,11 +1,11 @@
--- parts/ranks/transpose.lua - the transpose of a matrix in blocks: each rank
--- turns its block and sends the others what is theirs of it
+-- parts/ranks/rank_transpose.lua - the transpose of a matrix in blocks: each
+-- rank turns its block and sends the others what is theirs of it
 -- SPDX-License-Identifier: MIT
 
 local cl = require "cl"
 local grids = require "clshell.parts.ranks.grid"
 local host = require "cl.host"
-local matrix = require "clshell.parts.ranks.matrix"
+local matrix = require "clshell.parts.ranks.rank_matrix"
 local transpose = require "clshell.ladders.transpose"
 
 local M = {}

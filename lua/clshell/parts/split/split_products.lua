@@ -1,7 +1,8 @@
--- parts/split/families.lua - gemm and transpose of Splits; sparse.lua has spmv
+-- parts/split/split_products.lua - gemm and transpose of Splits; sparse.lua
+-- has spmv
 -- SPDX-License-Identifier: MIT
 
-local class = require "clshell.parts.split.class"
+local class = require "clshell.parts.split.split_class"
 local cl = require "cl"
 local devices = require "clshell.parts.split.devices"
 local queues = require "clshell.parts.split.queues"

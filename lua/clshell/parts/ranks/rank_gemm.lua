@@ -1,4 +1,4 @@
--- parts/ranks/gemm.lua - the product of matrices in blocks, by SUMMA
+-- parts/ranks/rank_gemm.lua - the product of matrices in blocks, by SUMMA
 -- SPDX-License-Identifier: MIT
 --
 -- k passes by in panels: the ranks that have columns k .. k + d of A hand them
@@ -13,7 +13,7 @@ local cl = require "cl"
 local exchange = require "clshell.parts.ranks.exchange"
 local gemm = require "clshell.ladders.gemm"
 local grids = require "clshell.parts.ranks.grid"
-local matrix = require "clshell.parts.ranks.matrix"
+local matrix = require "clshell.parts.ranks.rank_matrix"
 local options = require "clshell.base.options"
 local quantity = require "clshell.base.quantity"
 local tasks = require "clshell.parts.ranks.tasks"

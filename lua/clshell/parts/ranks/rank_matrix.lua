@@ -1,10 +1,10 @@
--- parts/ranks/matrix.lua - dense matrices in blocks, one for each process of a
--- grid
+-- parts/ranks/rank_matrix.lua - dense matrices in blocks, one for each process
+-- of a grid
 -- SPDX-License-Identifier: MIT
 
 local argument = require "clshell.base.argument"
 local cl = require "cl"
-local gather = require "clshell.parts.ranks.gather"
+local gather = require "clshell.parts.ranks.rank_gather"
 local grids = require "clshell.parts.ranks.grid"
 local host = require "cl.host"
 local integer = require "clshell.base.integer"

@@ -1,6 +1,6 @@
--- ladders/spmv/packing.lua - what the kernel of a packed matrix is built for:
--- its first pattern, the places of its diagonals, mirrored ones, the type of
--- the stored ones
+-- ladders/spmv/packed_diagonals.lua - what the kernel of a packed matrix is
+-- built for: its first pattern, the places of its diagonals, mirrored ones,
+-- the type of the stored ones
 -- SPDX-License-Identifier: MIT
 
 local argument = require "clshell.base.argument"

@@ -1,4 +1,4 @@
--- cuda/lexer.lua - the tokens of C and CUDA text
+-- cuda/cuda_tokens.lua - the tokens of C and CUDA text
 -- SPDX-License-Identifier: MIT
 
 local M = {}

@@ -1,6 +1,6 @@
--- parts/ranks/dia.lua - sparse matrices by diagonals in strips of rows, and
--- their product with a vector, whose halo moves during the product of the rows
--- that need none
+-- parts/ranks/rank_dia.lua - sparse matrices by diagonals in strips of rows,
+-- and their product with a vector, whose halo moves during the product of the
+-- rows that need none
 -- SPDX-License-Identifier: MIT
 
 local argument = require "clshell.base.argument"

@@ -1,5 +1,5 @@
--- parts/split/class.lua - class Split: a Buffer in parts on several devices,
--- and what brings it there and back
+-- parts/split/split_class.lua - class Split: a Buffer in parts on several
+-- devices, and what brings it there and back
 -- SPDX-License-Identifier: MIT
 
 local argument = require "clshell.base.argument"

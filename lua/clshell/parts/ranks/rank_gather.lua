@@ -1,4 +1,4 @@
--- parts/ranks/gather.lua - the parts of a matrix or a vector, from all
+-- parts/ranks/rank_gather.lua - the parts of a matrix or a vector, from all
 -- processes to one
 -- SPDX-License-Identifier: MIT
 
