@@ -181,7 +181,7 @@ static int enter(int count, int key) {
   const char *here, *after;
   askindent(&here, &after);
   if (here != NULL)
-    indentline(here); /* of the `end` that was typed */
+    indentline(here); /* the line of the typed `end` */
   lua_pop(L, 2);
   clsh_editor_end("");
   return rl_newline(1, key);
@@ -288,7 +288,7 @@ static const struct {
     {rl_possible_completions, clsh_complete_list},
 };
 
-/* Keys as terminals send them, for those that are not bound. */
+/* The sequences that terminals send, for keys that are not bound. */
 static const struct {
   const char *sequence;
   rl_command_func_t *mine;

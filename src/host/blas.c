@@ -52,7 +52,7 @@ static bool find(void *lib, const char *name, void *function, size_t size) {
   return p != NULL;
 }
 
-/* The library stays loaded: its threads run in it. */
+/* Loads the library for good: its threads run in it. */
 static bool load(void) {
   for (int i = 0; blas.sgemm == NULL && candidates[i] != NULL; i++) {
     void *lib = dlopen(candidates[i], RTLD_NOW | RTLD_LOCAL);

@@ -64,14 +64,14 @@ static size_t whole(lua_State *L, int arg, size_t least, size_t most) {
 }
 
 /** cl.host.gaussian(features, observations) -> Gaussian
- * A Gaussian process on points of so many features, 1 to 64, for at most so
- * many observations, up to 1024. g:point{x, ...} adds a candidate by its
- * features, from 0 to 1, and returns its number; g:observe(number) says that
- * it is measured. g:fit(targets [, learn]) takes the targets of all
- * observations, in their order and with mean 0; with `learn` it fits the
- * length scales. g:predict(number) returns mean and deviation, and
- * g:lowest(kappa [, feature, value ...]) the number of the candidate with the
- * least mean - kappa * deviation, among those with these values.
+ * A Gaussian process on points of 1 to 64 features, for at most `observations`
+ * observations, up to 1024. g:point{x, ...} adds a candidate by its features,
+ * from 0 to 1, and returns its number; g:observe(number) says that it is
+ * measured. g:fit(targets [, learn]) takes the targets of all observations, in
+ * their order and with mean 0; with `learn` it fits the length scales.
+ * g:predict(number) returns mean and deviation, and g:lowest(kappa [, feature,
+ * value ...]) the number of the candidate with the least mean - kappa *
+ * deviation, among the candidates with these values.
  * Example:
  * local g = host.gaussian(1, 10)        -- points of one feature
  * for i = 0, 20 do g:point{i / 20} end

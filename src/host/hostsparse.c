@@ -28,9 +28,9 @@ static const Array *checkintegers(lua_State *L, int arg) {
 }
 
 /*
-** The values and offsets from `arg` on, and the options at `opts`; `rows` is
-** the default for their number, 0: the pitch; `known`: the options that there
-** are. The offsets' copy is left on the stack.
+** Checks the values and offsets from `arg` on, and the options at `opts`,
+** whose names are `known`. `rows` is the default number of rows, 0: the pitch.
+** A copy of the offsets is left on the stack.
 */
 void clsh_hostsparse_checkdia(lua_State *L, int arg, int opts, size_t rows,
                               const char *const known[], Sparse *m) {

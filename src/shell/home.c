@@ -64,7 +64,7 @@ static void nohome(lua_State *L, const char *where, const char *dir) {
 void clsh_home_push(lua_State *L) {
   const char *env = getenv("CLSHELL_HOME");
   if (env != NULL && *env != '\0') {
-    char *real = realpath(env, NULL); /* stays where the session moves */
+    char *real = realpath(env, NULL); /* valid after a change of folder */
     lua_pushstring(L, real != NULL ? real : env);
     free(real);
     if (!ishome(L))

@@ -148,7 +148,7 @@ void clsh_lines_open(void);
 void clsh_lines_end(void);
 
 /* exit.c */
-extern void (*clsh_exit_library)(int code); /* what module mpi has to do */
+extern void (*clsh_exit_library)(int code); /* module mpi's part of the end */
 void clsh_exit_begin(void);
 void clsh_exit_leave(lua_State *L);
 void clsh_exit_end(int code);

@@ -14,7 +14,7 @@
 #define CHUNKS "clshell.chunks"   /* texts of chunks that are no files */
 
 #define HEAD 60    /* innermost levels kept */
-#define TAIL 20    /* outermost ones */
+#define TAIL 20    /* outermost levels kept */
 #define SEEN 10    /* levels whose variables are kept */
 #define MAXVARS 60 /* variables of one level */
 
