@@ -109,8 +109,8 @@ static void failed(lua_State *L, int program, const char *source, bool istext,
 /*
 ** Builds the program at `program` with these options. With argument info,
 ** NVIDIA's driver (580.159) makes PTX that its assembler refuses where a
-** kernel has no parameters: such a program is built again without, and its
-** kernels then take explicit types.
+** kernel has no parameters. Such a program is built again without the info;
+** its kernels then take explicit types.
 */
 static void make(lua_State *L, int program, const char *options,
                  const char *source, bool istext) {
@@ -189,10 +189,9 @@ static int pushtranslated(lua_State *L, int program, int text, bool istext) {
 
 /*
 ** Builds the program at `program`, the last of the stack but for the options
-** string at the top, from the text at `text`; `path` is that of its file, or
-** NULL. The text gets a comment with a hash of the included files, for
-** drivers that keep programs by the text alone. `opts` are those of cl.build,
-** 0 for none.
+** string at the top, from the text at `text`. `path`: the path of its file, or
+** NULL. The text gets a comment with a hash of the included files, for drivers
+** that keep programs by the text alone. `opts`: the options of cl.build, or 0.
 */
 void clsh_build_text(lua_State *L, int program, int text, const char *path,
                      int opts) {
@@ -568,7 +567,7 @@ static bool ismodule(const char *s, size_t len) {
                       memcmp(s, "\x07\x23\x02\x03", 4) == 0);
 }
 
-/* Leaves the bytes of the value at the top; NULL: it cannot be a constant. */
+/* The bytes of the value at the top, which stays; NULL: no constant. */
 static const void *constantbytes(lua_State *L, size_t *len) {
   int type = lua_type(L, -1), whole;
   if (type == LUA_TUSERDATA && strcmp(clsh_class_name(L, -1), "Value") == 0) {

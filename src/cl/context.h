@@ -26,7 +26,7 @@ typedef struct Hold {
   int n;
   size_t bytes;              /* of all */
   bool shared;               /* they are host memory, see memory.c */
-  struct Hold *next, **link; /* in the list of all that are not empty */
+  struct Hold *next, **link; /* in the list of Holds that are not empty */
   struct {
     cl_mem mem;
     size_t bytes;
@@ -47,8 +47,8 @@ typedef struct Context {
   struct Pool *pool;             /* pinned host memory; NULL: none yet */
   cl_int lost;                   /* the error that ended it, or CL_SUCCESS */
   const char *lostcall;
-  int refused;    /* commands on end without resources */
-  bool failed;    /* a user event has, or may: what waits for it does too */
+  int refused;    /* commands in a row without resources */
+  bool failed;    /* a user event has failed, or may fail */
   cl_int failure; /* its status */
 } Context;
 Context *clsh_context_check(lua_State *L, int arg);

@@ -85,7 +85,7 @@ void clsh_hook_set(lua_State *L, const char *name) {
  * end)
  * print(cl.build("__global__ void f() {}", {cuda = true}).f.name) --> f
  */
-/* Each sets the entry of its name, upvalue 1, to a function. */
+/* Each of these sets the entry of its name, upvalue 1, to a function. */
 static int cl_sethook(lua_State *L) {
   luaL_checktype(L, 1, LUA_TFUNCTION);
   lua_settop(L, 1);
