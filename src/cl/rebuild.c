@@ -1,6 +1,6 @@
 /*
-** rebuild.c - the Programs of files: which have changed, and the same Program,
-** with its Kernels and their launches, built again.
+** rebuild.c - the Programs of files: which files have changed, and the same
+** Program, with its Kernels and their launches, built again.
 ** SPDX-License-Identifier: MIT
 */
 #include <string.h>
@@ -51,7 +51,7 @@ static int buildfile(lua_State *L) {
 
 /*
 ** Builds the files of the program at 1 into a new Program, which is pushed.
-** The files count as seen even if that raises.
+** The files count as seen even if the build raises.
 */
 static Program *pushnew(lua_State *L) {
   if (lua_getiuservalue(L, 1, PROGRAM_FILES) != LUA_TTABLE)
@@ -88,8 +88,8 @@ static Program *pushnew(lua_State *L) {
   return n;
 }
 
-/* Pushes a list: each open Kernel of the program at 1, the new one or false.
- */
+/* Pushes a list: each open Kernel of the program at 1, its new Kernel or
+** false. */
 static void pushkernels(lua_State *L, int new, cl_program handle) {
   lua_getiuservalue(L, 1, PROGRAM_KERNELS);
   int kernels = lua_gettop(L);
@@ -108,7 +108,7 @@ static void pushkernels(lua_State *L, int new, cl_program handle) {
 
 /** Program:rebuild() -> Program
  * Builds a program again from its file, in place: its kernels, and launches
- * made of them, are the new ones from then on. A failed build raises and
+ * made of them, are the new kernels from then on. A failed build raises and
  * leaves all as it was. Commands already in a queue run as they are. A kernel
  * that the file no longer has raises when it is used.
  * Example:
@@ -145,7 +145,7 @@ static int program_rebuild(lua_State *L) {
   return 1;
 }
 
-/* Pushes the list of the programs of files, of all or of the changed ones. */
+/* Pushes the list of all programs of files, or of the changed programs. */
 static int pushprograms(lua_State *L, bool onlychanged) {
   lua_settop(L, 0);
   lua_newtable(L);
