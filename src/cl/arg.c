@@ -87,7 +87,7 @@ static int local_field(lua_State *L) {
   return 1;
 }
 
-/* a.buffer; a.base: whether it is cl.base's */
+/* a.buffer; a.base: whether cl.base made it */
 static int any_field(lua_State *L) {
   Any *a = clsh_class_check(L, 1, &any_class);
   if (strcmp(clsh_class_field(L), "base") == 0)

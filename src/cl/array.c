@@ -496,7 +496,7 @@ static size_t convertrun(const Type *t, void *to, const Type *f,
   return done;
 }
 
-/* Raises: type `t` has no number such as component `i` of array `from`. */
+/* Raises: type `t` does not have the number of component `i` of `from`. */
 static void refuse(lua_State *L, const Type *t, Array *from, size_t i) {
   const Type *f = from->type;
   size_t at = i / f->width, component = i % f->width;
@@ -558,7 +558,7 @@ static const char *placestring(lua_State *L, const Place *w) {
   return clsh_shape_string(L, &s);
 }
 
-/* Every `step`-th element, `n` of them, from `first` on, from 0. */
+/* `n` elements, each `step`-th from number `first` on, counted from 0. */
 typedef struct Range {
   size_t first, n, step;
 } Range;
@@ -613,8 +613,8 @@ static void storenext(lua_State *L, Array *a, Place *w) {
 }
 
 /*
-** The elements of the nested table at the stack's top. It goes as deep as
-** the array has dimensions and no deeper, so a cycle cannot hold it.
+** Sets the elements from the nested table at the stack's top. It goes as deep
+** as the array has dimensions and no deeper, so a cycle cannot hold it.
 */
 static void fromtable(lua_State *L, Array *a, Place *w) {
   int d = w->depth;
@@ -719,8 +719,8 @@ static size_t optindex(lua_State *L, int arg, const char *name, size_t def,
 }
 
 /** Array:fill(value [, first [, last [, step]]]) -> array
- * Sets all elements to one value, or those from flat index `first` (1) to
- * `last` (the count), each `step`-th (1); none if last < first. A vector
+ * Sets all elements to one value, or each `step`-th (1) element from flat
+ * index `first` (1) to `last` (the count); none if last < first. A vector
  * takes a table of its components or one number for all of them.
  * Example:
  * local h = cl.array("int", 6):fill(7)
@@ -961,7 +961,7 @@ static int array_normal(lua_State *L) {
   return 1;
 }
 
-/* Raises unless two arrays have elements of one width, and as many. */
+/* Raises unless two arrays have equal counts of elements, of one width. */
 static void checkalike(lua_State *L, const Array *a, const Array *b) {
   if (a->shape.count != b->shape.count || a->type->width != b->type->width)
     clsh_error(L, "an Array %s cannot be compared with an Array %s",

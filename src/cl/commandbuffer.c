@@ -321,16 +321,16 @@ static const char *const record_options[] = {"native", NULL};
  * Calls f() and records the launches that it makes, in their order, with the
  * arguments that they have then; no launch is enqueued. `steps()` runs them
  * all in one call, any number of times, and gives one Event. Expressions and
- * families are recorded as their launches: `y:set(2 * x)`, `gemm(A, B, {C =
- * C})`, `s = x:dot(y, 1)`. All launches are of one device, without queues and
- * `after` lists of their own. Other commands raise in f: reads (numbers as of
- * `x:sum()`, too), writes, fills, copies, waits. `y:slice(1, -1):set(0)`
- * fills, and `y:set(x)` copies, by a launch. Numbers are fixed; each run reads
- * the Buffers anew; Program:rebuild changes nothing. The CommandBuffer keeps
- * its Buffers; a run refuses a Buffer that was closed. `#steps` is the number
- * of launches, `steps.native` whether the launches behind the first are a
- * command buffer of the driver (cl_khr_command_buffer). Elsewhere they are
- * enqueued one by one, in C.
+ * families are recorded as their launches: `y:set(2 * x)`,
+ * `gemm(A, B, {C = C})`, `s = x:dot(y, 1)`. All launches are of one device,
+ * without queues and `after` lists of their own. Other commands raise in f:
+ * reads (numbers as of `x:sum()`, too), writes, fills, copies, waits.
+ * `y:slice(1, -1):set(0)` fills, and `y:set(x)` copies, by a launch. Numbers
+ * are fixed; each run reads the Buffers anew; Program:rebuild changes nothing.
+ * The CommandBuffer keeps its Buffers; a run refuses a Buffer that was closed.
+ * `#steps` is the number of launches, `steps.native` whether the launches
+ * behind the first are a command buffer of the driver (cl_khr_command_buffer).
+ * Elsewhere they are enqueued one by one, in C.
  * Options:
  *   native  true  whether to take the driver's command buffers
  * Example:

@@ -362,7 +362,7 @@ void clsh_context_reserve(lua_State *L, Context *c, size_t bytes,
   clsh_class_pressure(L, bytes);
 }
 
-/* Counts memory that a buffer or an image has taken. */
+/* Counts memory that buffers and images take, and give back. */
 void clsh_context_take(Context *c, size_t bytes) {
   c->used += bytes;
   if (c->limits.shared)

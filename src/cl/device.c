@@ -20,14 +20,14 @@
 #define MAXPARTS 4096        /* of one device */
 #define LIST "cl.devices"    /* registry: all devices, in flat order */
 #define CHOSEN "cl.chosen"   /* registry: the session's device */
-#define SELECTED "cl.select" /* registry: what --device asked for */
+#define SELECTED "cl.select" /* registry: the value of --device */
 
 typedef struct Device {
   Object head;
   cl_device_id id;
   cl_platform_id platform;
   int index; /* place in cl.devices(); of a part: the index of the whole */
-  bool part; /* user value 1 is the Device it is a part of */
+  bool part; /* user value 1 is the whole Device */
 } Device;
 
 static void device_release(Object *o) {

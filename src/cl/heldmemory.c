@@ -2,8 +2,8 @@
 ** heldmemory.c - memory objects that closed Buffers leave for the next results
 ** of calculations: a driver may take longer to allocate and free memory than
 ** for a kernel. A list by age has them; a result takes the newest object of
-** its size. The rule: memory is held only if only commands of its context's
-** default queue, which is in order, have used it. It is given only to a Buffer
+** its size. The rule: memory is held only if all commands that used it were on
+** its context's default queue, which is in order. It is given only to a Buffer
 ** whose first command is on that queue: so new content comes behind commands
 ** that are still under way.
 ** SPDX-License-Identifier: MIT

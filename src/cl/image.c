@@ -430,14 +430,14 @@ static const char *const image_options[] = {
     "data",   "access", "host",   "context", NULL};
 
 /** cl.image(opts) -> Image
- * Pixels on the device, which kernels read through a sampler: `cl.image{width
- * = 640, height = 480}`. The given sizes set the kind: a width alone makes a
- * 1-D image (image1d_t), with a height 2-D, with a depth 3-D; array_size makes
- * an array of 1-D or 2-D images, a Buffer an image1d_buffer_t. On the host it
- * is an Array with an element for each pixel, `img.type` ("float4"), of shape
- * {height, width}, {depth, height, width} or {array_size, height, width}; a
- * norm_ channel has its stored integer there. A size or a format that the
- * device does not allow raises. Fields:
+ * Pixels on the device, which kernels read through a sampler:
+ * `cl.image{width = 640, height = 480}`. The given sizes set the kind: a width
+ * alone makes a 1-D image (image1d_t), with a height 2-D, with a depth 3-D;
+ * array_size makes an array of 1-D or 2-D images, a Buffer an
+ * image1d_buffer_t. On the host it is an Array with an element for each pixel,
+ * `img.type` ("float4"), of shape {height, width}, {depth, height, width} or
+ * {array_size, height, width}; a norm_ channel has its stored integer there. A
+ * size or a format that the device does not allow raises. Fields:
  * `img.kind`, `img.format`, `img.type`, `img.shape`, `img.width`,
  * `img.height`, `img.depth`, `img.array_size`, `img.bytes`, `img.row_pitch`,
  * `img.buffer`, `#img` (pixels).
@@ -780,7 +780,7 @@ static size_t checkplace(lua_State *L, const Image *img, const Box *box,
   return b->shift + (first - 1) * size;
 }
 
-/* Raises. All values are checked before: the driver lacks an invalid copy. */
+/* Raises if a copy failed: its values were checked, so the driver lacks it. */
 static void checkcopy(lua_State *L, cl_int err, const char *call) {
   if (err == CL_INVALID_VALUE)
     clsh_error_call(L, err, call,

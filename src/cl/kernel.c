@@ -98,8 +98,8 @@ const char *clsh_kernel_pushtype(lua_State *L, const Param *p) {
 }
 
 /*
-** Finds the element type in a declared type: drivers write "float*" or "const
-** float *", "unsigned int" or "uint".
+** Finds the element type in a declared type: drivers write "float*" or
+** "const float *", "unsigned int" or "uint".
 */
 static void parsetype(lua_State *L, Param *p) {
   char text[sizeof p->type], word[sizeof p->type];

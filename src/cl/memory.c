@@ -155,7 +155,7 @@ bool clsh_memory_fits(size_t bytes) {
   return true;
 }
 
-/* Counts memory that was allocated. */
+/* Counts memory that was allocated, or given back. */
 void clsh_memory_take(size_t bytes) {
   taken += bytes;
 }

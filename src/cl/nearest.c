@@ -92,8 +92,8 @@ const char *clsh_nearest_pushlist(lua_State *L, const char *const names[]) {
 /** cl.nearest(word, names [, most]) -> string or nil
  * The name of the list nearest to `word`, or nil. A near name is within `most`
  * edits, by default a third of the word's letters and one, and at most half of
- * the letters of the longer of the two. A name as long as a word of one or two
- * letters must have its letters.
+ * the letters of the longer of the two. To a word of one or two letters no
+ * other word of the same length is near.
  * Example: print(cl.nearest("doubles", {"float", "double", "int"})) --> double
  */
 static int cl_nearest(lua_State *L) {

@@ -270,7 +270,7 @@ static const char *pushhead(lua_State *L, cl_device_id d, const char *bytes,
   return lua_pushfstring(L, MAGIC "%s\n%s\n%s\n", name, driver, sum);
 }
 
-/* The bytes of the first n lines; 0: there are fewer. */
+/* The bytes of the first n lines; 0: there are fewer lines. */
 static size_t lines(const char *s, size_t len, int n) {
   const char *p = s;
   for (; n > 0 && p != NULL; n--) {

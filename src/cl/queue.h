@@ -61,7 +61,7 @@ typedef struct Event {
 } Event;
 Event *clsh_event_new(lua_State *L, int queuearg); /* pending, empty */
 Event *clsh_event_newrecorded(lua_State *L, int queuearg);
-/* raises for commands and waits from here on, until it is NULL */
+/* begins a recording: commands and waits raise; NULL: ends it */
 void clsh_event_record(lua_State *thread);
 bool clsh_event_recording(void);
 void clsh_event_checkwait(lua_State *L, const Event *e);

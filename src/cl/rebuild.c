@@ -88,8 +88,7 @@ static Program *pushnew(lua_State *L) {
   return n;
 }
 
-/* Pushes a list: each open Kernel of the program at 1, its new Kernel or
-** false. */
+/* Pushes the list {Kernel, its successor or false ...} of the program at 1. */
 static void pushkernels(lua_State *L, int new, cl_program handle) {
   lua_getiuservalue(L, 1, PROGRAM_KERNELS);
   int kernels = lua_gettop(L);

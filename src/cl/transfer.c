@@ -317,7 +317,7 @@ static bool retire(lua_State *L, Pinned *x, Piece *p, bool times) {
   return status == CL_COMPLETE;
 }
 
-/* Waits for commands that a transfer cut off has left in the pieces. */
+/* Waits for commands that an interrupted transfer has left in the pieces. */
 static void drain(lua_State *L, Pinned *x, Pool *pool) {
   for (int i = 0; i < PIECES; i++)
     retire(L, x, &pool->list[i], false);
@@ -625,10 +625,10 @@ static const char *const migrateoptions[] = {"queue", "async",   "after",
 
 /** Buffer:read([dst] [, opts]) -> Array
  * Copies the buffer, or a part of it, to host memory: into Array `dst`, or a
- * new Array. Gaps between rows stay behind. It waits for the data; with {async
- * = true} it does not, and returns an Event as well. From 4 MiB on data from a
- * device with memory of its own goes by way of pinned host memory, several
- * times as fast.
+ * new Array. Gaps between rows stay behind. It waits for the data; with
+ * {async = true} it does not, and returns an Event as well. From 4 MiB on data
+ * from a device with memory of its own goes by way of pinned host memory,
+ * several times as fast.
  * Options:
  *   first, count  all    elements in memory order
  *   from, size    all    a box: {row, col}, {rows, cols}; with one to three
