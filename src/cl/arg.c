@@ -166,7 +166,7 @@ static int cl_bytes(lua_State *L) {
 /** cl.localmem(type, n) -> Local
  * Local memory for a `local T *` parameter: n elements of a type, for each
  * work-group. Each launch checks that all local memory of the kernel fits
- * the device's local_mem_size. `l.type`, `l.count`: what it was made with.
+ * the device's local_mem_size. `l.type`, `l.count`: its type and n.
  * Example:
  * local k = cl.kernel [[
  * kernel void reverse(global int *x, local int *tile) {

@@ -250,7 +250,7 @@ static int array_index(lua_State *L) {
   return 1;
 }
 
-/* The step of `pairs`: the index after the one at 2, and its element. */
+/* The step of `pairs`: the index after the index at 2, and its element. */
 static int nextelement(lua_State *L) {
   const Array *a = clsh_array_check(L, 1);
   lua_Integer i = luaL_optinteger(L, 2, 0);
@@ -986,9 +986,8 @@ static size_t differing(lua_State *L, const Array *a, const Array *b) {
 }
 
 /** Array:equal(other) -> true, or false and an index
- * Whether two arrays of the same type hold the same bits; the index is that
- * of the first element that differs. 0.0 and -0.0 differ, a NaN equals
- * itself.
+ * Whether two arrays of the same type hold the same bits, and the index of the
+ * first element that differs. 0.0 and -0.0 differ, a NaN equals itself.
  * Example:
  * local a, b = cl.array("int", 3, 1), cl.array("int", 3, 1)
  * b[2] = 5

@@ -254,8 +254,8 @@ static int buffer_as(lua_State *L) {
 }
 
 /** Buffer:reshape(shape) -> Buffer
- * The same memory under another shape with as many elements: a view. A matrix
- * with gaps between its rows has no other shape.
+ * The same memory under another shape with equally many elements: a view. A
+ * matrix with gaps between its rows has no other shape.
  * Example:
  * local A = cl.arange(1, 6):reshape{2, 3}
  * print(A, A:read():at(2, 1)) --> Buffer int[2][3] view 4
@@ -640,8 +640,8 @@ static const char *const buffer_options[] = {
  * row-major. `init`: a number (fills), an Array, a nested table, or a
  * function of the indexes; without it the content is undefined. `b.type`,
  * `b.shape`, `b.rows`, `b.cols`, `b.ld`, `b.bytes`, `#b` (elements).
- * Larger than the device allows, or than what is left of its memory: an
- * error with the numbers.
+ * A size beyond the device's limit, or beyond the rest of its memory, raises
+ * with the numbers.
  * Options:
  *   ld            columns     elements from row to row of two dimensions
  *   access        read_write  "read_only" or "write_only": what kernels do
@@ -699,7 +699,7 @@ static int hook_result(lua_State *L) {
   b->shape = s;
   b->ld = s.dim[s.ndims - 1];
   b->bytes = b->reach = s.count * t->size;
-  clsh_queue_push(L, 3); /* a new one may use no memory of the last one */
+  clsh_queue_push(L, 3); /* a new queue may use no memory of the last */
   lua_pop(L, 1);
   b->kept = true;
   b->order = b->context->order;

@@ -11,8 +11,8 @@
 #include "device.h"
 #include "program.h"
 
-/* Pushes the driver's build log and what it wrote to the standard error,
-** without white space at the end. */
+/* Pushes the driver's build log and its lines on the standard error, without
+** white space at the end. */
 static void pushlog(lua_State *L, const Program *p) {
   cl_device_id d = p->context->device;
   size_t size = 0;
@@ -141,7 +141,7 @@ static void load(lua_State *L, int program, const char *bytes, size_t len) {
 /*
 ** Asks the function at the top, the option `binary`, for the binary of a
 ** program from these parts, by a hash of them and the options. Pushes the
-** binary and the log of its build; false: there is none.
+** binary and the log of its build; false: there is no binary.
 */
 static bool pushkept(lua_State *L, const char *options, const char **parts,
                      const size_t *len, cl_uint n) {
@@ -421,7 +421,7 @@ static const char *const binary_options[] = {"raw",     "options",   "name",
 
 /** cl.build_binary(bytes [, opts]) -> Program
  * A Program from the result of `prog:binary()` on the same kind of device
- * with the same driver; other and damaged ones are refused. Parameter types
+ * with the same driver; other and damaged bytes raise. Parameter types
  * may be unknown then: see `cl.int`.
  * Options:
  *   raw        false      true: nothing checks `bytes`, a driver's own
@@ -519,8 +519,8 @@ static void pushparts(lua_State *L) {
 }
 
 /** cl.link(programs [, opts]) -> Program
- * Links Programs of cl.compile, and libraries, to one with kernels. What the
- * linker misses is an error with its log. Some drivers do not tell the types
+ * Links Programs of cl.compile, and libraries, to a Program with kernels. A
+ * failed link raises with the linker's log. Some drivers do not tell the types
  * of the parameters of such kernels: see cl.int.
  * Options:
  *   library  false     true: the result is linked with others later

@@ -289,7 +289,7 @@ static void setrecorder(lua_State *L, lua_State *thread) {
 
 /*
 ** Ends the recording of a CommandBuffer, upvalue 1, which an error closes. It
-** may be over, and another one under way: see clsh_event_recording.
+** may be over, and another recording under way: see clsh_event_recording.
 */
 static int guard_close(lua_State *L) {
   if (!lua_isnoneornil(L, 2))
@@ -497,7 +497,7 @@ static int commandbuffer_run(lua_State *L) {
   lua_settop(L, 2);
   Queue *q = pushqueue(L, b);
   clsh_option_push(L, 2, "after");
-  Event *e = clsh_event_new(L, 3); /* first: what follows runs no script */
+  Event *e = clsh_event_new(L, 3); /* first: the next calls run no script */
   checkbuffer(L, 1);
   checkopen(L, b);
   if (b->context->limits.simulated) {

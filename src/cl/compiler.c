@@ -175,8 +175,8 @@ static bool addparts(lua_State *L, int program, Job *j) {
 
 /*
 ** LLVM gives the thread that it first runs on an alternate signal stack, anew
-** after each signal that its handlers saw. The thread takes its own back, as a
-** sanitizer frees the one that it finds at the end.
+** after each signal that its handlers saw. The thread takes its own stack
+** back, as a sanitizer frees the stack that it finds at the end.
 */
 static void *work(void *arg) {
   Job *j = arg;

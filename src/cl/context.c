@@ -506,8 +506,8 @@ static int cl_context_(lua_State *L) {
 /** cl.contexts(devices) -> list of Context
  * A Context for each Device of a list, of one platform or of parts of one
  * device, with Buffers and Events in common: kernels on all of them take a
- * Buffer of any of them, and commands on the queue of one wait for events of
- * another, which alone give their order. Programs are built for each:
+ * Buffer of any of them, and commands on the queue of one Context wait for
+ * events of another: only events order them. A Program is built for each:
  * `cl.build(source, {context = c})`, with a log of its own.
  * Example:
  * local fine, parts = pcall(cl.device().partition, cl.device(), {equally = 1})

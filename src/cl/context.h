@@ -43,7 +43,7 @@ typedef struct Context {
   cl_ulong used;                 /* bytes in buffers and images */
   Hold hold;                     /* besides: for results to come */
   unsigned order;                /* number of its default queue; 0: none yet */
-  cl_sampler samplers[SAMPLERS]; /* those in use, by their setting */
+  cl_sampler samplers[SAMPLERS]; /* samplers in use, by setting */
   struct Pool *pool;             /* pinned host memory; NULL: none yet */
   cl_int lost;                   /* the error that ended it, or CL_SUCCESS */
   const char *lostcall;
@@ -68,7 +68,7 @@ void clsh_context_take(Context *c, size_t bytes);
 void clsh_context_give(Context *c, size_t bytes);
 bool clsh_context_keep(Context *c, cl_mem mem, size_t bytes);
 cl_mem clsh_context_takeheld(Context *c, size_t bytes);
-void clsh_context_pushnotice(lua_State *L); /* what the driver last said */
+void clsh_context_pushnotice(lua_State *L); /* the driver's last text */
 bool clsh_context_shares(const Context *a, const Context *b);
 bool clsh_context_usable(const Context *c);
 void clsh_context_setdevice(lua_State *L);

@@ -24,9 +24,9 @@ static void inchild(void) {
 
 /*
 ** Has PoCL keep each of its threads on a processor of its own. Left to Linux,
-** two of them share one for tens of ms where others ran before, such as a
-** BLAS's, and a launch takes twice as long. Not for a process that may use
-** some processors only: PoCL would take others.
+** two threads share a processor for tens of ms where other threads ran before,
+** such as a BLAS's, and a launch takes twice as long. Not for a process that
+** may use some processors only: PoCL would take other processors.
 */
 static void pinthreads(void) {
 #ifdef __linux__

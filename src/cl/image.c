@@ -540,7 +540,7 @@ static int image_word(lua_State *L) {
   return 1;
 }
 
-/* img.width, img.height, img.depth, img.array_size; nil: it has none */
+/* img.width, img.height, img.depth, img.array_size; nil: no such size */
 static int image_size(lua_State *L) {
   const Image *img = checkimage(L, 1);
   for (int i = 0; i < img->kind->ndims; i++)

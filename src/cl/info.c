@@ -329,7 +329,7 @@ size_t clsh_info_size(size_t size) {
   return size <= MAXVALUE ? size : 0;
 }
 
-/* Pushes the answer to a query, or nil where the driver has none. */
+/* Pushes the driver's answer to a query, or nil without an answer. */
 bool clsh_info_push(lua_State *L, Getter get, void *handle, const Info *i) {
   size_t size = 0;
   if (get(handle, i->query, 0, NULL, &size) != CL_SUCCESS ||

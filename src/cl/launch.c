@@ -391,7 +391,7 @@ static int launch_call(lua_State *L) {
   if (clsh_event_recording())
     return record(L, l, nargs);
   Queue *q = pushqueue(L, 1);
-  Event *e = clsh_event_new(L, -1); /* first: what follows runs no script */
+  Event *e = clsh_event_new(L, -1); /* first: the next calls run no script */
   checknow(L, l);
   fflush(stdout); /* before the kernel's own printf */
   cl_command_queue handle = clsh_queue_handle(L, q);

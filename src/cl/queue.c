@@ -146,7 +146,7 @@ Queue *clsh_queue_push(lua_State *L, int ctxarg) {
     q->standard = true;
     q->context->order++;
     clsh_heldmemory_empty(
-        &q->context->hold); /* the last one may still use it */
+        &q->context->hold); /* the last queue may still use it */
     lua_remove(L, -2);
     lua_pushvalue(L, -1);
     lua_setiuservalue(L, ctxarg, 2);

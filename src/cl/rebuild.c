@@ -16,9 +16,9 @@ static bool changed(lua_State *L, int program) {
 }
 
 /** Program:changed() -> boolean
- * Whether the program's file, or one that it includes, has changed since the
- * last build or the last attempt at one. False for a program of source text
- * or of a binary.
+ * Whether the program's file, or a file that it includes, has changed since
+ * the last build or attempt at a build. False for a program of source text or
+ * of a binary.
  * Example:
  * local prog = cl.build "gemm/tiled.cl"
  * print(prog:changed()) --> false
@@ -173,8 +173,8 @@ static int cl_programs(lua_State *L) {
   return 1;
 }
 /** cl.stale() -> list, or nil
- * The programs of cl.programs with changed files: see Program:changed. Nil
- * where there are none.
+ * The programs of cl.programs with changed files: see Program:changed. nil
+ * where no file has changed.
  * Example:
  * for _, prog in ipairs(cl.stale() or {}) do -- whose files were edited
  *   prog:rebuild()

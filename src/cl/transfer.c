@@ -244,7 +244,7 @@ typedef struct Pinned {
   cl_int err;    /* of a failed call; call: its name */
   const char *call;
   cl_ulong stamp[4];
-  bool stamped, timeless; /* there are times; a command has none */
+  bool stamped, timeless; /* has times; a command has no times */
   bool dropped;           /* the queue's field, before */
 } Pinned;
 

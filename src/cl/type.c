@@ -29,7 +29,7 @@ const Type clsh_type_all[] = {
 #undef ROWS
 };
 
-/* The one Type of that name; NULL if there is none. */
+/* The Type of the name, or NULL. */
 const Type *clsh_type_find(const char *name, size_t len) {
   for (size_t i = 0; i < NTYPES; i++)
     if (strlen(clsh_type_all[i].name) == len &&

@@ -210,8 +210,8 @@ static bool begins(int at) {
 }
 
 /*
-** Has undo take back what was typed since the list was `before` in steps of a
-** word, with the signs and blanks after it. readline makes them of up to 20
+** Has undo take back the text typed since the list was `before` in steps of a
+** word, with the signs and blanks after it. readline's steps are of up to 20
 ** characters.
 */
 void clsh_keys_undosteps(const void *before) {

@@ -156,8 +156,8 @@ static bool signalled(void) {
 }
 
 /*
-** Whether readline may take a further key before the last one is done. A
-** function that inserts text would: it takes all keys that have come, with the
+** Whether readline may take a further key before the last key is done. If so,
+** a function that inserts text would take all keys that have come, with the
 ** key of another function at their end, and undo would find one step.
 */
 static int available(void) {

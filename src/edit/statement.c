@@ -97,7 +97,7 @@ Input clsh_statement_read(lua_State *L, const char *draft) {
   while (!clsh_statement_complete(L, NULL)) {
     input = pushline(L, terminal ? PROMPT2 : "");
     if (input == INPUT_END)
-      break; /* the message says what is missing */
+      break; /* the message names the missing part */
     if (input == INPUT_CANCEL) {
       lua_pop(L, 1);
       return input;

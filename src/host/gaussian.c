@@ -329,8 +329,8 @@ static bool fits(lua_State *L, const Gaussian *g, size_t i) {
 /* Gaussian:lowest(kappa [, feature, value ...]) -> number or nil
  * The candidate with the least mean - kappa * deviation, the lower confidence
  * bound (Cox and John 1992): kappa 0 takes the best guess, 3 looks where
- * little is known. With features (from 1) and values, the candidates that have
- * them. nil: there is none.
+ * little is known. With features (from 1) and values, only candidates with
+ * these values. nil: there is no candidate.
  */
 static int gaussian_lowest(lua_State *L) {
   Gaussian *g = check(L);

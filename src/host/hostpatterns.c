@@ -254,9 +254,9 @@ static bool ismirror(const Sparse *m, const char *values, size_t d, size_t e) {
 
 /** cl.host.dia_mirrors(values, offsets, opts) -> mirrors
  * Diagonals k and -k of a matrix that mirror each other, as all of a symmetric
- * matrix do: the value at (i, i + k) has the bits of that at (i + k, i),
+ * matrix do: the value at (i, i + k) has the bits of the value at (i + k, i),
  * wherever both places lie in the matrix. mirrors, int: for each diagonal the
- * number of the other one, from 1, or 0 where there is none.
+ * number of its mirror, from 1, or 0 without a mirror.
  * Options:
  *   rows   pitch               rows of the matrix
  *   cols   needed              columns of the matrix

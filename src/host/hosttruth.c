@@ -139,7 +139,7 @@ static void compare(const Tile *t, const Array *c, Worst *w) {
   }
 }
 
-/* Keeps the tiles of the first `nrows` rows, or compares with them `c`. */
+/* Keeps the tiles of the first `nrows` rows, or compares `c` with them. */
 static void eachtile(lua_State *L, const Truth *t, size_t nrows,
                      const Array *c, Worst *w) {
   Tile tile;

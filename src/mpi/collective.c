@@ -105,7 +105,7 @@ static void pushbuffer(lua_State *L, int array, int of) {
   lua_call(L, 4, 1);
 }
 
-/* Pushes the result of a call for `x`, the value at `of`, if there is one. */
+/* Pushes the result of a call for `x`, the value at `of`; returns how many. */
 static int pushresult(lua_State *L, const Result *r, const Payload *x,
                       int of) {
   if (r->p.form == NONE)

@@ -1,6 +1,6 @@
 /*
 ** shared.c - memory that the ranks of one host share, as Arrays: a rank reads
-** what another has written without a message that carries it.
+** the values that another rank has written, without a message for them.
 ** SPDX-License-Identifier: MIT
 */
 #include <stdlib.h>

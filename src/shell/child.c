@@ -94,7 +94,7 @@ static void endchild(Child *c) {
 }
 
 /** child:kill()
- * Ends the process and those that it has started. It may have ended before.
+ * Ends the process and its children. It may have ended before.
  */
 static int child_kill(lua_State *L) {
   endchild(checkchild(L));
@@ -214,7 +214,7 @@ static int child_receive(lua_State *L) {
   double end = deadline(L, 2);
   const size_t head = sizeof c->length;
   while (c->fd >= 0 && (c->have < head || c->have - head < c->length)) {
-    bool over = hasended(c); /* what it sent may still be in the channel */
+    bool over = hasended(c); /* its messages may still be in the channel */
     ssize_t n = takepart(L, c);
     if (n == 0 || (n < 0 && (!again() || over)))
       return pushend(L, c);

@@ -57,8 +57,8 @@ static void nohome(lua_State *L, const char *where, const char *dir) {
 }
 
 /*
-** Pushes the folder with lua/ kernels/ scripts/: $CLSHELL_HOME, else the one
-** beside the program's folder (the source tree, a moved installation), else
+** Pushes the folder with lua/ kernels/ scripts/: $CLSHELL_HOME, else the
+** folder beside the program's (the source tree, a moved installation), else
 ** the folder of `make install`.
 */
 void clsh_home_push(lua_State *L) {

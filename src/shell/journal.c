@@ -54,8 +54,8 @@ static int journal_open(lua_State *L) {
 }
 
 /* journal.write(at, text) -> true, or nil and a message
-** Puts a text behind the first `at` bytes, in place of what was there: at no
-** time is less in the file than before and after. */
+** Puts a text behind the first `at` bytes, in place of the bytes there. It
+** writes first and cuts the file then. */
 static int journal_write(lua_State *L) {
   size_t n;
   lua_Integer at = luaL_checkinteger(L, 1);

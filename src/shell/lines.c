@@ -47,7 +47,7 @@ static void rest(void) {
   nanosleep(&grain, NULL);
 }
 
-/* Waits for the turn of this process among those of the host, not for ever. */
+/* Waits for this process's turn to write on its host, TURN seconds at most. */
 static void begin(void) {
   double end = clsh_poll_now() + TURN;
   while (turn >= 0 && flock(turn, LOCK_EX | LOCK_NB) != 0 &&
@@ -86,8 +86,7 @@ static bool put(const Lines *l, const char *s, size_t n) {
   return n == 0;
 }
 
-/* The bytes of the first lines that fit into one write; 0: no line is
-** whole. */
+/* The bytes of the first lines that fit one write; 0: no line is whole. */
 static size_t piece(const char *s, size_t n) {
   const char *end = memrchr(s, '\n', n < MOST ? n : MOST);
   if (end == NULL)

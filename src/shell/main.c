@@ -90,7 +90,7 @@ static int runtool(lua_State *L, const Options *o, const char *what) {
 
 /*
 ** Runs a command such as history, or reports that there is no such command.
-** False: nothing was done, as the name is that of a file and no command's.
+** False: nothing was done, as the name is a file's and no command's.
 */
 static bool runcommand(lua_State *L, const char *name, bool isfile,
                        int *status) {

@@ -163,7 +163,7 @@ static int countdrivers(void) {
   if (path == NULL)
     return countfiles(VENDORS);
   if (*path != '/')
-    return -1; /* the loaders differ in what that means */
+    return -1; /* the loaders differ in its meaning */
   return stat(path, &st) == 0 && !S_ISDIR(st.st_mode) ? 1 : countfiles(path);
 #endif
 }
