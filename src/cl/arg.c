@@ -30,7 +30,7 @@ typedef struct Local {
   size_t bytes;
 } Local;
 
-/* cl.any(b), a buffer for any pointer; cl.base(b): its whole memory instead.
+/* cl.any(b), a buffer for any pointer; cl.base(b): the buffer's whole memory.
 ** User value 1 is the Buffer. */
 typedef struct Any {
   Object head;
@@ -87,7 +87,7 @@ static int local_field(lua_State *L) {
   return 1;
 }
 
-/* a.buffer; a.base: whether it is cl.base's */
+/* a.buffer; a.base: whether cl.base made it */
 static int any_field(lua_State *L) {
   Any *a = clsh_class_check(L, 1, &any_class);
   if (strcmp(clsh_class_field(L), "base") == 0)
@@ -138,11 +138,11 @@ static int cl_typed(lua_State *L) {
 }
 
 /** cl.bytes(string) -> Value
- * A kernel argument by value of a struct or typedef, as its bytes
- * (string.pack makes them): as many as the struct has. For numbers of a
- * definite type there are functions with the names of the types: cl.int(3),
- * cl.float(2), cl.float4(1, 2, 3, 4). Only a kernel with an unknown signature
- * (programs from binaries on some drivers) needs those. `v.data`: its bytes.
+ * A kernel argument by value of a struct or typedef, as its bytes (string.pack
+ * makes them): as many bytes as the struct has. Numbers of a definite type
+ * come from functions with the names of the types: cl.int(3), cl.float(2),
+ * cl.float4(1, 2, 3, 4). Only a kernel with an unknown signature (programs
+ * from binaries on some drivers) needs them. `v.data`: its bytes.
  * Example:
  * local k = cl.kernel [[
  * typedef struct { int n; float a; } Pair;
@@ -166,7 +166,7 @@ static int cl_bytes(lua_State *L) {
 /** cl.localmem(type, n) -> Local
  * Local memory for a `local T *` parameter: n elements of a type, for each
  * work-group. Each launch checks that all local memory of the kernel fits
- * the device's local_mem_size. `l.type`, `l.count`: what it was made with.
+ * the device's local_mem_size. `l.type`, `l.count`: its type and n.
  * Example:
  * local k = cl.kernel [[
  * kernel void reverse(global int *x, local int *tile) {
@@ -292,7 +292,7 @@ static void checkconstant(lua_State *L, Args *a, int i, size_t bytes) {
 }
 
 /*
-** Raises where a pointer cannot be one to `bytes` bytes of elements `t`: a
+** Raises where a pointer cannot be one to `bytes` bytes of elements `t`. A
 ** vector and its components are the same memory, if they come out even, and so
 ** are a struct and its bytes.
 */
@@ -401,7 +401,7 @@ static void setvalue(lua_State *L, Args *a, int i, const Param *p, int idx) {
   clsh_flight_value(p->name, p->value, data);
 }
 
-/* Raises for a value that is no open object of a class of images. */
+/* Raises unless the value is an open object of a class of images. */
 static void checkobject(lua_State *L, const Args *a, int i, int idx,
                         const char *class, const Context *c) {
   if (c == NULL && strcmp(clsh_class_name(L, idx), class) == 0)
@@ -469,8 +469,8 @@ static void setone(lua_State *L, Args *a, int i, const Param *p, int idx) {
 }
 
 /*
-** The object at `idx`, an argument that was set, whose end would end what the
-** kernel got: of cl.any(b) the Buffer. NULL: the kernel got a copy.
+** The object of a set argument at `idx`, which the kernel needs open; of
+** cl.any(b) the Buffer. NULL: the kernel got a copy.
 */
 const Object *clsh_arg_object(lua_State *L, int idx) {
   const Any *wrapped = clsh_class_test(L, idx, &any_class);

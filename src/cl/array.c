@@ -24,8 +24,8 @@
 #define PAGE 4096 /* alignment of all but small blocks: good for DMA */
 
 /*
-** From so many bytes on memory comes from the system, which gives zeros: each
-** page is made when it is first written, by several threads in a transfer.
+** From this many bytes on memory comes from the system, as zeros: each page is
+** made when it is first written, by several threads in a transfer.
 */
 #define FRESH ((size_t)8 << 20)
 
@@ -65,10 +65,10 @@ void clsh_array_unref(Block *b) {
   free(b);
 }
 
-/* Blocks that were lent, and that no driver uses any more. */
+/* Lent blocks that no driver uses any more. */
 static _Atomic(Block *) returned;
 
-/* The driver has done with a block, whose reference becomes the list's. */
+/* Moves a block that the driver has done with to the list `returned`. */
 void clsh_array_giveback(Block *b) {
   b->next = returned;
   while (!atomic_compare_exchange_weak(&returned, &b->next, b))
@@ -182,8 +182,8 @@ void *clsh_array_data(lua_State *L, const Array *a) {
 }
 
 /*
-** The memory of the Array at `arg`, for a Buffer: clsh_array_giveback ends
-** that. Meanwhile the Array raises.
+** The memory of the Array at `arg`, lent to a Buffer: clsh_array_giveback ends
+** the loan. Meanwhile the Array raises.
 */
 Block *clsh_array_lend(lua_State *L, int arg) {
   const Array *a = clsh_array_check(L, arg);
@@ -202,7 +202,7 @@ bool clsh_array_mapped(const Array *a) {
   return a->block != NULL && a->block->mapped;
 }
 
-/* The array that a field or a metamethod is asked of. */
+/* The array whose field or metamethod is called. */
 static Array *self(lua_State *L) {
   Array *a = clsh_class_any(L, 1, &class);
   clsh_array_data(L, a);
@@ -250,7 +250,7 @@ static int array_index(lua_State *L) {
   return 1;
 }
 
-/* The step of `pairs`: the index after the one at 2, and its element. */
+/* The step of `pairs`: the index after the index at 2, and its element. */
 static int nextelement(lua_State *L) {
   const Array *a = clsh_array_check(L, 1);
   lua_Integer i = luaL_optinteger(L, 2, 0);
@@ -344,8 +344,8 @@ static int array_set(lua_State *L) {
 }
 
 /** Array:reshape(shape) -> array
- * The same memory under another shape with as many elements: writing one
- * of the two shows in the other.
+ * The same memory under another shape with the same number of elements: a
+ * write to one of the two arrays shows in the other.
  * Example:
  * local h = cl.array("int", 6, function(i) return i end)
  * print(h:reshape({2, 3}):at(2, 1)) --> 4
@@ -471,7 +471,7 @@ static bool nextrun(lua_State *L, const Array *a, Run *r) {
   return true;
 }
 
-/* Converts a run; the number of components done, `n` if all went well. */
+/* Converts a run; returns the number of components done, `n` for all. */
 static size_t convertrun(const Type *t, void *to, const Type *f,
                          const void *from, size_t n) {
   double x[RUN];
@@ -496,7 +496,7 @@ static size_t convertrun(const Type *t, void *to, const Type *f,
   return done;
 }
 
-/* Raises: type `t` has no number such as component `i` of array `from`. */
+/* Raises: type `t` does not have the number of component `i` of `from`. */
 static void refuse(lua_State *L, const Type *t, Array *from, size_t i) {
   const Type *f = from->type;
   size_t at = i / f->width, component = i % f->width;
@@ -514,8 +514,8 @@ static void refuse(lua_State *L, const Type *t, Array *from, size_t i) {
 }
 
 /*
-** Fills array `to` with the converted elements of `from`, which must have
-** as many.
+** Fills array `to` with the converted elements of `from`, which must have the
+** same number of elements.
 */
 void clsh_array_convert(lua_State *L, Array *to, Array *from) {
   const Type *t = to->type;
@@ -558,7 +558,7 @@ static const char *placestring(lua_State *L, const Place *w) {
   return clsh_shape_string(L, &s);
 }
 
-/* Every `step`-th element, `n` of them, from `first` on, from 0. */
+/* `n` elements, each `step`-th from number `first` on, counted from 0. */
 typedef struct Range {
   size_t first, n, step;
 } Range;
@@ -613,8 +613,8 @@ static void storenext(lua_State *L, Array *a, Place *w) {
 }
 
 /*
-** The elements of the nested table at the stack's top. It goes as deep as
-** the array has dimensions and no deeper, so a cycle cannot hold it.
+** Sets the elements from the nested table at the stack's top. It goes as deep
+** as the array has dimensions and no deeper, so a cycle cannot hold it.
 */
 static void fromtable(lua_State *L, Array *a, Place *w) {
   int d = w->depth;
@@ -719,8 +719,8 @@ static size_t optindex(lua_State *L, int arg, const char *name, size_t def,
 }
 
 /** Array:fill(value [, first [, last [, step]]]) -> array
- * Sets all elements to one value, or those from flat index `first` (1) to
- * `last` (the count), each `step`-th (1); none if last < first. A vector
+ * Sets all elements to one value, or each `step`-th (1) element from flat
+ * index `first` (1) to `last` (the count); none if last < first. A vector
  * takes a table of its components or one number for all of them.
  * Example:
  * local h = cl.array("int", 6):fill(7)
@@ -809,7 +809,7 @@ static int array_convert(lua_State *L) {
   return 1;
 }
 
-/* The number at `arg`, or `def`, as the array's type has it. */
+/* The number at `arg`, or `def`, as an element of the array's type. */
 static void checkbound(lua_State *L, const Array *a, int arg, int def,
                        char *element) {
   lua_pushinteger(L, def);
@@ -823,7 +823,7 @@ static void checkbound(lua_State *L, const Array *a, int arg, int def,
     clsh_error_arg(L, arg, "%s", wrong);
 }
 
-/* Both bounds belong to it. More than 2^32 values: the modulo is biased by
+/* Both bounds are included. With more than 2^32 values the modulo is biased by
 ** less than one in 2^64 / n, otherwise the multiplication by n in 2^32. */
 static void randomintegers(lua_State *L, Array *a, uint64_t seed) {
   const Type *t = a->type;
@@ -875,8 +875,8 @@ static void randomreals(lua_State *L, Array *a, uint64_t seed) {
   }
 }
 
-/* The seed at index 2, and two numbers behind it: all may be in one table, by
-** these names. */
+/* The seed at index 2, and two numbers behind it. One table may hold all
+** three, by these names. */
 static uint64_t checkseed(lua_State *L, const char *const names[],
                           const char *what) {
   int whole;
@@ -922,8 +922,9 @@ static int array_random(lua_State *L) {
 /** Array:normal(seed [, mean, deviation]) -> array
  * Fills with normal random numbers (0 and 1 by default), by the method of Box
  * and Muller: element i from outputs 2 i and 2 i + 1 of splitmix64. All three
- * may be given by name: `h:normal{seed = 7, deviation = 2}`. None is further
- * from the mean than 8.6 deviations. Buffer:normal makes other numbers.
+ * may be given by name: `h:normal{seed = 7, deviation = 2}`. No number is
+ * further from the mean than 8.6 deviations. Buffer:normal makes other
+ * numbers.
  * Example:
  * local h = cl.array("float", 1000):normal(1, 10, 0.1)
  * print(h:min() > 9 and h:max() < 11) --> true
@@ -960,7 +961,7 @@ static int array_normal(lua_State *L) {
   return 1;
 }
 
-/* Two arrays with as many elements of the same width. */
+/* Raises unless two arrays have equal counts of elements, of one width. */
 static void checkalike(lua_State *L, const Array *a, const Array *b) {
   if (a->shape.count != b->shape.count || a->type->width != b->type->width)
     clsh_error(L, "an Array %s cannot be compared with an Array %s",
@@ -985,9 +986,8 @@ static size_t differing(lua_State *L, const Array *a, const Array *b) {
 }
 
 /** Array:equal(other) -> true, or false and an index
- * Whether two arrays of the same type hold the same bits; the index is that
- * of the first element that differs. 0.0 and -0.0 differ, a NaN equals
- * itself.
+ * Whether two arrays of the same type hold the same bits, and the index of the
+ * first element that differs. 0.0 and -0.0 differ, a NaN equals itself.
  * Example:
  * local a, b = cl.array("int", 3, 1), cl.array("int", 3, 1)
  * b[2] = 5
@@ -1139,9 +1139,10 @@ static void setcount(lua_State *L, size_t n, const char *name) {
 }
 
 /** Array:summary() -> {count, min, max, mean, nan, inf, whole}
- * min, max and mean of the finite components, nil where there are none; how
- * many are nan and inf; whether all finite ones are whole numbers. min and
- * max of a ulong are integers with its 64 bits, as its elements are.
+ * min, max and mean of the finite components, nil where there are none; nan
+ * and inf: how many NaN and infinities there are; whole: whether all finite
+ * components are whole numbers. min and max of a ulong are integers with its
+ * 64 bits, as its elements are.
  * Example:
  * local s = cl.array("float", 3, {1, 2, 6}):summary()
  * print(s.min, s.mean, s.max, s.nan) --> 1.0 3.0 6.0 0

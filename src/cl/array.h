@@ -11,7 +11,7 @@
 
 #define RUN 256 /* components converted in one go */
 
-/* Memory that an Array and its transfers share; the last of them frees it. */
+/* Memory that an Array and its transfers share; the last user frees it. */
 typedef struct Block {
   void *data;
   size_t bytes;

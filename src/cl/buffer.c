@@ -14,7 +14,7 @@
 #define FINE 2
 #define FLAG_FINE ((cl_mem_flags)1 << 10) /* CL_MEM_SVM_FINE_GRAIN_BUFFER */
 
-/* The bytes that it takes of the device's memory. */
+/* The bytes that the buffer takes of the device's memory. */
 static size_t ownbytes(const Buffer *b) {
   return b->hosted && b->context->limits.shared ? 0 : b->bytes;
 }
@@ -58,8 +58,8 @@ Buffer *clsh_buffer_option(lua_State *L, int idx, const char *name) {
 }
 
 /*
-** The memory object that begins with the buffer's first element. NULL where
-** the device has none, for a view that begins between its alignments.
+** The memory object that begins with the buffer's first element; NULL for a
+** view that begins between the device's alignments.
 */
 cl_mem clsh_buffer_handle(lua_State *L, Buffer *b) {
   cl_int err;
@@ -80,7 +80,7 @@ size_t clsh_buffer_start(const Buffer *b) {
 }
 
 /*
-** Notes a command on a queue, NULL: on any. Memory that another one than the
+** Notes a command on a queue, NULL: on any. Memory that a queue other than the
 ** default queue of its context uses is not kept.
 */
 void clsh_buffer_use(Buffer *b, const Queue *q) {
@@ -102,8 +102,8 @@ static Buffer *newbuffer(lua_State *L, int ctx) {
 }
 
 /*
-** Pushes a view of the buffer at `of`, a copy of it but for the handles, which
-** the caller sets when no more script code can run.
+** Pushes a view of the buffer at `of`, a copy without the handles, which the
+** caller sets when no more script code can run.
 */
 static Buffer *newview(lua_State *L, int of) {
   Buffer *b = clsh_buffer_check(L, of);
@@ -254,8 +254,8 @@ static int buffer_as(lua_State *L) {
 }
 
 /** Buffer:reshape(shape) -> Buffer
- * The same memory under another shape with as many elements: a view. A matrix
- * with gaps between its rows has no other shape.
+ * The same memory under another shape with equally many elements: a view. A
+ * matrix with gaps between its rows has no other shape.
  * Example:
  * local A = cl.arange(1, 6):reshape{2, 3}
  * print(A, A:read():at(2, 1)) --> Buffer int[2][3] view 4
@@ -296,8 +296,8 @@ static Extent extent(const Buffer *b) {
 
 /*
 ** Whether `d`, which begins `ahead` bytes behind `b` and has rows as far
-** apart, has an element in common with it. Its rows may run past the end of
-** a row of `b` and on at the beginning of the next one.
+** apart, shares an element with it. Its rows may run past the end of a row of
+** `b` and on at the beginning of the next row.
 */
 static bool interleave(const Extent *b, const Extent *d, size_t ahead) {
   size_t row = ahead / b->pitch, col = ahead % b->pitch;
@@ -306,9 +306,9 @@ static bool interleave(const Extent *b, const Extent *d, size_t ahead) {
 }
 
 /** Buffer:overlaps(other) -> boolean
- * Whether two buffers have elements in common: the same one, or views that
- * meet. Matrices of one leading dimension may lie side by side; of others
- * the gaps between rows count as theirs.
+ * Whether two buffers have elements in common: the same buffer, or views that
+ * meet. Matrices of one leading dimension may lie side by side; for other
+ * matrices the gaps between rows count as their elements.
  * Example:
  * local b = cl.buffer("int", 4096)
  * print(b:overlaps(b:view(1, 1024))) --> true
@@ -391,9 +391,9 @@ static int buffer_len(lua_State *L) {
 }
 
 /** Buffer:info() -> table
- * type, shape, ld, bytes (gaps between rows included), offset (bytes, of a
- * view in its buffer), start (elements behind the memory that cl.base
- * passes), view (whether it is one), device (its name).
+ * type, shape, ld, bytes (gaps between rows included), offset (bytes of a view
+ * in its buffer), start (elements in front of it in the memory that cl.base
+ * passes), view (whether it is a view), device (its name).
  * Example:
  * local b = cl.buffer("float", {4, 4}, 0)
  * print(b:info().bytes, b:info().view) --> 64 false
@@ -468,8 +468,8 @@ typedef struct Svm {
 } Svm;
 
 /*
-** Memory of that many bytes for the context, which it outlives; NULL: there is
-** not enough. Raises where the device has none of the kind.
+** Memory of `bytes` bytes for the context, which may end before it; NULL:
+** there is too little. Raises where the device has no memory of the kind.
 */
 static Svm *newsvm(lua_State *L, Context *c, bool fine, size_t bytes) {
   static const char *const instead =
@@ -517,7 +517,7 @@ static cl_int givesvm(Svm *s, cl_mem mem) {
   return clSetMemObjectDestructorCallback(mem, onsvmend, s);
 }
 
-/* A memory object over shared virtual memory, which ends with it. */
+/* A memory object over shared virtual memory, which the object's end frees. */
 static cl_mem newshared(lua_State *L, Buffer *b, int svm, cl_mem_flags flags,
                         cl_int *err) {
   Svm *s = newsvm(L, b->context, svm == 2, b->bytes);
@@ -535,7 +535,7 @@ static cl_mem newshared(lua_State *L, Buffer *b, int svm, cl_mem_flags flags,
   return NULL;
 }
 
-/* Refuses what the Buffer at 7 cannot take as its memory: the value at 3. */
+/* Raises unless the value at 3 can be the memory of the Buffer at 7. */
 static void checkhosted(lua_State *L, const Buffer *b, cl_mem_flags flags,
                         int svm) {
   if ((flags & CL_MEM_ALLOC_HOST_PTR) != 0 || svm != 0)
@@ -579,9 +579,9 @@ static cl_mem newhosted(lua_State *L, Buffer *b, cl_mem_flags flags,
   return NULL;
 }
 
-/* Whether there is memory that is held for such a buffer, which takes it. */
+/* Takes held memory for the buffer; false: no memory of its size is held. */
 static bool takeheld(Buffer *b) {
-  if (b->kept && !clsh_event_recording()) /* which runs on any queue */
+  if (b->kept && !clsh_event_recording()) /* a run may be on any queue */
     b->handle = b->root = clsh_context_takeheld(b->context, b->bytes);
   return b->handle != NULL;
 }
@@ -593,7 +593,7 @@ static void allocate(lua_State *L, Buffer *b, cl_mem_flags flags, int svm) {
   if (takeheld(b))
     return;
   clsh_context_reserve(L, b->context, ownbytes(b), "clCreateBuffer", "buffer");
-  if (takeheld(b)) /* of what that has collected */
+  if (takeheld(b)) /* garbage was collected */
     return;
   do
     b->handle = svm != 0 ? newshared(L, b, svm, flags, &err)
@@ -621,7 +621,7 @@ static void writeinit(lua_State *L, int buf, int init) {
   lua_call(L, 2, 0);
 }
 
-/* A number as init has to fit the type. */
+/* Checks that the number `init` fits the type. */
 static void checknumber(lua_State *L, int init, const Type *t) {
   char element[128];
   const char *wrong = NULL;
@@ -640,8 +640,8 @@ static const char *const buffer_options[] = {
  * row-major. `init`: a number (fills), an Array, a nested table, or a
  * function of the indexes; without it the content is undefined. `b.type`,
  * `b.shape`, `b.rows`, `b.cols`, `b.ld`, `b.bytes`, `#b` (elements).
- * Larger than the device allows, or than what is left of its memory: an
- * error with the numbers.
+ * A size beyond the device's limit, or beyond the rest of its memory, raises
+ * with the numbers.
  * Options:
  *   ld            columns     elements from row to row of two dimensions
  *   access        read_write  "read_only" or "write_only": what kernels do
@@ -699,7 +699,7 @@ static int hook_result(lua_State *L) {
   b->shape = s;
   b->ld = s.dim[s.ndims - 1];
   b->bytes = b->reach = s.count * t->size;
-  clsh_queue_push(L, 3); /* a new one may use no memory of the last one */
+  clsh_queue_push(L, 3); /* a new queue may use no memory of the last */
   lua_pop(L, 1);
   b->kept = true;
   b->order = b->context->order;

@@ -14,7 +14,7 @@ typedef struct Buffer {
   Object head;
   cl_mem handle;
   cl_mem root;      /* of a view: the buffer it lies in; else the handle */
-  cl_mem part;      /* of a view with a shift: from there on, or NULL */
+  cl_mem part;      /* of a view with a shift: its own handle, or NULL */
   Context *context; /* user value 1 keeps it */
   const Type *type;
   Shape shape;
@@ -29,7 +29,7 @@ typedef struct Buffer {
   bool kept;            /* its memory is for later results, see heldmemory.c */
   unsigned order;       /* the default queue that has used it, for `kept` */
   struct Buffer *owner; /* of a view: its root, which user value 2 keeps */
-  unsigned views;       /* open ones of a root */
+  unsigned views;       /* of a root: its open views */
 } Buffer;
 Buffer *clsh_buffer_check(lua_State *L, int arg);
 Buffer *clsh_buffer_test(lua_State *L, int arg);

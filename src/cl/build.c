@@ -11,8 +11,8 @@
 #include "device.h"
 #include "program.h"
 
-/* Pushes the driver's build log and what it wrote to the standard error,
-** without white space at the end. */
+/* Pushes the driver's build log and its lines on the standard error, without
+** white space at the end. */
 static void pushlog(lua_State *L, const Program *p) {
   cl_device_id d = p->context->device;
   size_t size = 0;
@@ -109,8 +109,8 @@ static void failed(lua_State *L, int program, const char *source, bool istext,
 /*
 ** Builds the program at `program` with these options. With argument info,
 ** NVIDIA's driver (580.159) makes PTX that its assembler refuses where a
-** kernel has no parameters: such a program is built again without, and its
-** kernels then take explicit types.
+** kernel has no parameters. Such a program is built again without the info;
+** its kernels then take explicit types.
 */
 static void make(lua_State *L, int program, const char *options,
                  const char *source, bool istext) {
@@ -141,7 +141,7 @@ static void load(lua_State *L, int program, const char *bytes, size_t len) {
 /*
 ** Asks the function at the top, the option `binary`, for the binary of a
 ** program from these parts, by a hash of them and the options. Pushes the
-** binary and the log of its build; false: there is none.
+** binary and the log of its build; false: there is no binary.
 */
 static bool pushkept(lua_State *L, const char *options, const char **parts,
                      const size_t *len, cl_uint n) {
@@ -189,10 +189,9 @@ static int pushtranslated(lua_State *L, int program, int text, bool istext) {
 
 /*
 ** Builds the program at `program`, the last of the stack but for the options
-** string at the top, from the text at `text`; `path` is that of its file, or
-** NULL. The text gets a comment with a hash of the included files, for
-** drivers that keep programs by the text alone. `opts` are those of cl.build,
-** 0 for none.
+** string at the top, from the text at `text`. `path`: the path of its file, or
+** NULL. The text gets a comment with a hash of the included files, for drivers
+** that keep programs by the text alone. `opts`: the options of cl.build, or 0.
 */
 void clsh_build_text(lua_State *L, int program, int text, const char *path,
                      int opts) {
@@ -422,7 +421,7 @@ static const char *const binary_options[] = {"raw",     "options",   "name",
 
 /** cl.build_binary(bytes [, opts]) -> Program
  * A Program from the result of `prog:binary()` on the same kind of device
- * with the same driver; other and damaged ones are refused. Parameter types
+ * with the same driver; other and damaged bytes raise. Parameter types
  * may be unknown then: see `cl.int`.
  * Options:
  *   raw        false      true: nothing checks `bytes`, a driver's own
@@ -520,8 +519,8 @@ static void pushparts(lua_State *L) {
 }
 
 /** cl.link(programs [, opts]) -> Program
- * Links Programs of cl.compile, and libraries, to one with kernels. What the
- * linker misses is an error with its log. Some drivers do not tell the types
+ * Links Programs of cl.compile, and libraries, to a Program with kernels. A
+ * failed link raises with the linker's log. Some drivers do not tell the types
  * of the parameters of such kernels: see cl.int.
  * Options:
  *   library  false     true: the result is linked with others later
@@ -568,7 +567,7 @@ static bool ismodule(const char *s, size_t len) {
                       memcmp(s, "\x07\x23\x02\x03", 4) == 0);
 }
 
-/* Leaves the bytes of the value at the top; NULL: it cannot be a constant. */
+/* The bytes of the value at the top, which stays; NULL: no constant. */
 static const void *constantbytes(lua_State *L, size_t *len) {
   int type = lua_type(L, -1), whole;
   if (type == LUA_TUSERDATA && strcmp(clsh_class_name(L, -1), "Value") == 0) {

@@ -1,6 +1,6 @@
 /*
-** cl.h - the door of folder cl/: the libraries it stands on, and what the
-** program (edit/, shell/) may call. host/ takes array.h as well.
+** cl.h - the door of folder cl/: the libraries it needs, and the functions
+** that the program (edit/, shell/) may call. host/ takes array.h as well.
 ** SPDX-License-Identifier: MIT
 */
 #ifndef cl_h
@@ -38,7 +38,7 @@ void clsh_device_spread(int rank, int size);
 /* poll.c: Ctrl-C in C code */
 extern volatile sig_atomic_t clsh_poll_interrupt; /* set by a signal handler */
 /* puts an interrupt off (state 0) or on again; returns the state so far;
-   NULL where the host program has no such thing */
+   NULL where the host program has no such function */
 extern int (*clsh_poll_swap)(lua_State *L, int state);
 void clsh_poll_raise(lua_State *L, const char *hint);
 unsigned clsh_poll_interrupts(void);

@@ -160,19 +160,19 @@ static int object_tostring(lua_State *L) {
   return 1;
 }
 
-/* The name of the field that the running function is asked for. */
+/* The name of the field that the running function returns. */
 const char *clsh_class_field(lua_State *L) {
   return lua_tostring(L, lua_upvalueindex(2));
 }
 
-/* A field: user value 1, the Context or the like that the object keeps. */
+/* A field: user value 1, such as the Context that the object keeps. */
 int clsh_class_owner(lua_State *L) {
   self(L);
   lua_getiuservalue(L, 1, 1);
   return 1;
 }
 
-/* Adds the keys of the table at `t` to a list of n names; the new n. */
+/* Adds the keys of the table at `t` to n names; returns the new number. */
 static int listkeys(lua_State *L, int t, const char **names, int n) {
   for (lua_pushnil(L); lua_next(L, t) != 0; lua_pop(L, 1))
     if (n < MAXNAMES && lua_type(L, -2) == LUA_TSTRING)
@@ -184,7 +184,7 @@ static int byname(const void *a, const void *b) {
   return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
-/* Pushes what Lua knows for the key of another library: text, or nil. */
+/* Pushes the text that Lua has for another library's name, or nil. */
 static const char *pushword(lua_State *L, const Class *class,
                             const char *key) {
   if (clsh_hook_push(L, "word") != LUA_TFUNCTION)
@@ -212,7 +212,7 @@ static const char *pushremedy(lua_State *L, const Class *class,
                          clsh_nearest_pushlist(L, names));
 }
 
-/* Raises: the object at 1 has no key such as the one at 2. */
+/* Raises: the object at 1 has no key like the value at 2. */
 static int nokey(lua_State *L, const Class *class) {
   const char *names[MAXNAMES + 1];
   if (lua_type(L, 2) != LUA_TSTRING)
@@ -227,8 +227,8 @@ static int nokey(lua_State *L, const Class *class) {
 }
 
 /*
-** o.key: a method, else a field, else the answer of class->index. A key that
-** is none of them raises.
+** o.key: a method, else a field, else the answer of class->index. Other keys
+** raise.
 */
 static int object_index(lua_State *L) {
   const Class *class = lua_touserdata(L, lua_upvalueindex(1));
@@ -252,7 +252,7 @@ static int object_index(lua_State *L) {
   return n > 0 ? n : nokey(L, class);
 }
 
-/* o.key = value: no class but Array has anything to set. */
+/* o.key = value: only an Array has elements to set. */
 static int object_newindex(lua_State *L) {
   const Class *class = self(L)->class;
   return clsh_error(L, "%s %s has no field '%s' to set", article(class),
@@ -362,7 +362,7 @@ void clsh_class_pressure(lua_State *L, size_t bytes) {
   lua_gc(L, LUA_GCSTEP, kib > 1 << 20 ? 1 << 20 : (int)kib);
 }
 
-/* Pushes the registry's table of that name, whose keys are weak. */
+/* Pushes the registry's table `name`, whose keys are weak. */
 void clsh_class_pushweak(lua_State *L, const char *name) {
   if (luaL_getsubtable(L, LUA_REGISTRYINDEX, name))
     return;
@@ -372,7 +372,7 @@ void clsh_class_pushweak(lua_State *L, const char *name) {
   lua_setmetatable(L, -2);
 }
 
-/* Makes the object at the top a key of that table. */
+/* Makes the object at the top a key of the table `name`. */
 void clsh_class_noteweak(lua_State *L, const char *name) {
   clsh_class_pushweak(L, name);
   lua_pushvalue(L, -2);
@@ -511,9 +511,9 @@ static int cl_extend(lua_State *L) {
 }
 
 /*
-** Replaces a function of library debug that would take from an object what it
-** stands on: without its user values or its finalizer, C would use objects
-** that were collected. debug.getmetatable gives a copy.
+** Replaces a function of library debug that would take user values or the
+** finalizer from an object: C would then use objects that were collected.
+** debug.getmetatable gives a copy.
 */
 static int debug_guard(lua_State *L) {
   const char *name = lua_tostring(L, lua_upvalueindex(2));

@@ -1,9 +1,9 @@
 /*
 ** commandbuffer.c - class CommandBuffer: launches recorded once, to be run as
-** a whole any number of times. Each has a kernel object of its own, whose
-** arguments stay: PoCL 3.1 reads the arguments of a command buffer at its run,
-** not before. A run enqueues the first launch, whose event tells its START as
-** the event of a command buffer does not on every driver. Those behind it
+** a whole any number of times. Each launch has a kernel object of its own,
+** whose arguments stay: PoCL 3.1 reads the arguments of a command buffer at
+** its run. A run enqueues the first launch by itself: its event tells START on
+** every driver, the event of a command buffer does not. The launches behind it
 ** follow as the driver's command buffer (cl_khr_command_buffer), or else one
 ** by one.
 ** SPDX-License-Identifier: MIT
@@ -26,7 +26,7 @@
 #define INCOMPATIBLE_QUEUE (-1140) /* CL_INCOMPATIBLE_COMMAND_QUEUE_KHR */
 
 /*
-** The functions of the extension that all its versions have alike, with the
+** The functions that all versions of the extension have alike, with the
 ** driver's command buffer as void *. Headers declare it in several ways.
 */
 typedef void *(CL_API_CALL *Creator)(cl_uint, const cl_command_queue *,
@@ -67,9 +67,9 @@ typedef struct CommandBuffer {
   Context *context; /* NULL: nothing was recorded yet */
   Step *first, *last;
   int n;
-  cl_kernel spare; /* of a launch that is being recorded */
+  cl_kernel spare; /* of the launch being recorded */
   void *native;    /* the driver's, without the first launch; NULL: none */
-  cl_command_queue queue; /* that it was made for */
+  cl_command_queue queue; /* the queue of `native` */
   Functions call;
   lua_Number flop, bytes;
   bool prints;
@@ -102,7 +102,7 @@ static CommandBuffer *checkbuffer(lua_State *L, int arg) {
   return clsh_class_check(L, arg, &class);
 }
 
-/* A kernel object like that at `kernel`, without arguments. */
+/* A kernel object of the same kernel as `kernel`, without arguments. */
 static cl_kernel newkernel(lua_State *L, int kernel) {
   cl_int err;
   const Kernel *k = clsh_kernel_check(L, kernel);
@@ -157,8 +157,8 @@ static void checkcontext(lua_State *L, CommandBuffer *b, int kernel) {
 }
 
 /*
-** Adds the launch at 1 with its arguments to the recording that is under way.
-** It counts once all has been set: a script may catch an error of it.
+** Adds the launch at 1 with its arguments to the recording under way. It
+** counts once everything is set: a script may catch an error of it.
 */
 void clsh_commandbuffer_add(lua_State *L, int kernel, const Range *r,
                             int nargs) {
@@ -193,7 +193,7 @@ void clsh_commandbuffer_add(lua_State *L, int kernel, const Range *r,
   lua_settop(L, calls - 2);
 }
 
-/* Raises where an argument was closed since. */
+/* Raises where an argument was closed since the recording. */
 static void checkopen(lua_State *L, const CommandBuffer *b) {
   int n = 0;
   for (const Step *s = b->first; s != NULL; s = s->next) {
@@ -230,9 +230,8 @@ static bool offered(lua_State *L, const Context *c, Functions *f) {
 }
 
 /*
-** Makes the driver's command buffer of the launches behind the first. Without
-** sync points, as the queue is in order: the sync points of PoCL 3.1 are
-** wrong.
+** Makes the driver's command buffer of the launches behind the first. It has
+** no sync points, as the queue is in order and PoCL 3.1 gets them wrong.
 */
 static void makenative(CommandBuffer *b, cl_command_queue queue) {
   const Functions *f = &b->call;
@@ -262,7 +261,7 @@ static void makenative(CommandBuffer *b, cl_command_queue queue) {
   b->queue = queue;
 }
 
-/* Completes the recording at 2, of which the function has returned. */
+/* Completes the recording at 2, whose function has returned. */
 static void complete(lua_State *L, CommandBuffer *b, bool native) {
   dropspare(b);
   if (b->n == 0)
@@ -276,8 +275,8 @@ static void complete(lua_State *L, CommandBuffer *b, bool native) {
     makenative(b, clsh_queue_handle(L, q));
 }
 
-/* Sets the thread that records, NULL: none, and its CommandBuffer at the top,
-   which it pops. */
+/* Sets the recording thread, NULL: none, and its CommandBuffer, which it pops
+** from the top. */
 static void setrecorder(lua_State *L, lua_State *thread) {
   clsh_hook_set(L, "recording");
   if (thread != NULL)
@@ -290,7 +289,7 @@ static void setrecorder(lua_State *L, lua_State *thread) {
 
 /*
 ** Ends the recording of a CommandBuffer, upvalue 1, which an error closes. It
-** may be over, and another one under way: see clsh_event_recording.
+** may be over, and another recording under way: see clsh_event_recording.
 */
 static int guard_close(lua_State *L) {
   if (!lua_isnoneornil(L, 2))
@@ -320,17 +319,17 @@ static const char *const record_options[] = {"native", NULL};
 
 /** cl.record(f [, opts]) -> CommandBuffer
  * Calls f() and records the launches that it makes, in their order, with the
- * arguments that they have then; none is enqueued. `steps()` runs them all in
- * one call, any number of times, and gives one Event. Expressions and families
- * are recorded as their launches: `y:set(2 * x)`, `gemm(A, B, {C = C})`,
- * `s = x:dot(y, 1)`. All are of one device, without queues and `after` lists
- * of their own. What is no launch raises in f: reads (numbers as of `x:sum()`,
- * too), writes, fills, copies, waits. `y:slice(1, -1):set(0)` fills, and
- * `y:set(x)` copies, by a launch. Numbers are fixed, the content of Buffers is
- * that of each run; Program:rebuild changes nothing.
- * The CommandBuffer keeps its Buffers; a run refuses one that was closed.
- * `#steps` is the number of launches, `steps.native` whether those behind the
- * first are a command buffer of the driver's (cl_khr_command_buffer).
+ * arguments that they have then; no launch is enqueued. `steps()` runs them
+ * all in one call, any number of times, and gives one Event. Expressions and
+ * families are recorded as their launches: `y:set(2 * x)`,
+ * `gemm(A, B, {C = C})`, `s = x:dot(y, 1)`. All launches are of one device,
+ * without queues and `after` lists of their own. Other commands raise in f:
+ * reads (numbers as of `x:sum()`, too), writes, fills, copies, waits.
+ * `y:slice(1, -1):set(0)` fills, and `y:set(x)` copies, by a launch. Numbers
+ * are fixed; each run reads the Buffers anew; Program:rebuild changes nothing.
+ * The CommandBuffer keeps its Buffers; a run refuses a Buffer that was closed.
+ * `#steps` is the number of launches, `steps.native` whether the launches
+ * behind the first are a command buffer of the driver (cl_khr_command_buffer).
  * Elsewhere they are enqueued one by one, in C.
  * Options:
  *   native  true  whether to take the driver's command buffers
@@ -372,8 +371,8 @@ static int cl_record(lua_State *L) {
 }
 
 /*
-** Enqueues the launches behind the first one by one, each after the one before
-** where the queue does not keep the order. Gives the event of the last.
+** Enqueues the launches behind the first one by one, each after the launch
+** before where the queue does not keep the order. Sets the event of the last.
 */
 static cl_int enqueuerest(const CommandBuffer *b, cl_command_queue q,
                           bool chained, Event *e) {
@@ -474,8 +473,8 @@ static Queue *pushqueue(lua_State *L, const CommandBuffer *b) {
 /** CommandBuffer:run([opts]) -> Event
  * Runs the launches of a `cl.record`, in their order; does not wait, unless a
  * source calls printf. The Event's times go from the START of the first launch
- * to the END of the last, with what the driver does between them, as a first
- * build; its work is the sum of theirs (Launch:work). `steps()` is the same.
+ * to the END of the last; a first build by the driver in between counts. Its
+ * work is the sum of the launches' work (Launch:work). `steps()` is the same.
  * Options:
  *   queue  the default  the Queue to run on, of the same Context
  *   after  none         a list of events to wait for
@@ -498,7 +497,7 @@ static int commandbuffer_run(lua_State *L) {
   lua_settop(L, 2);
   Queue *q = pushqueue(L, b);
   clsh_option_push(L, 2, "after");
-  Event *e = clsh_event_new(L, 3); /* first: what follows runs no script */
+  Event *e = clsh_event_new(L, 3); /* first: the next calls run no script */
   checkbuffer(L, 1);
   checkopen(L, b);
   if (b->context->limits.simulated) {
@@ -531,7 +530,7 @@ static int commandbuffer_len(lua_State *L) {
 }
 
 /** CommandBuffer:info() -> table
- * kernels (the list of the names of those launched), native, and device (its
+ * kernels (the list of the launches' kernel names), native, and device (its
  * name). `steps.native`, `steps.context` and `#steps` are there as well.
  * Example:
  * local k = cl.kernel "kernel void one(global int *x) { x[0] += 1; }"

@@ -25,7 +25,7 @@ static FILE *said;      /* NULL: the standard error is as it was */
 static char told[8192]; /* the lines of the last build; the rest is dropped */
 static struct sigaction onabort;
 
-/* The signal handler of abort(). The action of before is next. */
+/* The signal handler of abort(). The earlier action follows. */
 static void spill(int sig) {
   char text[512];
   ssize_t n;
@@ -37,7 +37,7 @@ static void spill(int sig) {
   raise(sig); /* once this handler has returned */
 }
 
-/* From now on a file takes the standard error; not where there is none. */
+/* Has a file take the standard error; does nothing where there is none. */
 static void takestderr(void) {
   struct sigaction action = {.sa_handler = spill};
   told[0] = '\0';
@@ -100,7 +100,7 @@ typedef struct Job {
   cl_device_id device;
   cl_context context;
   int making;
-  cl_uint n; /* parts: headers with names, or what is linked */
+  cl_uint n; /* parts: headers with names, or Programs to link */
   cl_program *parts;
   char **names;
   cl_int err;
@@ -109,7 +109,7 @@ typedef struct Job {
 
 static atomic_int running; /* threads at work */
 
-/* The threads at work; after a fork they are the parent's. */
+/* The number of threads at work; after a fork they are the parent's. */
 int clsh_compiler_running(void) {
   return clsh_driver_handsoff() ? 0 : running;
 }
@@ -175,8 +175,8 @@ static bool addparts(lua_State *L, int program, Job *j) {
 
 /*
 ** LLVM gives the thread that it first runs on an alternate signal stack, anew
-** after each signal that its handlers saw. The thread takes its own back, as a
-** sanitizer frees the one that it finds at the end.
+** after each signal that its handlers saw. The thread takes its own stack
+** back, as a sanitizer frees the stack that it finds at the end.
 */
 static void *work(void *arg) {
   Job *j = arg;
@@ -202,13 +202,13 @@ static int waitjob(lua_State *L) {
   return 0;
 }
 
-/* Ends a job that was done; the result of a link is the program's. */
+/* Ends a job that was done; gives the result of a link to the program. */
 static cl_int finish(Job *j, Program *p) {
   cl_int err = j->err;
   if (err == CL_SUCCESS && j->program == NULL)
     err = CL_LINK_PROGRAM_FAILURE;
   if (j->making >= LINK && j->program != NULL) {
-    if (p->handle != NULL) /* of a first try */
+    if (p->handle != NULL) /* the result of a first try */
       clReleaseProgram(p->handle);
     p->handle = j->program;
     clRetainProgram(p->handle);

@@ -76,8 +76,8 @@ static void context_release(Object *o) {
 static const Class class;
 
 /*
-** Reads what a device allows: where a driver does not know the question, the
-** least that OpenCL demands. Other errors of the first five are returned.
+** Reads the limits of a device; where a driver does not know the question, the
+** least that OpenCL demands. Returns other errors of the first five.
 */
 static cl_int getlimits(cl_device_id d, Limits *l) {
   const struct {
@@ -163,8 +163,8 @@ static cl_context newhandle(lua_State *L, cl_uint n, const cl_device_id *list,
 }
 
 /*
-** Pushes a new context for the device at `arg`, in place of a `lost` one
-** unless that is NULL: where there is no other, the loss is what went wrong.
+** Pushes a new context for the device at `arg`, to replace `lost` unless that
+** is NULL: a failure then raises the loss of the device.
 */
 static Context *newcontext(lua_State *L, int arg, Context *lost) {
   cl_int err;
@@ -186,7 +186,7 @@ Context *clsh_context_any(lua_State *L, int arg) {
 
 /*
 ** Pushes the one context of the device at `device`. A closed or lost context
-** is replaced. A part of a device holds its own context itself, and ends with
+** is replaced. A part of a device itself holds its context, which ends with
 ** it.
 */
 static Context *pushdevicecontext(lua_State *L, int device) {
@@ -220,8 +220,8 @@ static Context *pushdevicecontext(lua_State *L, int device) {
 }
 
 /*
-** Pushes the context that the option at `optarg` gives, or the session's
-** where that is nil (0: there is no option).
+** Pushes the context of the option at `ctxarg`, or the session's where that is
+** nil (0: there is no option).
 */
 Context *clsh_context_push(lua_State *L, int ctxarg) {
   if (ctxarg != 0 && !lua_isnoneornil(L, ctxarg)) {
@@ -275,9 +275,9 @@ void clsh_context_setlost(Context *c, cl_int code, const char *call) {
 }
 
 /*
-** Raises for a command that the driver refused. A queue that is no longer
-** valid and errors beyond the standard's mean that the device is lost, and so
-** do, on NVIDIA, two commands on end for which there are no resources.
+** Raises for a command that the driver refused. An invalid queue and errors
+** beyond the standard's mean that the device is lost; so do, on NVIDIA, two
+** commands in a row without resources.
 */
 void clsh_context_checkcommand(lua_State *L, Context *c, cl_int err,
                                const char *call) {
@@ -295,9 +295,9 @@ cl_context clsh_context_handle(lua_State *L, Context *c) {
 
 /*
 ** The function `name` of OpenCL `version` (210 for 2.1), which an older loader
-** or driver lacks: a driver's table of functions ends with its version's.
-** Raises where it is missing; `instead` tells what serves then. `f` points to
-** a pointer to a function.
+** or driver lacks: a driver's table of functions ends with its version. Raises
+** where it is missing; `instead` tells the remedy. `f` points to a pointer to
+** a function.
 */
 void clsh_context_function(lua_State *L, const Context *c, int version,
                            const char *name, const char *instead, void *f) {
@@ -329,7 +329,7 @@ cl_ulong clsh_context_localroom(const Context *c, cl_ulong own,
 }
 
 /*
-** Refuses memory that the device cannot hold, for `call`, in one `thing`.
+** Raises for memory that the device cannot hold, for `call`, in one `thing`.
 ** Drivers promise more memory than there is and fail later, or not at all, so
 ** the sum is kept here.
 */
@@ -362,7 +362,7 @@ void clsh_context_reserve(lua_State *L, Context *c, size_t bytes,
   clsh_class_pressure(L, bytes);
 }
 
-/* Counts memory that a buffer or an image has taken, and gives back. */
+/* Counts memory that buffers and images take, and give back. */
 void clsh_context_take(Context *c, size_t bytes) {
   c->used += bytes;
   if (c->limits.shared)
@@ -377,9 +377,9 @@ void clsh_context_give(Context *c, size_t bytes) {
 }
 
 /*
-** Holds the memory of a closed Buffer for results; false: it is the caller's,
-** as it is too much, or the device is a simulator, which finds reads of memory
-** without content, or takes no commands any more.
+** Holds the memory of a closed Buffer for results. False: the caller keeps it,
+** as it is too much, or the device takes no commands any more or is a
+** simulator, which finds reads of memory without content.
 */
 bool clsh_context_keep(Context *c, cl_mem mem, size_t bytes) {
   cl_ulong most = c->limits.global_mem / SHARE;
@@ -392,7 +392,7 @@ bool clsh_context_keep(Context *c, cl_mem mem, size_t bytes) {
   return true;
 }
 
-/* Memory that is held, of so many bytes, for a Buffer; NULL: there is none. */
+/* Held memory of `bytes` bytes for a Buffer; NULL: there is none. */
 cl_mem clsh_context_takeheld(Context *c, size_t bytes) {
   cl_mem mem = clsh_heldmemory_take(&c->hold, bytes);
   if (mem != NULL)
@@ -412,8 +412,8 @@ static int context_held(lua_State *L) {
 
 /** Context:trim() -> integer
  * Gives the memory that is held for results back to the driver, `c.held`
- * bytes, and returns how many that were. An allocation that fails, and closing
- * the context, do so too.
+ * bytes, and returns that number. An allocation that fails, and closing the
+ * context, do so too.
  * Example:
  * local x <close> = cl.buffer("float", 1000, 1);
  * (x + 1):eval():close()
@@ -442,9 +442,9 @@ void clsh_context_setdevice(lua_State *L) {
 }
 
 /** Context:info() -> table
- * device (its name), used_bytes (in open buffers and images), held_bytes
- * (besides, for results: see Context:trim), max_bytes (the device's global
- * memory) and lost (the error that ended it, or nil).
+ * device (its name), used_bytes (in open buffers and images), held_bytes (held
+ * for results: see Context:trim), max_bytes (the device's global memory) and
+ * lost (the error that ended it, or nil).
  * Example:
  * local info = cl.context():info()
  * print(info.used_bytes <= info.max_bytes) --> true
@@ -481,13 +481,13 @@ static int context_tostring(lua_State *L) {
 /** cl.context([device]) -> Context
  * The context of a device, or of the session's device. Each device has one
  * context, made at the first need. Buffers, queues and programs are made in
- * that of the session's device, or of {context = c}. `c.device`, `c.queue`
- * (its in-order, profiled default queue), `c.used` (bytes in open buffers
- * and images). `c.held`: bytes of closed Buffers that arithmetic and families
- * made, kept for the next results of the same sizes. Only the default queue's
- * commands have used them and will use them first, so that none meets one of
- * before.
- * Not more than an eighth of the device's memory is held; none on a simulator.
+ * the context of the session's device, or in {context = c}. `c.device`,
+ * `c.queue` (its in-order, profiled default queue), `c.used` (bytes in open
+ * buffers and images). `c.held`: bytes of closed Buffers that arithmetic and
+ * families made, kept for the next results of the same sizes. Only commands of
+ * the default queue have used them and will use them first, so that they never
+ * meet earlier commands. At most an eighth of the device's memory is held;
+ * none on a simulator.
  * Example:
  * local context = cl.context()
  * print(context.device.name, context.used)
@@ -506,8 +506,8 @@ static int cl_context_(lua_State *L) {
 /** cl.contexts(devices) -> list of Context
  * A Context for each Device of a list, of one platform or of parts of one
  * device, with Buffers and Events in common: kernels on all of them take a
- * Buffer of any of them, and commands on the queue of one wait for events of
- * another, which alone give their order. Programs are built for each:
+ * Buffer of any of them, and commands on the queue of one Context wait for
+ * events of another: only events order them. A Program is built for each:
  * `cl.build(source, {context = c})`, with a log of its own.
  * Example:
  * local fine, parts = pcall(cl.device().partition, cl.device(), {equally = 1})

@@ -26,7 +26,7 @@ typedef struct Hold {
   int n;
   size_t bytes;              /* of all */
   bool shared;               /* they are host memory, see memory.c */
-  struct Hold *next, **link; /* in the list of all that are not empty */
+  struct Hold *next, **link; /* in the list of Holds that are not empty */
   struct {
     cl_mem mem;
     size_t bytes;
@@ -43,12 +43,12 @@ typedef struct Context {
   cl_ulong used;                 /* bytes in buffers and images */
   Hold hold;                     /* besides: for results to come */
   unsigned order;                /* number of its default queue; 0: none yet */
-  cl_sampler samplers[SAMPLERS]; /* those in use, by their setting */
+  cl_sampler samplers[SAMPLERS]; /* samplers in use, by setting */
   struct Pool *pool;             /* pinned host memory; NULL: none yet */
   cl_int lost;                   /* the error that ended it, or CL_SUCCESS */
   const char *lostcall;
-  int refused;    /* commands on end without resources */
-  bool failed;    /* a user event has, or may: what waits for it does too */
+  int refused;    /* commands in a row without resources */
+  bool failed;    /* a user event has failed, or may fail */
   cl_int failure; /* its status */
 } Context;
 Context *clsh_context_check(lua_State *L, int arg);
@@ -68,7 +68,7 @@ void clsh_context_take(Context *c, size_t bytes);
 void clsh_context_give(Context *c, size_t bytes);
 bool clsh_context_keep(Context *c, cl_mem mem, size_t bytes);
 cl_mem clsh_context_takeheld(Context *c, size_t bytes);
-void clsh_context_pushnotice(lua_State *L); /* what the driver last said */
+void clsh_context_pushnotice(lua_State *L); /* the driver's last text */
 bool clsh_context_shares(const Context *a, const Context *b);
 bool clsh_context_usable(const Context *c);
 void clsh_context_setdevice(lua_State *L);

@@ -1,9 +1,9 @@
 /*
 ** device.c - class Device: the devices of all platforms, their values, parts
 ** of devices, and the session's device, chosen by type, index or part of a
-** name. None is ever released: OpenCL does not count whole ones,
-** and contexts and queues of PoCL (3.1) do not count their part, which its
-** threads use after the end of a command was told. A part takes 1 KiB.
+** name. No device is ever released: OpenCL does not count whole devices, and
+** contexts and queues of PoCL (3.1) do not count their part, which its threads
+** use after a command has ended. A part takes 1 KiB.
 ** SPDX-License-Identifier: MIT
 */
 #include <stdio.h>
@@ -20,14 +20,14 @@
 #define MAXPARTS 4096        /* of one device */
 #define LIST "cl.devices"    /* registry: all devices, in flat order */
 #define CHOSEN "cl.chosen"   /* registry: the session's device */
-#define SELECTED "cl.select" /* registry: what --device asked for */
+#define SELECTED "cl.select" /* registry: the value of --device */
 
 typedef struct Device {
   Object head;
   cl_device_id id;
   cl_platform_id platform;
   int index; /* place in cl.devices(); of a part: the index of the whole */
-  bool part; /* user value 1 is the Device it is a part of */
+  bool part; /* user value 1 is the whole Device */
 } Device;
 
 static void device_release(Object *o) {
@@ -117,13 +117,13 @@ static int device_named(lua_State *L) {
 }
 
 /** Device:info() -> table
- * Every value of clGetDeviceInfo that the device answers, by lower-case
- * name without the CL_DEVICE_ prefix: sizes in bytes, clocks in MHz, flags
- * as lists of names. NVIDIA's and AMD's own attributes (nv_warp_size,
- * nv_registers_per_block, amd_wavefront_width ...) are there where the
- * driver offers them. One value: `dev.local_mem_size`; where a driver tells
- * no name, no size of memory and no limit, that is "unnamed" and the least
- * that OpenCL demands.
+ * Every value of clGetDeviceInfo that the device answers, by lower-case name
+ * without the CL_DEVICE_ prefix: sizes in bytes, clocks in MHz, flags as lists
+ * of names. NVIDIA's and AMD's own attributes (nv_warp_size,
+ * nv_registers_per_block, amd_wavefront_width ...) are there where the driver
+ * offers them. One value: `dev.local_mem_size`. Where a driver does not tell a
+ * name, it is "unnamed"; a size of memory or a limit is then the least that
+ * OpenCL demands.
  * Example:
  * local info = cl.device():info()
  * print(info.max_work_group_size, info.max_clock_frequency)
@@ -309,7 +309,7 @@ static int device_partition(lua_State *L) {
   return 1;
 }
 
-/* Nothing is held, so nothing is given up: the session goes on with it. */
+/* A Device holds nothing, so close gives up nothing. */
 /** Device:close()
  * Does nothing, as devices belong to their drivers; allows
  * `local d <close> = cl.device()`.
@@ -339,7 +339,7 @@ static const luaL_Reg meta[] = {
 static const Class class = {"Device", sizeof(Device), methods,       fields,
                             meta,     device_index,   device_release};
 
-/* The number of devices that a platform gives, not the one it tells of. */
+/* The number of devices that a platform gives, not the number it tells. */
 static cl_uint getdevices(cl_platform_id p, cl_device_id ids[MAXDEVICES]) {
   cl_uint n = 0, given = 0;
   memset(ids, 0, MAXDEVICES * sizeof *ids);
@@ -461,7 +461,7 @@ static struct {
   bool told;
 } host = {0, 1, false};
 
-/* Has processes of one host take devices in turn, where one name fits them. */
+/* Has the processes of one host take turns among the devices that fit. */
 void clsh_device_spread(int rank, int size) {
   host.rank = rank;
   host.size = size;
@@ -512,8 +512,8 @@ static bool named(lua_State *L, const char *sel) {
 
 /*
 ** Whether the device at the top is of the type `sel`, or named by it: by a
-** part of a name, or by two with a comma between, as the prompt prints them
-** ("pocl, AMD EPYC").
+** part of a name, or by two parts with a comma between, as the prompt prints
+** them ("pocl, AMD EPYC").
 */
 static bool matches(lua_State *L, const char *sel, bool type) {
   const char *comma = strstr(sel, ", ");
@@ -533,7 +533,7 @@ static bool matches(lua_State *L, const char *sel, bool type) {
   return hit;
 }
 
-/* Notes once that the processes of this host are more than its devices. */
+/* Notes once that this host has more processes than devices. */
 static void tellshared(lua_Integer devices) {
   if (host.told || host.rank != 0 || devices >= host.size)
     return;
@@ -546,7 +546,7 @@ static void tellshared(lua_Integer devices) {
 /*
 ** The number of the device in the list at the top that serves this process:
 ** its turn among the devices of a type, or with `sel` in a name; 0: none.
-** Of a name that fits several a process alone cannot tell which is meant.
+** Raises if a process alone names several devices.
 */
 static lua_Integer finddevice(lua_State *L, const char *sel, bool type) {
   lua_Integer found = 0, fit = 0, turn = 0;
@@ -575,7 +575,7 @@ static bool istype(const char *sel) {
 }
 
 /*
-** Replaces the list of devices at the top by the one that `sel` names: a
+** Replaces the list of devices at the top by the device that `sel` names: a
 ** type, an index, or part of a name.
 */
 static void selectdevice(lua_State *L, const char *sel) {
@@ -597,8 +597,8 @@ static void selectdevice(lua_State *L, const char *sel) {
 }
 
 /*
-** Replaces the list of devices at the top by the one of a session that asks
-** for none: the first, or the turn of this process among devices of that type.
+** Replaces the list of devices at the top by the device of a session that
+** names none: the first, or this process's turn among devices of its type.
 */
 static void selectfirst(lua_State *L) {
   char type[16] = "1";
@@ -669,13 +669,13 @@ static void pushnamed(lua_State *L) {
 }
 
 /** cl.use(sel) -> Device
- * Chooses the session's device: "gpu", "cpu" or "accelerator" (the first
- * of that type), part of a device's or platform's name or of its version
- * ("pocl") in any letter case, two parts ("pocl, EPYC"), an index of
- * `cl.devices()`, or a Device. New objects are made there from now on. No
- * match, or part of several names: an error with the candidates. Of the
- * processes that mpirun starts on a host, each takes the next device of the
- * type or with that part in a name.
+ * Chooses the session's device: "gpu", "cpu" or "accelerator" (the first of
+ * that type), part of a device's or platform's name or of its version ("pocl")
+ * in any letter case, two parts ("pocl, EPYC"), an index of `cl.devices()`, or
+ * a Device. New objects are made there from now on. A name that fits no
+ * device, or several, raises with the candidates. Of the processes that mpirun
+ * starts on a host, each takes the next device of the type or with that part
+ * in a name.
  * Example:
  * cl.use(cl.device().index) -- or cl.use "gpu", cl.use "nvidia"
  * print(cl.device().name)
@@ -693,7 +693,7 @@ static int cl_use(lua_State *L) {
  * `--device`, else of the variable CLSHELL_DEVICE, else the first of
  * `cl.devices()`: a GPU, an accelerator or a CPU, in this order. With `sel`,
  * the device that `cl.use(sel)` would choose; the session keeps its own. Of
- * the processes that mpirun starts on a host, each takes the next one.
+ * the processes that mpirun starts on a host, each takes the next device.
  * Example:
  * local device = cl.device()
  * print(device.name, device.compute_units, device.local_mem_size // 1024)

@@ -1,5 +1,5 @@
 /*
-** device.h - class Device, its values, and the session's choice of one.
+** device.h - class Device, its values, and the session's device.
 ** SPDX-License-Identifier: MIT
 */
 #ifndef device_h

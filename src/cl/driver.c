@@ -1,9 +1,9 @@
 /*
 ** driver.c - whether drivers may be called: neither in a child of fork(), nor
-** once the program ends while commands run. Signals are kept away from them:
-** the threads that a driver starts, and the compilers and linkers that these
-** start in turn, inherit the blocked ones. Ctrl-C is sent to all of them, and
-** is the shell's alone.
+** once the program ends while commands run. The threads that a driver starts,
+** and the compilers and linkers that these start in turn, get no signals: they
+** inherit the blocked signals. Ctrl-C is sent to all of them, and is for the
+** shell alone.
 ** SPDX-License-Identifier: MIT
 */
 #include <assert.h>
@@ -24,9 +24,9 @@ static void inchild(void) {
 
 /*
 ** Has PoCL keep each of its threads on a processor of its own. Left to Linux,
-** two of them share one for tens of ms where others ran before, such as a
-** BLAS's, and a launch takes twice as long. Not for a process that may use
-** some processors only: PoCL would take others.
+** two threads share a processor for tens of ms where other threads ran before,
+** such as a BLAS's, and a launch takes twice as long. Not for a process that
+** may use some processors only: PoCL would take other processors.
 */
 static void pinthreads(void) {
 #ifdef __linux__
@@ -51,7 +51,7 @@ bool clsh_driver_child(void) {
   return child;
 }
 
-/* Whether drivers must be left alone, objects of theirs included. */
+/* Whether drivers, and objects of drivers, must be left alone. */
 bool clsh_driver_handsoff(void) {
   return child || abandoned;
 }
@@ -74,9 +74,9 @@ void clsh_driver_keepfaults(void) {
 }
 
 /*
-** Undoes such actions that are for one shot, such as LLVM's, which removes
-** its files. While the first thread that faults is there, a second finds no
-** action at all and ends the process, and after abort() no other action runs.
+** Undoes actions that work only once, such as LLVM's, which removes its files.
+** While the first thread that faults is there, a second one finds no action
+** and ends the process, and after abort() no other action runs.
 */
 void clsh_driver_restorefaults(void) {
   struct sigaction now;
@@ -89,7 +89,7 @@ void clsh_driver_restorefaults(void) {
 static sigset_t before;
 static int depth;
 
-/* Blocks all signals but those, until clsh_driver_unblock() is called. */
+/* Blocks all signals but the open ones, until clsh_driver_unblock(). */
 void clsh_driver_block(void) {
   sigset_t all;
   if (depth++ > 0)
@@ -109,7 +109,7 @@ void clsh_driver_unblock(void) {
   pthread_sigmask(SIG_SETMASK, &before, NULL);
 }
 
-/* From now on nothing is released: a driver might wait for what runs. */
+/* Stops all releases: a driver might wait for running commands. */
 void clsh_driver_abandon(void) {
   abandoned = true;
 }
@@ -120,7 +120,7 @@ bool clsh_driver_abandoned(void) {
 
 /*
 ** Starts a thread with a stack of at least `stack` bytes, which gets no
-** signals and is waited for by nobody; false where that fails.
+** signals and which no thread joins; false where that fails.
 */
 bool clsh_driver_thread(void *(*work)(void *), void *arg, size_t stack) {
   pthread_t thread;

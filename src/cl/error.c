@@ -116,7 +116,7 @@ static void pushwhere(lua_State *L) {
     lua_pushliteral(L, "");
 }
 
-/* The place in s near i at which no character of UTF-8 is cut. */
+/* The place in s at or before i that cuts no character of UTF-8. */
 static size_t cutat(const char *s, size_t i) {
   while (i > 0 && ((unsigned char)s[i] & 0xc0) == 0x80)
     i--;
@@ -193,8 +193,8 @@ static const char *nameof(lua_State *L, const char *module, int f) {
 }
 
 /*
-** The name of the running C function: as the caller wrote it, or, under
-** pcall, as the module table has it.
+** The name of the running C function: the name that the caller wrote, or,
+** under pcall, its name in the module table.
 */
 static const char *functionname(lua_State *L, lua_Debug *ar) {
   lua_getinfo(L, "nf", ar);
@@ -234,7 +234,7 @@ int clsh_error_arg(lua_State *L, int arg, const char *fmt, ...) {
 
 /*
 ** Raises the failure of OpenCL function `call`: "clX: CL_NAME (-54): text".
-** The text says what was asked and what the device offers.
+** The text says what the script asked for and what the device offers.
 */
 int clsh_error_call(lua_State *L, cl_int code, const char *call,
                     const char *fmt, ...) {
@@ -257,8 +257,8 @@ void clsh_error_check(lua_State *L, cl_int code, const char *call) {
 
 /*
 ** Collects garbage where memory is short, before a second try, and frees the
-** memory that is held for results. The hook give_up lets go of what is kept
-** for later use.
+** memory that is held for results. The hook give_up lets go of values kept for
+** later use.
 */
 void clsh_error_reclaim(lua_State *L) {
   if (clsh_hook_push(L, "give_up") != LUA_TFUNCTION ||

@@ -1,6 +1,6 @@
 /*
-** event.c - class Event: a command under way and its time stamps, or what a
-** script sets; and the methods of class Queue that make events.
+** event.c - class Event: a command under way and its time stamps, or a user
+** event that a script sets; and the methods of class Queue that make events.
 ** SPDX-License-Identifier: MIT
 */
 #include <assert.h>
@@ -21,7 +21,7 @@
 #define RECORDING 0x12A8 /* CL_COMMAND_COMMAND_BUFFER_KHR */
 
 static const char *const stamps[] = {"queued", "submit", "start", "stop"};
-static Event *pending;      /* made and not yet read out, the newest first */
+static Event *pending;      /* not yet read out, the newest first */
 static lua_State *recorder; /* the thread that runs a function of cl.record */
 
 static void unlinkevent(Event *e) {
@@ -34,12 +34,15 @@ static void unlinkevent(Event *e) {
   e->link = NULL;
 }
 
-/* Launches of the thread are recorded from here on; NULL: no more. */
+/* Records launches of the thread from here on; NULL: ends the recording. */
 void clsh_event_record(lua_State *thread) {
   recorder = thread;
 }
 
-/* An error that ends a coroutine closes no values, so it may end in there. */
+/*
+** Whether launches are recorded. An error that ends a coroutine closes no
+** values, so a recording may end in it.
+*/
 bool clsh_event_recording(void) {
   return recorder != NULL && lua_status(recorder) <= LUA_YIELD;
 }
@@ -60,8 +63,8 @@ static cl_command_type commandtype(const Event *e) {
 }
 
 /*
-** How many commands of a queue have an Event and have not ended, up to
-** `most`, markers apart; how many of them are kernels.
+** The number of commands of a queue that have an Event and have not ended, up
+** to `most`, without markers; *kernels: how many of them are kernels.
 */
 int clsh_event_count(const Queue *q, int most, int *kernels) {
   int n = 0;
@@ -269,8 +272,8 @@ void clsh_event_setkernel(Event *e, const char *name) {
 }
 
 /*
-** Raises for a command that ended with an error. That of a command that waited
-** for a failed event does not mean that the device is lost.
+** Raises for a command that ended with an error. The error of a command that
+** waited for a failed event does not mean that the device is lost.
 */
 static void commandfailed(lua_State *L, Event *e) {
   cl_int code = e->status;
@@ -319,7 +322,7 @@ bool clsh_event_times(cl_event handle, cl_ulong stamp[4]) {
   return true;
 }
 
-/* The command has ended: nothing waits for it, and its memory is free. */
+/* Notes the end of a command: nothing waits for it, and its memory is free. */
 static void end(Event *e) {
   if (!e->queue->out_of_order)
     clsh_flight_end(e->flight, e->queue);
@@ -396,8 +399,8 @@ void clsh_event_wait(lua_State *L, int arg) {
 }
 
 /*
-** Adds the event at `arg` to a wait list, unless its command has ended. Behind
-** an event that has failed a queue of PoCL's would stand still.
+** Adds the event at `arg` to a wait list, unless its command has ended: behind
+** a failed event a queue of PoCL would stand still.
 */
 static void addafter(lua_State *L, int arg, Context *c, After *a) {
   Event *e = clsh_class_test(L, arg, &class);
@@ -472,7 +475,7 @@ static int event_ms(lua_State *L) {
   return 1;
 }
 
-/* ev.events: the list of one, as a span of several has it */
+/* ev.events: {ev}, as the span of several events has its list */
 static int event_events(lua_State *L) {
   lua_createtable(L, 1, 0);
   lua_pushvalue(L, 1);
@@ -491,7 +494,7 @@ static int event_stamp(lua_State *L) {
   return 1;
 }
 
-/* A rate is no number where the timer saw no time pass. */
+/* Pushes a rate; nil where the timer saw no time pass. */
 static int pushrate(lua_State *L, lua_Number amount) {
   lua_Number ms = milliseconds(L);
   if (ms > 0)
@@ -716,9 +719,10 @@ static const char *const user_options[] = {"context", NULL};
 
 /** cl.user_event([opts]) -> Event
  * An event that the script sets: commands with it in their `after` list start
- * after `e:complete()`, and fail after `e:fail()`; NVIDIA's driver then fails
- * what follows on their in-order Queue as well. One that is closed or
- * collected before, or at the program's end, fails: keep it in a variable.
+ * after `e:complete()`, and fail after `e:fail()`; NVIDIA's driver then also
+ * fails the later commands of their in-order Queue. A user event that is
+ * closed or collected before, or at the program's end, fails: keep it in a
+ * variable.
  * Options:
  *   context  session's  the Context of another device
  * Example:
@@ -746,7 +750,7 @@ static int cl_userevent(lua_State *L) {
   return 1;
 }
 
-/* Sets the user event at 1, which is then the result. */
+/* Sets the user event at 1 and returns it. */
 static int set(lua_State *L, cl_int status) {
   Event *e = clsh_event_check(L, 1);
   if (e->queue != NULL)
@@ -773,8 +777,8 @@ static int event_complete(lua_State *L) {
 
 /** Event:fail([code]) -> Event
  * Sets an Event of `cl.user_event`, once, to a failure: commands that wait for
- * it fail without a run, and waits for those raise. `code`, which a wait for
- * the Event itself raises, is an integer below 0, -59 by default
+ * it fail without a run, and waits for these commands raise. A wait for the
+ * Event itself raises `code`, an integer below 0, -59 by default
  * (CL_INVALID_OPERATION).
  * Example:
  * local b, go = cl.buffer("int", 4, 0), cl.user_event()

@@ -12,8 +12,8 @@
 #include "object.h"
 
 #define NOTES 8   /* launches that are remembered; a power of two */
-#define SHOWN 4   /* of those, launches that are told */
-#define MAXARGS 8 /* arguments of one that are told */
+#define SHOWN 4   /* launches of these that are told */
+#define MAXARGS 8 /* arguments of a launch that are told */
 
 typedef struct Arg {
   char name[24];
@@ -34,11 +34,11 @@ typedef struct Flight {
   Arg args[MAXARGS];
 } Flight;
 
-/* Apart from the notes, as the end of each command looks at all of them. */
+/* Apart from the notes, as the end of each command looks at all States. */
 typedef struct State {
   unsigned number;   /* 0: the note is not complete */
-  const void *queue; /* in order; NULL: another one */
-  bool ended;        /* that is known */
+  const void *queue; /* an in-order queue; NULL: another queue */
+  bool ended;        /* the command is known to have ended */
 } State;
 
 static Flight notes[NOTES];
@@ -67,7 +67,7 @@ void clsh_flight_begin(lua_State *L, const char *kernel, const void *queue) {
   }
 }
 
-/* The next argument of the note that was begun; NULL: it is not told. */
+/* The next argument of the note that was begun; NULL: it is left out. */
 static Arg *newarg(const char *name, char kind, const Type *t) {
   Flight *f = note(newest + 1);
   if (f->nargs++ >= MAXARGS)
@@ -109,7 +109,7 @@ void clsh_flight_value(const char *name, const Type *t, const void *p) {
     memcpy(a->value, p, t->size);
 }
 
-/* Completes the note; its number. `local` and `offset` may be NULL. */
+/* Completes the note; returns its number. `local`, `offset` may be NULL. */
 unsigned clsh_flight_launch(cl_uint dims, const size_t *global,
                             const size_t *local, const size_t *offset) {
   Flight *f = note(newest + 1);
@@ -136,7 +136,7 @@ unsigned clsh_flight_newest(void) {
   return newest;
 }
 
-/* Notes the end of launch `number`, and, in order, of those before it. */
+/* Notes the end of launch `number`, and, in order, of the launches before. */
 void clsh_flight_end(unsigned number, const void *queue) {
   for (int i = 0; i < NOTES; i++) {
     State *s = &states[i];
@@ -146,7 +146,7 @@ void clsh_flight_end(unsigned number, const void *queue) {
   }
 }
 
-/* A text that grows up to `end`; what is beyond is cut. */
+/* A text that grows up to `end`; text beyond is cut. */
 typedef struct Text {
   char *at, *end;
 } Text;
@@ -248,7 +248,7 @@ static void addarg(Text *t, const Arg *a) {
   }
 }
 
-/* A launch and how many of its kind there are, on up to three lines. */
+/* Adds a launch and the count of its kind, on up to three lines. */
 static void addflight(Text *t, const Flight *f, int count) {
   add(t, f->kernel);
   addsizes(t, " over", f->global, f->dims);
@@ -290,8 +290,8 @@ static bool isopen(unsigned number) {
 }
 
 /*
-** Of the launches of one kernel by one line that may not have ended, only the
-** newest is told; 0: this one is not, else their count.
+** The count of launches of one kernel by one line that may not have ended, for
+** the newest of them, which alone is told; 0 for the other launches.
 */
 static int told(unsigned number) {
   int count = 0;
@@ -307,8 +307,8 @@ static int told(unsigned number) {
 }
 
 /*
-** Writes the launches that may not have ended into a text, or else the newest;
-** returns its length, which is 0 before the first launch. For signal handlers.
+** Writes the launches that may not have ended into a text, or else the newest
+** launch; returns the length, 0 before the first launch. For signal handlers.
 */
 size_t clsh_flight_tell(char *text, size_t size) {
   Text t = {text, text + size};

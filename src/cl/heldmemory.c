@@ -1,11 +1,11 @@
 /*
 ** heldmemory.c - memory objects that closed Buffers leave for the next results
 ** of calculations: a driver may take longer to allocate and free memory than
-** for a kernel. Lists by age, of which a result takes the newest of its size.
-** The rule: memory is held only if no commands but those of its context's
-** default queue, which is in order, have used it, and is given only to a
-** Buffer whose first command is on that queue. So the new content comes behind
-** commands that are still under way.
+** for a kernel. A list by age has them; a result takes the newest object of
+** its size. The rule: memory is held only if all commands that used it were on
+** its context's default queue, which is in order. It is given only to a Buffer
+** whose first command is on that queue: so new content comes behind commands
+** that are still under way.
 ** SPDX-License-Identifier: MIT
 */
 #include <assert.h>
@@ -43,7 +43,7 @@ static cl_mem pick(Hold *h, int i) {
   return mem;
 }
 
-/* Gives the oldest back to the driver, which frees it behind its commands. */
+/* Gives the oldest object to the driver, to free behind its commands. */
 static void drop(Hold *h) {
   size_t bytes = h->list[0].bytes;
   cl_mem mem = pick(h, 0);
@@ -54,8 +54,8 @@ static void drop(Hold *h) {
 }
 
 /*
-** Holds a memory object of at most `most` bytes, and gives the oldest ones
-** back that are then too many, or of more bytes together.
+** Holds a memory object of at most `most` bytes. Gives the oldest objects back
+** where there are then too many, or more than `most` bytes together.
 */
 void clsh_heldmemory_keep(Hold *h, cl_mem mem, size_t bytes, cl_ulong most) {
   assert(bytes <= most);
@@ -69,7 +69,7 @@ void clsh_heldmemory_keep(Hold *h, cl_mem mem, size_t bytes, cl_ulong most) {
   h->bytes += bytes;
 }
 
-/* A memory object of so many bytes, or NULL. */
+/* A memory object of `bytes` bytes, or NULL. */
 cl_mem clsh_heldmemory_take(Hold *h, size_t bytes) {
   for (int i = h->n - 1; i >= 0; i--)
     if (h->list[i].bytes == bytes)
@@ -83,7 +83,7 @@ void clsh_heldmemory_empty(Hold *h) {
   assert(h->bytes == 0);
 }
 
-/* Gives all memory back, of all contexts: some driver has too little. */
+/* Gives the held memory of all contexts back: some driver has too little. */
 void clsh_heldmemory_emptyall(void) {
   while (first != NULL)
     clsh_heldmemory_empty(first);
@@ -91,8 +91,8 @@ void clsh_heldmemory_emptyall(void) {
 
 /*
 ** Whether a command that the driver refused by `code` is worth another try, as
-** memory was held: some allocate a buffer in the first command that uses it.
-** No script code runs.
+** memory was held: some drivers allocate a buffer in the first command that
+** uses it. No script code runs.
 */
 bool clsh_heldmemory_retry(cl_int code) {
   if ((code != CL_MEM_OBJECT_ALLOCATION_FAILURE &&

@@ -1,8 +1,8 @@
 /*
-** hook.c - the table cl.hooks of the registry: what module cl and the Lua
-** files of clshell know of each other besides the names of the module. In
-** stock Lua the table has the entries of C alone, and C does without the
-** others.
+** hook.c - the table cl.hooks of the registry: functions and values that
+** module cl and the Lua files of clshell share besides the names of the
+** module. In stock Lua the table has only the entries that C sets, and C does
+** without the entries of Lua.
 **
 ** Lua sets by functions of the module, which say the arguments:
 **   explain_build, launched, onchoice, translate_cuda
@@ -15,7 +15,7 @@
 **   set_array       (array, value): Array:set without indexes
 **   copy_way        (context, context, bytes, whether they share memory) ->
 **                   way of a copy between two devices (Buffer:copy), or nil
-**   give_up         (): lets go of what is kept for later calls, as memory is
+**   give_up         (): lets go of values kept for later calls, as memory is
 **                   short
 ** C sets:
 **   result          (type, shape, context) -> Buffer, for a result of
@@ -68,8 +68,8 @@ void clsh_hook_set(lua_State *L, const char *name) {
  */
 /** cl.launched(f)
  * On the simulator Oclgrind, has each launch waited for, and then f(launch,
- * args...) called; launches of `f` itself are not told. Other devices have no
- * such call.
+ * args...) called; launches in `f` itself make no calls. On other devices f is
+ * never called.
  * Example:
  * -- cl.launched(function(launch, ...) print(launch, ...) end)
  * print(type(cl.launched)) --> function
@@ -85,7 +85,7 @@ void clsh_hook_set(lua_State *L, const char *name) {
  * end)
  * print(cl.build("__global__ void f() {}", {cuda = true}).f.name) --> f
  */
-/* Each sets the entry of its name, upvalue 1, to a function. */
+/* Each of these sets the entry of its name, upvalue 1, to a function. */
 static int cl_sethook(lua_State *L) {
   luaL_checktype(L, 1, LUA_TFUNCTION);
   lua_settop(L, 1);

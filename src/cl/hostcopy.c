@@ -16,7 +16,7 @@
 #define PART ((size_t)256 << 10) /* bytes that a thread takes at a time */
 #define THREADS 8                /* the caller among them, at most */
 
-/* A copy under way; `taken` bytes are done, or some thread is at them. */
+/* A copy under way: the first `taken` bytes are done or under way. */
 typedef struct Work {
   char *to;
   const char *from;
@@ -29,7 +29,7 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t more = PTHREAD_COND_INITIALIZER;
 static pthread_cond_t all = PTHREAD_COND_INITIALIZER;
 
-/* Copies parts until all are taken. The lock is held, but for the copies. */
+/* Copies parts until all are taken. Holds the lock except while copying. */
 static void copyparts(void) {
   while (work.taken < work.bytes) {
     size_t at = work.taken, rest = work.bytes - at;
@@ -57,8 +57,8 @@ static void *help(void *arg) {
 }
 
 /*
-** How many threads a copy takes: the cores of this process, up to 8. A
-** launcher of several processes may tie each to some of the cores.
+** The number of threads of a copy: the cores of this process, up to 8. A
+** launcher of several processes may tie each process to some of the cores.
 */
 int clsh_hostcopy_threads(void) {
   long cores = sysconf(_SC_NPROCESSORS_ONLN);
@@ -77,7 +77,7 @@ static void start(void) {
       return;
 }
 
-/* Copies memory; small pieces on the caller's thread alone. */
+/* Copies memory; the caller alone copies small pieces. */
 void clsh_hostcopy(void *to, const void *from, size_t bytes) {
   if (bytes <= PART) {
     memcpy(to, from, bytes);

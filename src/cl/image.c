@@ -120,7 +120,7 @@ static const Type *colortype(const Format *f) {
   return clsh_type_find(name, strlen(name));
 }
 
-/* Pushes the list that the driver gives; returns its length. */
+/* Pushes the driver's list of formats; returns its length. */
 static size_t pushoffered(lua_State *L, Context *c, cl_mem_flags flags,
                           cl_mem_object_type what) {
   cl_uint n = 0;
@@ -183,7 +183,7 @@ static void checkoffered(lua_State *L, Context *c, cl_mem_flags flags,
                   *comma != '\0' ? lua_tostring(L, -2) : "none");
 }
 
-/* Pushes a list of the formats that the device has of a kind of images. */
+/* Pushes a list of the device's formats for a kind of images. */
 static void pushformats(lua_State *L, Context *c, cl_mem_flags flags,
                         cl_mem_object_type what) {
   Format f;
@@ -231,7 +231,7 @@ Image *clsh_image_test(lua_State *L, int arg) {
   return clsh_class_test(L, arg, &class);
 }
 
-/* The kind that a parameter "read_only image2d_t" takes; NULL: none here. */
+/* The kind of a parameter "read_only image2d_t"; NULL: no kind of these. */
 const Kind *clsh_image_kind(const char *param) {
   const char *word = strrchr(param, ' ');
   word = word != NULL ? word + 1 : param;
@@ -241,7 +241,7 @@ const Kind *clsh_image_kind(const char *param) {
   return NULL;
 }
 
-/* The shape on the host of a part of so many pixels: row-major. */
+/* The shape on the host of a part of `size` pixels: row-major. */
 void clsh_image_shape(const Image *img, const size_t size[3], Shape *s) {
   s->ndims = img->kind->ndims;
   s->count = 1;
@@ -265,7 +265,7 @@ static bool given(lua_State *L, const char *option) {
   return is;
 }
 
-/* The kind that the options at 1 describe by the sizes they give. */
+/* The kind of image for the sizes that the options at 1 give. */
 static const Kind *checkkind(lua_State *L) {
   bool height = given(L, "height"), depth = given(L, "depth");
   bool array = given(L, "array_size"), buffer = given(L, "buffer");
@@ -325,8 +325,8 @@ static void checksize(lua_State *L, int ctx, Image *img) {
 }
 
 /*
-** The pixels of the Buffer that option buffer gives are the image's width.
-** User value 2 of the image at 4 keeps the Buffer.
+** Makes the pixels of the option buffer's Buffer the image's width. User value
+** 2 of the image at 4 keeps the Buffer.
 */
 static void checkbuffer(lua_State *L, int ctx, Image *img) {
   const Type *t = img->format.type;
@@ -353,8 +353,7 @@ static void checkbuffer(lua_State *L, int ctx, Image *img) {
   img->size[1] = img->size[2] = 1;
 }
 
-/* The memory of the Buffer of the image at 4; NULL: it has memory of its own.
- */
+/* The memory of the Buffer of the image at 4; NULL: there is no Buffer. */
 static cl_mem bufferhandle(lua_State *L) {
   if (lua_getiuservalue(L, 4, 2) == LUA_TNIL) {
     lua_pop(L, 1);
@@ -370,7 +369,7 @@ static cl_mem bufferhandle(lua_State *L) {
   return handle;
 }
 
-/* Refuses a pixel of another size than the host will take it for. */
+/* Raises where the driver's pixel has another size than the host's type. */
 static void checkpixel(lua_State *L, const Image *img) {
   size_t size = 0;
   cl_int err = clGetImageInfo(img->handle, CL_IMAGE_ELEMENT_SIZE, sizeof size,
@@ -432,13 +431,13 @@ static const char *const image_options[] = {
 
 /** cl.image(opts) -> Image
  * Pixels on the device, which kernels read through a sampler:
- * `cl.image{width = 640, height = 480}`. The sizes say of which kind: a width
- * alone is 1-D (image1d_t), with a height 2-D, with a depth 3-D; array_size
- * makes an array of 1-D or 2-D images, a Buffer an image1d_buffer_t. On the
- * host it is an Array with an element for each pixel, `img.type` ("float4"),
- * of shape {height, width}, {depth, height, width} or {array_size, height,
- * width}; of a norm_ channel it is the integer that is stored. A size that the
- * device does not allow raises, and a format that it does not have. Fields:
+ * `cl.image{width = 640, height = 480}`. The given sizes set the kind: a width
+ * alone makes a 1-D image (image1d_t), with a height 2-D, with a depth 3-D;
+ * array_size makes an array of 1-D or 2-D images, a Buffer an
+ * image1d_buffer_t. On the host it is an Array with an element for each pixel,
+ * `img.type` ("float4"), of shape {height, width}, {depth, height, width} or
+ * {array_size, height, width}; a norm_ channel has its stored integer there. A
+ * size or a format that the device does not allow raises. Fields:
  * `img.kind`, `img.format`, `img.type`, `img.shape`, `img.width`,
  * `img.height`, `img.depth`, `img.array_size`, `img.bytes`, `img.row_pitch`,
  * `img.buffer`, `#img` (pixels).
@@ -541,7 +540,7 @@ static int image_word(lua_State *L) {
   return 1;
 }
 
-/* img.width, img.height, img.depth, img.array_size; nil: it has none */
+/* img.width, img.height, img.depth, img.array_size; nil: no such size */
 static int image_size(lua_State *L) {
   const Image *img = checkimage(L, 1);
   for (int i = 0; i < img->kind->ndims; i++)
@@ -646,7 +645,7 @@ static void checkbox(lua_State *L, const Image *img, const Box *b) {
                  clsh_shape_pushtext(L, img->size, n));
 }
 
-/* The part that options origin and region name; all of the image if none. */
+/* Reads the part that options origin and region name; by default the image. */
 static void checkpart(lua_State *L, const Image *img, int opts, Box *b) {
   for (int i = 0; i < 3; i++)
     b->origin[i] = 0, b->size[i] = 1;
@@ -703,8 +702,8 @@ static void transfer(lua_State *L, bool write, const Image *img, const Box *b,
 }
 
 /*
-** Refuses an image that is memory of a Buffer: not every driver fills and
-** copies such images.
+** Raises for an image in a Buffer's memory: not every driver fills and copies
+** such images.
 */
 static void checkown(lua_State *L, const Image *img, const char *method) {
   if (img->kind->what == CL_MEM_OBJECT_IMAGE1D_BUFFER)
@@ -725,7 +724,7 @@ static const char *const copyoptions[] = {"queue",  "async", "after", "origin",
 
 /** Image:read([dst] [, opts]) -> Array
  * Copies the image, or a part of it, to host memory: into Array `dst`, of
- * pixels or of their channels, or a new one. It waits for the data; with
+ * pixels or of their channels, or a new Array. It waits for the data; with
  * {async = true} it does not, and returns an Event as well. Pixels count from
  * 0, as a kernel counts them.
  * Options:
@@ -759,7 +758,7 @@ static int image_read(lua_State *L) {
 }
 
 /*
-** The byte of the Buffer's memory where a box begins: behind the element that
+** The byte of the Buffer's memory where a box begins: at the element that
 ** option `name` gives, counted from 1.
 */
 static size_t checkplace(lua_State *L, const Image *img, const Box *box,
@@ -781,7 +780,7 @@ static size_t checkplace(lua_State *L, const Image *img, const Box *box,
   return b->shift + (first - 1) * size;
 }
 
-/* All is checked before: what the driver calls invalid, it cannot do. */
+/* Raises if a copy failed: its values were checked, so the driver lacks it. */
 static void checkcopy(lua_State *L, cl_int err, const char *call) {
   if (err == CL_INVALID_VALUE)
     clsh_error_call(L, err, call,
@@ -943,9 +942,9 @@ static int image_copy(lua_State *L) {
 /** Image:map([mode] [, opts]) -> Array
  * The image's memory, or a part, as a host Array of `img.type`, in the shape
  * that img:read gives. `mode`: "read_write", "read" or "write" (the old
- * content is not needed). Without a copy where the device shares memory with
- * the host and the rows lie without gaps, as those of a whole image mostly do;
- * else the Array is a copy, which goes back when it is unmapped. Until the
+ * content is not needed). There is no copy where the device shares memory with
+ * the host and the rows lie without gaps, as the rows of a whole image mostly
+ * do; else the Array is a copy, which goes back when it is unmapped. Until the
  * array is unmapped or closed no kernel may use that part. Options as for
  * Image:read but async.
  * Example:
@@ -982,7 +981,7 @@ static int image_map(lua_State *L) {
     clsh_mapping_set(k, mapped);
   clsh_transfer_end(L, &m, err, "clEnqueueMapImage");
   if (img->kind->what == CL_MEM_OBJECT_IMAGE1D_ARRAY)
-    r.pitch = r.slice; /* of its images, which are rows here */
+    r.pitch = r.slice; /* the pitch of its images, which are rows here */
   clsh_mapping_setrows(L, k, a, &r, flags);
   lua_pop(L, 1);
   return 1;
@@ -1021,10 +1020,10 @@ static const Class class = {"Image", sizeof(Image), methods,      fields,
                             meta,    image_index,   image_release};
 
 /*
-** A Sampler is how a kernel reads an image between its pixels and beyond its
+** A Sampler says how a kernel reads an image between its pixels and beyond its
 ** edge. There are so few settings that the context keeps the OpenCL object of
-** each one in use: a driver may let go of a sampler that a kernel still reads
-** by.
+** each setting in use: a driver may let go of a sampler that a kernel still
+** reads by.
 */
 static const char *const addresses[] = {"clamp_to_edge",   "clamp", "repeat",
                                         "mirrored_repeat", "none",  NULL};

@@ -8,7 +8,7 @@
 #include "context.h"
 #include "type.h"
 
-/* what a pixel is */
+/* order and type of a pixel's channels */
 typedef struct Format {
   cl_image_format code;
   const char *order, *channel; /* "rgba", "unorm_int8" */
@@ -26,8 +26,8 @@ typedef struct Image {
   Context *context; /* user value 1 keeps it; 2: the Buffer of "1d_buffer" */
   const Kind *kind;
   Format format;
-  size_t size[3]; /* width, height, depth, as the kind has; the others 1 */
-  size_t bytes;   /* of its own memory */
+  size_t size[3]; /* width, height, depth; 1 where the kind has none */
+  size_t bytes;   /* of the image's own memory */
   cl_mem_flags access;
 } Image;
 /* image.c */

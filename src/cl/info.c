@@ -242,8 +242,7 @@ static void pushnameversions(lua_State *L, const char *p, size_t size) {
   }
 }
 
-/* A count that Lua cannot hold, such as all bits set, is the largest it can.
- */
+/* Pushes a count; one that Lua cannot hold becomes the largest integer. */
 static void pushcount(lua_State *L, cl_ulong n) {
   lua_pushinteger(L, n < LUA_MAXINTEGER ? (lua_Integer)n : LUA_MAXINTEGER);
 }
@@ -269,8 +268,8 @@ static void pushhex(lua_State *L, const unsigned char *p, size_t size) {
 }
 
 /*
-** Drivers end strings with none, one or several zeros, or with spaces. A
-** control character in one, which would steer a terminal, becomes a space.
+** Pushes a string: drivers end it with none, one or several zeros, or with
+** spaces. A control character, which would steer a terminal, becomes a space.
 */
 static void pushtext(lua_State *L, const char *p, size_t size) {
   size_t n = strnlen(p, size);
@@ -330,7 +329,7 @@ size_t clsh_info_size(size_t size) {
   return size <= MAXVALUE ? size : 0;
 }
 
-/* Pushes the answer to a query, or nil where the driver has none. */
+/* Pushes the driver's answer to a query, or nil without an answer. */
 bool clsh_info_push(lua_State *L, Getter get, void *handle, const Info *i) {
   size_t size = 0;
   if (get(handle, i->query, 0, NULL, &size) != CL_SUCCESS ||
@@ -350,7 +349,7 @@ bool clsh_info_push(lua_State *L, Getter get, void *handle, const Info *i) {
 
 /*
 ** The least that OpenCL demands of a limit of devices, for a driver that does
-** not tell it; 0: nothing.
+** not tell the limit; 0: no demand.
 */
 cl_ulong clsh_info_least(cl_uint query) {
   static const struct {

@@ -46,8 +46,8 @@ Kernel *clsh_kernel_check(lua_State *L, int arg) {
 }
 
 /*
-** A kernel built for one group size runs in it, whatever limit the driver
-** tells besides: NVIDIA's says 256 of a kernel that requires 1024.
+** The most work-items of a group. A kernel that requires a group size runs in
+** it, whatever limit the driver tells: NVIDIA's tells 256 for 1024.
 */
 static size_t grouplimit(const Kernel *k) {
   size_t required = k->required[0] * k->required[1] * k->required[2];
@@ -98,8 +98,8 @@ const char *clsh_kernel_pushtype(lua_State *L, const Param *p) {
 }
 
 /*
-** Finds the element type in a declared type: drivers write "float*",
-** "const float *", "unsigned int" or "uint" for the same things.
+** Finds the element type in a declared type: drivers write "float*" or
+** "const float *", "unsigned int" or "uint".
 */
 static void parsetype(lua_State *L, Param *p) {
   char text[sizeof p->type], word[sizeof p->type];
@@ -124,8 +124,8 @@ static void parsetype(lua_State *L, Param *p) {
 }
 
 /*
-** Finds images and samplers, which drivers tell of as global or private. The
-** type of an image gets the access to it as its first word.
+** Finds images and samplers, which drivers tell as global or private. The type
+** of an image gets its access as the first word.
 */
 static void parseobject(lua_State *L, const Kernel *k, cl_uint i, Param *p) {
   static const char *const words[] = {"read_only", "write_only", "read_write"};
@@ -254,8 +254,8 @@ Kernel *clsh_kernel_new(lua_State *L, int program, cl_program handle,
 
 /*
 ** Makes the open Kernel at `old` the kernel of its program's new build: the
-** two exchange all they hold. Without a Kernel at `new` the program has no
-** kernel of this name any more. Allocates nothing.
+** two exchange all they hold. No Kernel at `new`: the program has no kernel of
+** this name any more. Allocates nothing.
 */
 void clsh_kernel_renew(lua_State *L, int old, int new) {
   Kernel *k = lua_touserdata(L, old);
@@ -348,7 +348,7 @@ static int kernel_multiple(lua_State *L) {
   return 1;
 }
 
-/* The largest global size of the kernel, where the driver tells one. */
+/* The largest global size of the kernel, where the driver tells it. */
 static cl_int globalsize(const Kernel *k, size_t sizes[3]) {
   return clGetKernelWorkGroupInfo(k->handle, k->context->device,
                                   CL_KERNEL_GLOBAL_WORK_SIZE,
@@ -356,8 +356,8 @@ static cl_int globalsize(const Kernel *k, size_t sizes[3]) {
 }
 
 /*
-** k.global_work_size: drivers refuse the question of kernels that run over any
-** range.
+** k.global_work_size: drivers refuse the question for kernels that run over
+** any range.
 */
 static int kernel_global(lua_State *L) {
   size_t sizes[3];
@@ -416,11 +416,11 @@ static const luaL_Reg fields[] = {
 /** Kernel:info() -> table
  * name, args (list of {name, type, space, const}), work_group_size (work-items
  * in a group at most, for this kernel), required_work_group_size (of its
- * attribute, or nil), preferred_multiple (of the local size),
- * local_mem_size (bytes, without local arguments), private_mem_size (bytes
- * a work-item), global_work_size (the largest range, of built-in kernels and
- * on custom devices; nil of others, whose field raises). Each is a field of
- * the kernel too: `k.args`.
+ * attribute, or nil), preferred_multiple (of the local size), local_mem_size
+ * (bytes, without local arguments), private_mem_size (bytes a work-item),
+ * global_work_size (the largest range, of built-in kernels and on custom
+ * devices; nil for other kernels, whose field raises). Each is a field of the
+ * kernel too: `k.args`.
  * Example:
  * local k = cl.kernel "kernel void f(global float *x, int n) { x[n] = 0; }"
  * print(k.args[2].name, k.args[2].type) --> n int
@@ -484,7 +484,7 @@ static int kernel_subgroups(lua_State *L) {
   return 1;
 }
 
-/* Tells the driver of the Buffers in the table at `list`. */
+/* Tells the driver the Buffers in the table at `list`. */
 static void telluses(lua_State *L, const Kernel *k, cl_kernel handle,
                      int list) {
   UsesSetter set;
@@ -500,7 +500,7 @@ static void telluses(lua_State *L, const Kernel *k, cl_kernel handle,
   cl_int err =
       set(handle, SVM_PTRS, n * sizeof *p, n > 0 ? (const void *)p : NULL);
   if (n == 0 && err == CL_INVALID_VALUE)
-    err = CL_SUCCESS; /* NVIDIA's driver keeps the pointers of before */
+    err = CL_SUCCESS; /* NVIDIA's driver keeps the earlier pointers */
   clsh_error_check(L, err, "clSetKernelExecInfo");
   lua_pop(L, 1);
 }
@@ -516,7 +516,7 @@ void clsh_kernel_copyuses(lua_State *L, int kernel, cl_kernel handle) {
 /** Kernel:uses(list) -> Kernel
  * Tells the driver which Buffers of shared virtual memory (svm = true) the
  * kernel reaches by addresses in its data, not by its parameters; {} for none.
- * The kernel keeps them from being collected. Closed ones must not be reached
+ * The kernel keeps them from being collected. It must not reach closed Buffers
  * any more. After Program:rebuild the kernel needs this call again.
  * Example:
  * if cl.device().svm_capabilities then

@@ -1,6 +1,6 @@
 /*
-** kernel.h - what kernel.c, typedef.c, arg.c, commandbuffer.c and launch.c
-** share, each using only the files before it.
+** kernel.h - types and functions that kernel.c, typedef.c, arg.c,
+** commandbuffer.c and launch.c share, each using only the files before it.
 ** SPDX-License-Identifier: MIT
 */
 #ifndef kernel_h
@@ -40,8 +40,8 @@ typedef struct Kernel {
   bool nonuniform;    /* built as OpenCL C 2.0 or later */
   cl_ulong local_mem; /* its program's limit, see cl.build_binary; 0: none */
   bool prints;        /* launches wait, for the order of the output */
-  bool asked;         /* the compiler, for the types without a known name */
-  int revision;       /* rebuilds of the program since */
+  bool asked;         /* the compiler was asked for unknown types */
+  int revision;       /* rebuilds of the program so far */
   char name[MAXKERNELNAME + 1];
 } Kernel;
 

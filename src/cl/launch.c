@@ -22,7 +22,7 @@ typedef struct Launch {
   Kernel *kernel;
   Range r;
   bool hasafter;
-  int revision; /* of the kernel that the sizes were checked for */
+  int revision; /* the kernel's revision at the check of sizes */
 } Launch;
 
 static const char *pushglobal(lua_State *L, const Launch *l) {
@@ -92,8 +92,8 @@ static void checklocal(lua_State *L, const Launch *l) {
 }
 
 /*
-** Checks the number of work-groups. Of a launch without a local size it is
-** the number of work-items: a driver may choose 1.
+** Checks the number of work-groups; for a launch without a local size the
+** number of work-items, as a driver may choose groups of 1.
 */
 static void checkgroups(lua_State *L, const Launch *l) {
   cl_ulong groups = 1;
@@ -151,7 +151,7 @@ static Launch *checklaunch(lua_State *L, int arg) {
   return clsh_class_check(L, arg, &class);
 }
 
-/* Reads the sizes at `arg`: as many as the global size has. */
+/* Reads the sizes at `arg`, of as many dimensions as the global size. */
 static void checkdims(lua_State *L, const Launch *l, int arg, const char *name,
                       lua_Integer least, size_t *sizes) {
   int dims = clsh_shape_sizes(L, arg, name, 3, least, sizes);
@@ -332,8 +332,8 @@ static void pushwritten(lua_State *L, const Kernel *k, int i) {
 }
 
 /*
-** Puts Buffers in the place of arguments that are tables with a metamethod
-** __buffer: expressions. It waits for them if the launch has its own queue.
+** Replaces arguments that are tables with a metamethod __buffer, expressions,
+** by Buffers. It waits for them if the launch has its own queue.
 */
 static void evaluate(lua_State *L, const Kernel *k) {
   int top = lua_gettop(L);
@@ -391,7 +391,7 @@ static int launch_call(lua_State *L) {
   if (clsh_event_recording())
     return record(L, l, nargs);
   Queue *q = pushqueue(L, 1);
-  Event *e = clsh_event_new(L, -1); /* first: what follows runs no script */
+  Event *e = clsh_event_new(L, -1); /* first: the next calls run no script */
   checknow(L, l);
   fflush(stdout); /* before the kernel's own printf */
   cl_command_queue handle = clsh_queue_handle(L, q);

@@ -1,7 +1,7 @@
 /*
 ** mapping.c - device memory mapped into an Array: the memory is the Array's
-** until the last one that shares it ends, which unmaps it. A part of an image
-** has gaps between its rows; its Array has none, and is a copy then.
+** until the last user of it ends, which unmaps it. A part of an image has gaps
+** between its rows; its Array has no gaps, and is a copy then.
 ** SPDX-License-Identifier: MIT
 */
 #include <stdlib.h>
@@ -10,19 +10,19 @@
 #include "driver.h"
 #include "queue.h"
 
-/* From clsh_mapping_unmap to unmap: where the event and the error go. */
+/* The places where unmap puts the event and the error. */
 typedef struct Told {
   cl_event *slot;
   cl_int err;
 } Told;
 
 struct Mapping {
-  Block block; /* first of all: the Array's */
+  Block block; /* the first member: the Array's block */
   cl_mem mem;
   cl_command_queue queue;
-  void *mapped; /* by the driver; NULL: not yet */
+  void *mapped; /* the driver's mapping; NULL: not yet */
   Rows rows;
-  Block *copy; /* of the rows without gaps; NULL: they have none */
+  Block *copy; /* the rows without gaps; NULL: no copy */
   bool writes; /* the copy goes back */
   Told *told;
 };
@@ -38,7 +38,7 @@ static void copyrows(const Mapping *k, bool back) {
     }
 }
 
-/* Called as a mapped Array's block ends: gives the memory back. */
+/* Gives the memory back at the end of a mapped Array's block. */
 static void unmap(Block *b) {
   Mapping *k = (Mapping *)b;
   if (clsh_driver_handsoff())
@@ -67,7 +67,7 @@ cl_map_flags clsh_mapping_flags(lua_State *L, int arg) {
   return flags[clsh_option_word(L, arg, modes, "mode")];
 }
 
-/* The mapping of `bytes` of `mem`, which the Array `a` holds from now on. */
+/* A mapping of `bytes` of `mem`, which the Array `a` holds from now on. */
 Mapping *clsh_mapping_new(lua_State *L, Array *a, cl_mem mem,
                           const Transfer *m, size_t bytes) {
   Mapping *k = calloc(1, sizeof *k);
@@ -82,14 +82,14 @@ Mapping *clsh_mapping_new(lua_State *L, Array *a, cl_mem mem,
   return k;
 }
 
-/* The driver has mapped the memory, which lies without gaps. */
+/* Notes that the driver has mapped the memory, which lies without gaps. */
 void clsh_mapping_set(Mapping *k, void *mapped) {
   k->mapped = k->block.data = mapped;
 }
 
 /*
-** The mapping, which has ended, is of these rows: with gaps between them the
-** Array gets a copy without, which goes back at the end if the host writes.
+** Notes the rows of a completed mapping. Where they have gaps the Array gets a
+** copy without gaps, which goes back at the end if the host writes.
 */
 void clsh_mapping_setrows(lua_State *L, Mapping *k, const Array *a,
                           const Rows *r, cl_map_flags flags) {
@@ -109,7 +109,7 @@ void clsh_mapping_setrows(lua_State *L, Mapping *k, const Array *a,
 
 /*
 ** unmap(array): unmaps the Array at 2 of the object at 1, and pushes the Event
-** once that has ended. User value 1 of the object is its Context.
+** after the unmapping. User value 1 of the object is its Context.
 */
 int clsh_mapping_unmap(lua_State *L, const Object *o, const cl_mem *handle) {
   Told told = {NULL, CL_SUCCESS};

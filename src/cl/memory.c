@@ -1,8 +1,8 @@
 /*
 ** memory.c - the host memory that is left to this process. A system promises
-** more than it has, and ends a process that takes the promise at its word: so
+** more than it has, and ends a process that uses all of the promise. So
 ** arrays, and the buffers of devices that work in host memory, are compared
-** with what is left of the machine, of the process's cgroups and of its
+** with the memory left of the machine, of the process's cgroups and of its
 ** address space (ulimit -v).
 ** SPDX-License-Identifier: MIT
 */
@@ -19,7 +19,7 @@
 #define STRIDE 8 /* an 8th of the rest is given without a new look */
 
 static size_t taken;   /* by arrays and buffers, touched or not */
-static size_t granted; /* may be taken without a new look */
+static size_t granted; /* bytes to take without a new look */
 
 /* The number after `key` at the beginning of a line of a file. */
 static bool readnumber(const char *path, const char *key, uint64_t *n) {
@@ -60,7 +60,7 @@ static bool readfile(const Files *v, const char *group, const char *name,
   return len < (int)sizeof path && readnumber(path, key, n);
 }
 
-/* The memory left to a cgroup and to those around it. Cuts the path. */
+/* The memory left to a cgroup and to the cgroups around it. Cuts the path. */
 static uint64_t groupleft(const Files *v, char *group) {
   uint64_t left = UINT64_MAX;
   for (;;) {
@@ -112,8 +112,7 @@ static uint64_t machineleft(void) {
   return pages > 0 && size > 0 ? (uint64_t)pages * (uint64_t)size : UINT64_MAX;
 }
 
-/* The bytes of this process's address space, and of it in memory of its own.
- */
+/* The bytes of this process's address space, and of its own memory. */
 static void footprint(uint64_t *space, uint64_t *own) {
   unsigned long long all, resident, shared;
   uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
@@ -127,8 +126,8 @@ static void footprint(uint64_t *space, uint64_t *own) {
 }
 
 /*
-** The bytes of host memory that arrays and buffers may still take. Buffers
-** that no command has touched yet are in no number of the system.
+** The bytes of host memory that arrays and buffers may still take. No number
+** of the system counts buffers that no command has touched yet.
 */
 size_t clsh_memory_left(void) {
   static uint64_t base; /* memory of this process without arrays and buffers */
@@ -144,7 +143,7 @@ size_t clsh_memory_left(void) {
   return (size_t)least(left - left / SHARE, PTRDIFF_MAX);
 }
 
-/* Whether so many bytes are left. */
+/* Whether `bytes` bytes are left. */
 bool clsh_memory_fits(size_t bytes) {
   if (bytes > granted) {
     size_t left = clsh_memory_left();

@@ -19,14 +19,14 @@ void clsh_hostcopy(void *to, const void *from, size_t bytes);
 int clsh_hostcopy_threads(void);
 
 /* pinned.c */
-#define PIECEBYTES ((size_t)8 << 20) /* bytes of one */
+#define PIECEBYTES ((size_t)8 << 20) /* bytes of a piece */
 #define PIECES 4
 
 typedef struct Piece {
   cl_mem mem;
   char *data;
   cl_event busy;    /* the command that uses it, or NULL */
-  size_t at, bytes; /* what it holds: bytes of the host's memory from there */
+  size_t at, bytes; /* the bytes of host memory that it holds */
 } Piece;
 
 typedef struct Pool {

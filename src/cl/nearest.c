@@ -1,6 +1,6 @@
 /*
-** nearest.c - lists of names: as text, and the name in one that a mistyped
-** word is nearest to.
+** nearest.c - lists of names: as text, and the name nearest to a mistyped
+** word.
 ** SPDX-License-Identifier: MIT
 */
 #include <ctype.h>
@@ -47,9 +47,9 @@ static int distance(const char *a, const char *b) {
 }
 
 /*
-** The distance of a name that may be meant. One letter for another leaves
-** nothing of a word as short as `at`: `as` is not near. Of longer ones half of
-** the letters stay: `lt` is not near to `std`.
+** The edits from a word to a name, or INT_MAX. In a word as short as `at` no
+** letter may be another: `as` is not near. Of longer words half of the letters
+** stay: `lt` is not near to `std`.
 */
 static int away(const char *word, const char *name) {
   int d = distance(word, name);
@@ -57,7 +57,7 @@ static int away(const char *word, const char *name) {
   return (d > 0 && n < 3 && m == n) || d > (n > m ? n : m) / 2 ? INT_MAX : d;
 }
 
-/* How many edits away a name still counts as near: none of a long word. */
+/* The most edits to a name that is near; 0 for a long word: no name is. */
 static int most(const char *word) {
   size_t n = strlen(word);
   return n > MAXWORD ? 0 : (int)n / 3 + 1;
@@ -90,10 +90,10 @@ const char *clsh_nearest_pushlist(lua_State *L, const char *const names[]) {
 }
 
 /** cl.nearest(word, names [, most]) -> string or nil
- * The name of the list nearest to `word`; nil where none is near: within
- * `most` edits, by default a third of the word's letters and one, and at most
- * half of the letters of the longer of the two. In a word of one or two
- * letters, other letters are not near, more or fewer are.
+ * The name of the list nearest to `word`, or nil. A near name is within `most`
+ * edits, by default a third of the word's letters and one, and at most half of
+ * the letters of the longer of the two. To a word of one or two letters no
+ * other word of the same length is near.
  * Example: print(cl.nearest("doubles", {"float", "double", "int"})) --> double
  */
 static int cl_nearest(lua_State *L) {

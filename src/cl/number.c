@@ -29,8 +29,8 @@ static float decodehalf(unsigned short h) {
 }
 
 /*
-** Rounds to the nearest half, ties to even, in one step from double: going
-** through float would round twice. A NaN stays one.
+** Rounds to the nearest half, ties to even, in one step from double: a step
+** through float would round twice. A NaN stays a NaN.
 */
 static unsigned short encodehalf(double x) {
   uint64_t bits;
@@ -95,7 +95,7 @@ void clsh_number_loadreals(const Type *t, const void *p, size_t n,
   }
 }
 
-/* The type must be one of integers. A ulong comes as its bits. */
+/* The type must be an integer type. A ulong comes as its bits. */
 void clsh_number_loadintegers(const Type *t, const void *p, size_t n,
                               int64_t *restrict x) {
   switch (CODE(t->kind, t->unit)) {
@@ -128,7 +128,7 @@ double clsh_number_round(const Type *t, double x) {
                         : x;
 }
 
-/* The type is one of integers; its range has been checked. */
+/* The type is an integer type; its range has been checked. */
 void clsh_number_storeintegers(const Type *t, const int64_t *restrict x,
                                size_t n, void *p) {
   switch (t->unit) {
@@ -140,7 +140,7 @@ void clsh_number_storeintegers(const Type *t, const int64_t *restrict x,
   }
 }
 
-/* `big`: the bits stand for 2^63 or more. */
+/* Whether type `t` can hold `v`; `big`: its bits stand for 2^63 or more. */
 bool clsh_number_fits(const Type *t, int64_t v, bool big) {
   int bits = 8 * t->unit;
   if (t->kind == 'u')

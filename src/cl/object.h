@@ -65,7 +65,7 @@ void clsh_poll_open(lua_State *L);
 const char *clsh_nearest_pushlist(lua_State *L, const char *const names[]);
 void clsh_nearest_open(lua_State *L);
 
-/* hook.c: what C and Lua know of each other */
+/* hook.c: functions and values that C and Lua share */
 int clsh_hook_push(lua_State *L, const char *name);
 void clsh_hook_set(lua_State *L, const char *name);
 void clsh_hook_open(lua_State *L);

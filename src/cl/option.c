@@ -17,8 +17,8 @@ static bool listed(const char *word, const char *const names[]) {
 }
 
 /*
-** The place in `names` of the word that option or argument `name` gives, at
-** stack index `idx`; nil stands for the first.
+** The place in `names` of the word of option or argument `name`, at stack
+** index `idx`; nil stands for the first word.
 */
 int clsh_option_word(lua_State *L, int idx, const char *const names[],
                      const char *name) {
@@ -35,7 +35,7 @@ int clsh_option_word(lua_State *L, int idx, const char *const names[],
                     clsh_nearest_pushlist(L, names), word);
 }
 
-/* Whether the value at `arg` is an Event, or the span of several. */
+/* Whether the value at `arg` is an Event, or a span of several Events. */
 static bool isevent(lua_State *L, int arg) {
   bool named = luaL_getmetafield(L, arg, "__name") == LUA_TSTRING;
   bool event = named && strncmp(lua_tostring(L, -1), "Event", 5) == 0;
@@ -44,11 +44,11 @@ static bool isevent(lua_State *L, int arg) {
 }
 
 /*
-** Checks that the optional table at `arg` holds only options in `names`.
-** An unknown option raises with the nearest name. An Event there is the
-** second result of the call that gave the argument before, as in
-** gemm(A, gemm(B, C)): it becomes nil. Where `after` is the first option, an
-** Event may be meant to be waited for, and raises.
+** Checks that the optional table at `arg` holds only options in `names`. An
+** unknown option raises with the nearest name. An Event there is the second
+** result of the call in the argument before, as in gemm(A, gemm(B, C)): it
+** becomes nil. Where `after` is the first option, the script may mean to wait
+** for the Event: it raises.
 */
 void clsh_option_check(lua_State *L, int arg, const char *const names[],
                        const char *what) {
@@ -100,7 +100,7 @@ bool clsh_option_whole(lua_State *L, int idx, lua_Integer least, size_t *n) {
   return true;
 }
 
-/* Pushes a number as text; of another value the name of its type. */
+/* Pushes a number as text; for another value the name of its type. */
 const char *clsh_option_got(lua_State *L, int idx) {
   if (lua_type(L, idx) == LUA_TNUMBER)
     return luaL_tolstring(L, idx, NULL);

@@ -1,6 +1,6 @@
 /*
 ** pending.c - the commands that have not ended, by queue. Launches keep no
-** account of them: they are counted after a Ctrl-C and at the program's end.
+** count of them: they are counted after a Ctrl-C and at the program's end.
 ** SPDX-License-Identifier: MIT
 */
 #include <stdatomic.h>
@@ -31,8 +31,8 @@ static bool markerpends(cl_command_queue queue, double seconds) {
 }
 
 /*
-** How many commands of a queue have not ended within `seconds`. A marker
-** finds commands whose Event is gone. `*kernels` counts known kernels.
+** The number of commands of a queue that have not ended within `seconds`. A
+** marker finds commands whose Event is gone. `*kernels` counts known kernels.
 */
 static int unfinished(lua_State *L, Queue *q, double seconds, int *kernels) {
   int n = clsh_event_count(q, MOST, kernels);
@@ -50,8 +50,8 @@ static int unfinished(lua_State *L, Queue *q, double seconds, int *kernels) {
 }
 
 /*
-** The number of commands that still run after `seconds`: those that were
-** abandoned, with the compilations that were given up, or the others.
+** The number of commands that still run after `seconds`: the abandoned
+** commands, with the compilations that were given up, or the others.
 */
 int clsh_pending_count(lua_State *L, double seconds, bool abandoned) {
   int sum = abandoned ? clsh_compiler_running() : 0, kernels;
@@ -102,7 +102,7 @@ static void *finish(void *arg) {
   return NULL;
 }
 
-/* Whether the thread of clsh_pending_finish() has come to its end. */
+/* Whether the thread of clsh_pending_finish() has ended. */
 bool clsh_pending_finished(void) {
   return finished;
 }

@@ -1,6 +1,6 @@
 /*
 ** pinned.c - the pinned pieces of a context: memory that the driver allocates
-** for the host, mapped as long as the context is there.
+** for the host, mapped as long as the context lives.
 ** SPDX-License-Identifier: MIT
 */
 #include <stdlib.h>
@@ -8,7 +8,7 @@
 #include "driver.h"
 #include "memory.h"
 
-/* Maps one piece on the pool's queue, which holds nothing else. */
+/* Maps one piece on the pool's queue, which has no other commands. */
 static cl_int mappiece(Pool *p, cl_context c, Piece *piece) {
   cl_int err;
   piece->mem = clCreateBuffer(c, CL_MEM_READ_WRITE | CL_MEM_ALLOC_HOST_PTR,
@@ -38,7 +38,7 @@ static void freepieces(Pool *p) {
   }
 }
 
-/* Ordinary memory in the place of what the driver does not map. */
+/* Takes ordinary memory for the pieces that the driver does not map. */
 static bool takeplain(Pool *p) {
   bool fine = true;
   freepieces(p);
@@ -51,8 +51,8 @@ static bool takeplain(Pool *p) {
 }
 
 /*
-** A pool for a device in a context, of ordinary memory where the driver has
-** none that is pinned; NULL where there is no memory.
+** A pool for a device in a context, of ordinary memory where the driver has no
+** pinned memory; NULL where there is no memory.
 */
 Pool *clsh_pinned_new(cl_context c, cl_device_id d) {
   cl_int err;
@@ -72,8 +72,8 @@ Pool *clsh_pinned_new(cl_context c, cl_device_id d) {
 }
 
 /*
-** `ours`: the driver may be called. Memory that a command still uses, after a
-** Ctrl-C, stays allocated.
+** Frees a pool; `ours`: the driver may be called. Memory that a command still
+** uses, after a Ctrl-C, stays allocated.
 */
 void clsh_pinned_free(Pool *p, bool ours) {
   if (ours)

@@ -26,7 +26,7 @@ unsigned clsh_poll_interrupts(void) {
   return interrupts;
 }
 
-/* Raises what Ctrl-C raises, with a hint or NULL. */
+/* Raises the error of a Ctrl-C, with a hint or NULL. */
 void clsh_poll_raise(lua_State *L, const char *hint) {
   clsh_poll_interrupt = 0;
   interrupts++;
@@ -59,8 +59,8 @@ static int cl_undisturbed(lua_State *L) {
 }
 
 /*
-** Raises if Ctrl-C came: clshell's handler sets the flag, the handler of the
-** stock interpreter sets a hook, which then has done its work.
+** Raises if Ctrl-C came: clshell's handler sets the flag; the stock
+** interpreter's handler sets a hook, which then has done its work.
 */
 static void check(lua_State *L, lua_Hook before, const char *hint) {
   if (!clsh_poll_interrupt && lua_gethook(L) == before)
@@ -70,7 +70,7 @@ static void check(lua_State *L, lua_Hook before, const char *hint) {
   clsh_poll_raise(L, hint);
 }
 
-/* Long loops call it now and then, so that Ctrl-C ends them. */
+/* Raises if Ctrl-C came; long loops call it now and then. */
 void clsh_poll(lua_State *L) {
   if (clsh_poll_interrupt != 0)
     clsh_poll_raise(L, NULL);
@@ -93,7 +93,7 @@ cl_int clsh_poll_status(cl_event e) {
   return query(e, &status) == CL_SUCCESS ? status : STATUS_UNKNOWN;
 }
 
-/* A pipe, each end of a command a byte; a process makes it once. */
+/* A pipe, which gets a byte at the end of each command; made once. */
 static int bell[2] = {-1, -1};
 
 static bool hasbell(void) {
@@ -129,13 +129,13 @@ typedef struct Command {
   cl_int status, err;
 } Command;
 
-/* Whether the end of the command will ring. */
+/* Whether the end of the command will ring the bell. */
 static bool willring(const Command *c) {
   return iscpu(c->device) && hasbell() &&
          clSetEventCallback(c->handle, CL_COMPLETE, ring, NULL) == CL_SUCCESS;
 }
 
-/* Sleeps until something rings, 20 ms at most: Ctrl-C may have come. */
+/* Sleeps until the bell rings, 20 ms at most: Ctrl-C may have come. */
 static void listen(void) {
   struct pollfd end = {bell[0], POLLIN, 0};
   char rings[64];
@@ -152,8 +152,8 @@ static void nap(double passed) {
 }
 
 /*
-** Waits until done(what): spins for 20 us, then sleeps, until the command
-** ends if one is given and it rings. Ctrl-C raises, with the hint.
+** Waits until done(what): spins for 20 us, then sleeps, until the command (if
+** there is one and it rings) ends. Ctrl-C raises, with the hint.
 */
 static void await(lua_State *L, bool (*done)(void *), void *what,
                   const char *hint, const Command *c) {
@@ -175,7 +175,7 @@ static void await(lua_State *L, bool (*done)(void *), void *what,
   }
 }
 
-/* Waits until done(what), which asks for no single command. */
+/* Waits until done(what), which is about no single command. */
 void clsh_poll_until(lua_State *L, bool (*done)(void *), void *what,
                      const char *hint) {
   await(L, done, what, hint, NULL);
@@ -188,8 +188,8 @@ static bool hasended(void *arg) {
 }
 
 /*
-** Waits for a command of a device to end; an error of OpenCL: its status is
-** not known.
+** Waits for a command of a device to end. An error of OpenCL means that its
+** status is not known.
 */
 cl_int clsh_poll_event(lua_State *L, cl_event handle, cl_device_id device,
                        cl_int *status) {

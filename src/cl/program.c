@@ -51,7 +51,7 @@ void clsh_program_pushkernelnames(lua_State *L, const Program *p) {
   size_t size = 0, count = 0;
   clGetProgramInfo(p->handle, CL_PROGRAM_NUM_KERNELS, sizeof count, &count,
                    NULL);
-  if (count > 0) /* NVIDIA's driver crashes over the names of none */
+  if (count > 0) /* NVIDIA's driver crashes over an empty list */
     clGetProgramInfo(p->handle, CL_PROGRAM_KERNEL_NAMES, 0, NULL, &size);
   size = clsh_info_size(size);
   char *text = lua_newuserdatauv(L, size + 1, 0);
@@ -79,7 +79,7 @@ static int program_kernels(lua_State *L) {
   return 1;
 }
 
-/* What PoCL calls a kernel that has the name of a function of OpenCL C. */
+/* The prefix of PoCL for kernels named like a function of OpenCL C. */
 static const char POCL[] = "_cl_";
 
 static bool isfunction(const char *const names[], const char *name) {
@@ -208,10 +208,10 @@ static void pushfiles(lua_State *L) {
 /** Program:info() -> table
  * name (file or name of the source), options, defines (the lines in front of
  * the source, for values that no option takes), log, kernels (names), device,
- * files (full paths: its own and the included ones; none of source text).
+ * files (full paths: its own and the included files; none for source text).
  * `prog.log` and `prog.options` alone; kernels by `prog.name`. `prog.source`:
- * the text behind the defines, nil for a binary. A program from a file has
- * its path in `prog.file` and the number of its builds in `prog.builds`. One
+ * the text behind the defines, nil for a binary. A program from a file has its
+ * path in `prog.file` and the number of its builds in `prog.builds`. A program
  * of a CUDA text has in `prog.cuda` a table: `opencl`, the OpenCL C, and
  * `launches` and `notes`, lists of {line, text}.
  * Example:
@@ -248,9 +248,9 @@ static int program_tostring(lua_State *L) {
 
 /*
 ** The binary of a program has a head that tells damage and foreign devices:
-** drivers trust such bytes and end the process over bad ones.
+** drivers trust the bytes and end the process over damaged bytes.
 */
-/* A text of a device, of one line in any case, whatever the driver wrote. */
+/* A text of a device, in one line, whatever the driver wrote. */
 static void devicetext(cl_device_id d, cl_device_info key,
                        char text[TEXTSIZE]) {
   if (clGetDeviceInfo(d, key, TEXTSIZE, text, NULL) != CL_SUCCESS)
@@ -270,7 +270,7 @@ static const char *pushhead(lua_State *L, cl_device_id d, const char *bytes,
   return lua_pushfstring(L, MAGIC "%s\n%s\n%s\n", name, driver, sum);
 }
 
-/* The bytes of the first n lines; 0: there are fewer. */
+/* The bytes of the first n lines; 0: there are fewer lines. */
 static size_t lines(const char *s, size_t len, int n) {
   const char *p = s;
   for (; n > 0 && p != NULL; n--) {
@@ -282,7 +282,7 @@ static size_t lines(const char *s, size_t len, int n) {
 
 /*
 ** The driver's bytes in the string at `arg`, their number in `*len`. Raises
-** for one that is not the result of Program:binary on such a device.
+** unless it is the result of Program:binary on such a device.
 */
 const char *clsh_program_checkbinary(lua_State *L, int arg, cl_device_id d,
                                      size_t *len) {

@@ -1,7 +1,7 @@
 /*
-** program.h - what program.c (the class), source.c (texts, options, files),
-** compiler.c, build.c and rebuild.c share, each using only the files before
-** it.
+** program.h - types and functions that program.c (the class), source.c (texts,
+** options, files), compiler.c, build.c and rebuild.c share, each using only
+** the files before it.
 ** SPDX-License-Identifier: MIT
 */
 #ifndef program_h
@@ -28,7 +28,7 @@ enum {
   PROGRAM_CUDA,    /* see cl.translate_cuda; true: not translated yet */
   PROGRAM_FILES,   /* see source.c; nil: not built from a file */
   PROGRAM_PARTS,   /* Programs that a compile includes or a link joins */
-  PROGRAM_NAMES    /* of the headers among them */
+  PROGRAM_NAMES    /* of the headers among the parts */
 };
 
 /* How a Program is made of its source or its parts. */

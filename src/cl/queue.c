@@ -1,5 +1,5 @@
 /*
-** queue.c - class Queue: where commands are put, in order or out of order.
+** queue.c - class Queue: takes commands, in order or out of order.
 ** SPDX-License-Identifier: MIT
 */
 #include <assert.h>
@@ -23,7 +23,7 @@ static const struct Hint {
                   {"throttle", "cl_khr_throttle_hints", 0x1097}};
 static const char *const levels[] = {"high", "medium", "low", NULL};
 
-#define LIST (2 * HINTS + 3) /* of properties, the 0 at the end too */
+#define LIST (2 * HINTS + 3) /* properties, the 0 at the end included */
 
 static void queue_release(Object *o) {
   Queue *q = (Queue *)o;
@@ -47,7 +47,7 @@ Queue *clsh_queue_option(lua_State *L, int idx) {
   return clsh_class_option(L, idx, &class, "queue");
 }
 
-/* Hands commands to the device. Closing a queue has done so already. */
+/* Hands commands to the device; a closed queue has done so. */
 cl_int clsh_queue_flush(const Queue *q) {
   return q->head.closed ? CL_SUCCESS : clFlush(q->handle);
 }
@@ -61,8 +61,8 @@ cl_command_queue clsh_queue_handle(lua_State *L, Queue *q) {
 }
 
 /*
-** Reads the wishes that the table or nil at `opts` has behind the flags of a
-** list of properties, pairs that end with 0; says whether there are any.
+** Reads the wishes of the table or nil at `opts`, and appends them to a list
+** of properties, pairs that end with 0. Returns whether there are any.
 */
 static bool readhints(lua_State *L, const Context *c, int opts,
                       cl_ulong *list) {
@@ -129,8 +129,8 @@ static Queue *newqueue(lua_State *L, int arg, int opts, bool profiled,
 }
 
 /*
-** Pushes the default queue of the context at `ctxarg`: user value 2. One that
-** takes no more commands is replaced.
+** Pushes the default queue of the context at `ctxarg`: user value 2. A queue
+** that takes no more commands is replaced.
 */
 Queue *clsh_queue_push(lua_State *L, int ctxarg) {
   ctxarg = lua_absindex(L, ctxarg);
@@ -146,7 +146,7 @@ Queue *clsh_queue_push(lua_State *L, int ctxarg) {
     q->standard = true;
     q->context->order++;
     clsh_heldmemory_empty(
-        &q->context->hold); /* the last one may still use it */
+        &q->context->hold); /* the last queue may still use it */
     lua_remove(L, -2);
     lua_pushvalue(L, -1);
     lua_setiuservalue(L, ctxarg, 2);
@@ -164,8 +164,8 @@ static int countkeys(lua_State *L) {
 
 /*
 ** Pushes a list of the queues, closed ones too, that have not been collected;
-** returns their number. A finalizer may make a queue, so the table of all is
-** walked only while nothing allocates.
+** returns their number. A finalizer may make a queue, so the table of all
+** queues is walked only while nothing allocates.
 */
 int clsh_queue_pushall(lua_State *L) {
   int n = 0, room;

@@ -21,7 +21,7 @@ typedef struct Queue {
   bool standard;        /* its context's default queue */
   bool dropped;         /* an Event of a command that may still run is gone */
   bool halted;          /* the driver fails all commands behind a failed one */
-  char kernel[MAXNAME]; /* of such a command, the last; "": not known */
+  char kernel[MAXNAME]; /* the last such command's; "": not known */
   unsigned interrupts;  /* before its newest command */
 } Queue;
 Queue *clsh_queue_check(lua_State *L, int arg);
@@ -52,7 +52,7 @@ typedef struct Event {
   cl_command_type command;
   cl_ulong stamp[4]; /* queued, submit, start, end; ns */
   bool stamped;
-  bool recorded;              /* its launch was recorded, and is no command */
+  bool recorded;              /* its launch was recorded, not enqueued */
   bool waits;                 /* its command has an `after` list */
   char kernel[MAXNAME];       /* the name; "": another command */
   unsigned flight;            /* of the kernel, or of the newest before */
@@ -61,7 +61,7 @@ typedef struct Event {
 } Event;
 Event *clsh_event_new(lua_State *L, int queuearg); /* pending, empty */
 Event *clsh_event_newrecorded(lua_State *L, int queuearg);
-/* no commands and no waits from here on, until it is NULL */
+/* begins a recording: commands and waits raise; NULL: ends it */
 void clsh_event_record(lua_State *thread);
 bool clsh_event_recording(void);
 void clsh_event_checkwait(lua_State *L, const Event *e);

@@ -1,6 +1,6 @@
 /*
-** rebuild.c - the Programs of files: which have changed, and the same Program,
-** with its Kernels and their launches, built again.
+** rebuild.c - the Programs of files: which files have changed, and the same
+** Program, with its Kernels and their launches, built again.
 ** SPDX-License-Identifier: MIT
 */
 #include <string.h>
@@ -16,9 +16,9 @@ static bool changed(lua_State *L, int program) {
 }
 
 /** Program:changed() -> boolean
- * Whether the program's file, or one that it includes, has changed since the
- * last build or the last attempt at one. False for a program of source text
- * or of a binary.
+ * Whether the program's file, or a file that it includes, has changed since
+ * the last build or attempt at a build. False for a program of source text or
+ * of a binary.
  * Example:
  * local prog = cl.build "gemm/tiled.cl"
  * print(prog:changed()) --> false
@@ -51,7 +51,7 @@ static int buildfile(lua_State *L) {
 
 /*
 ** Builds the files of the program at 1 into a new Program, which is pushed.
-** The files count as seen even if that raises.
+** The files count as seen even if the build raises.
 */
 static Program *pushnew(lua_State *L) {
   if (lua_getiuservalue(L, 1, PROGRAM_FILES) != LUA_TTABLE)
@@ -88,8 +88,7 @@ static Program *pushnew(lua_State *L) {
   return n;
 }
 
-/* Pushes a list: each open Kernel of the program at 1, the new one or false.
- */
+/* Pushes the list {Kernel, its successor or false ...} of the program at 1. */
 static void pushkernels(lua_State *L, int new, cl_program handle) {
   lua_getiuservalue(L, 1, PROGRAM_KERNELS);
   int kernels = lua_gettop(L);
@@ -108,7 +107,7 @@ static void pushkernels(lua_State *L, int new, cl_program handle) {
 
 /** Program:rebuild() -> Program
  * Builds a program again from its file, in place: its kernels, and launches
- * made of them, are the new ones from then on. A failed build raises and
+ * made of them, are the new kernels from then on. A failed build raises and
  * leaves all as it was. Commands already in a queue run as they are. A kernel
  * that the file no longer has raises when it is used.
  * Example:
@@ -145,7 +144,7 @@ static int program_rebuild(lua_State *L) {
   return 1;
 }
 
-/* Pushes the list of the programs of files, of all or of the changed ones. */
+/* Pushes the list of all programs of files, or of the changed programs. */
 static int pushprograms(lua_State *L, bool onlychanged) {
   lua_settop(L, 0);
   lua_newtable(L);
@@ -174,8 +173,8 @@ static int cl_programs(lua_State *L) {
   return 1;
 }
 /** cl.stale() -> list, or nil
- * The programs of cl.programs with changed files: see Program:changed. Nil
- * where there are none.
+ * The programs of cl.programs with changed files: see Program:changed. nil
+ * where no file has changed.
  * Example:
  * for _, prog in ipairs(cl.stale() or {}) do -- whose files were edited
  *   prog:rebuild()

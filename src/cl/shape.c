@@ -7,7 +7,7 @@
 
 /*
 ** Reads the sizes at `arg`, a number or a list of 1 to `most` numbers from
-** `least` up, and returns their count. `name` is the argument's.
+** `least` up, and returns their count. `name`: the argument's name.
 */
 int clsh_shape_sizes(lua_State *L, int arg, const char *name, int most,
                      lua_Integer least, size_t *sizes) {
@@ -50,7 +50,7 @@ void clsh_shape_check(lua_State *L, int arg, const Type *t, Shape *s) {
   }
 }
 
-/* The one shape at 2 of a reshape, whose sizes do not stand one by one. */
+/* The only shape, at 2, of a reshape; sizes one by one raise. */
 void clsh_shape_other(lua_State *L, const Type *t, Shape *s) {
   clsh_shape_check(L, 2, t, s);
   if (lua_type(L, 3) == LUA_TNUMBER)
@@ -59,8 +59,8 @@ void clsh_shape_other(lua_State *L, const Type *t, Shape *s) {
 }
 
 /*
-** The shape of the same memory as elements of another type: the last
-** dimension changes, and its bytes must be a whole number of elements.
+** The shape of the same memory in elements of another type: the last dimension
+** changes, and its bytes must be a whole number of elements.
 */
 void clsh_shape_retype(lua_State *L, Shape *s, const Type *from,
                        const Type *to) {
@@ -87,7 +87,7 @@ void clsh_shape_push(lua_State *L, const Shape *s) {
   clsh_shape_pushsizes(L, s->dim, s->ndims);
 }
 
-/* Pushes the "rows" or "cols": nil but in two dimensions. Returns 1. */
+/* Pushes the number of "rows" or "cols"; nil except for two dimensions. */
 int clsh_shape_pushextent(lua_State *L, const Shape *s, const char *name) {
   if (s->ndims == 2)
     lua_pushinteger(L, (lua_Integer)s->dim[*name == 'c']);

@@ -1,5 +1,5 @@
 /*
-** source.c - what a compiler is given: the text of a program and its options,
+** source.c - the input of a compiler: the text of a program and its options,
 ** and the files of the text with a hash of their content.
 ** SPDX-License-Identifier: MIT
 */
@@ -19,7 +19,7 @@
 #define MAXDEPTH 32    /* of files that include files */
 #define QUOTED "-I \"" /* an option for a folder with a blank */
 #define ONCE "#pragma once"
-#define BLANKS " \t\"" /* in a path, drivers stumble over them */
+#define BLANKS " \t\"" /* characters of a path that drivers fail at */
 #define WORD "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz_0123456789"
 
 /* Moves the value at the top to the end of the list at `list`. */
@@ -107,7 +107,7 @@ static int lineof(const char *text, const char *place) {
 }
 
 /* Raises where the compiler would drop the rest of the text at `idx`, and
-** where it defines a name that drivers overrun their memory with. */
+** where the text defines a name that makes drivers overrun their memory. */
 void clsh_source_check(lua_State *L, int idx, const char *name) {
   size_t len;
   const char *text = lua_tolstring(L, idx, &len);
@@ -209,9 +209,9 @@ static bool ismacro(const char *name) {
 }
 
 /*
-** Pushes the definition of the key and value at the top two places, an option
-** or a line of the source: drivers split options at blanks, and quote them
-** each in a way of its own. False: nothing is to be defined.
+** Pushes the definition of the key and value at the top two places, as an
+** option or a line of the source: drivers split options at blanks, and each
+** quotes them in its own way. False: nothing is to be defined.
 */
 static bool pushdefine(lua_State *L) {
   int type = lua_type(L, -1);
@@ -249,8 +249,8 @@ static int less(const void *a, const void *b) {
 }
 
 /*
-** Adds {defines = {...}} to the options and to the lines of the source that
-** lie behind them, sorted: the same defines give the same text.
+** Adds {defines = {...}} to the options and to the lines of the source, which
+** lie behind the options. Sorted: the same defines give the same text.
 */
 static void adddefines(lua_State *L, int options, int opts) {
   int type = lua_getfield(L, opts, "defines"), top = lua_gettop(L);
@@ -391,7 +391,7 @@ static bool pushincluded(lua_State *L, const char *line, bool *quoted) {
 
 /*
 ** Pushes the path and the text of the file whose name is at the top, from the
-** first folder of a list that has it; NULL, with nothing pushed: none has.
+** first folder of a list that has it; NULL, with nothing pushed: none has it.
 */
 static const char *pushnamed(lua_State *L, int folders, const char *from,
                              bool quoted) {
@@ -489,10 +489,10 @@ static void expand(lua_State *L, int pieces, const char *path,
 }
 
 /*
-** Pushes the text at `text` as the compiler gets it: the files that it
-** includes from folders with a blank in their path stand in it, as drivers
-** split -I there. `path`: of its file, or NULL. The compiler gets the options
-** without those folders.
+** Pushes the text at `text` as the compiler gets it. It holds the files that
+** it includes from folders with a blank in their path, as drivers split -I
+** there. `path`: of its file, or NULL. The compiler gets the options without
+** those folders.
 */
 void clsh_source_pushexpanded(lua_State *L, int text, const char *path,
                               const char *options) {
@@ -518,7 +518,7 @@ void clsh_source_pushexpanded(lua_State *L, int text, const char *path,
   lua_remove(L, pieces);
 }
 
-/* Removes the folders from options that stand in the expanded text. */
+/* Removes folders from the options whose files the expanded text holds. */
 void clsh_source_dropquoted(char *options) {
   char *s = options;
   while ((s = strstr(s, QUOTED)) != NULL) {
@@ -531,8 +531,8 @@ void clsh_source_dropquoted(char *options) {
 
 /*
 ** Pushes the table of the files of a program, whose own file has the text at
-** `text`, and a comment about the included ones, "" where there are none:
-** the comment changes when they do.
+** `text`, and a comment with the hash of the included files, "" without them:
+** the comment changes with the files.
 */
 const char *clsh_source_pushfiles(lua_State *L, int text, const char *path,
                                   const char *options) {
@@ -561,7 +561,7 @@ const char *clsh_source_pushfiles(lua_State *L, int text, const char *path,
 
 /*
 ** The inode, size and times of a file. An edit changes one of them, unless it
-** falls into the second of the edit before: young files get no stamp.
+** falls into the second of the edit before: so new files get no stamp.
 */
 typedef struct Stamp {
   int64_t inode, size, modified, changed;
@@ -576,7 +576,7 @@ static bool stampof(const char *path, Stamp *s) {
 }
 
 /*
-** Whether a file of the table at `files`, or nil, has another content by now.
+** Whether the content of a file of the table (or nil) at `files` has changed.
 ** A missing file is about to be written anew. files[-i] is the stamp of file
 ** i, with which its content was found unchanged.
 */

@@ -1,10 +1,10 @@
 /*
-** transfer.c - commands that move data. What they share: the options queue,
-** async and after, the Event, the host memory that is pinned, and the wait.
-** And the methods of class Buffer: a part of a buffer is a Region; a large one
-** goes through pinned pieces of host memory: while the device moves some of
-** them, the host copies between others and its arrays. Between two devices one
-** reads a piece while the other writes the pieces before it.
+** transfer.c - commands that move data. All have the options queue, async and
+** after, the Event, the pinned host memory, and the wait. The methods of class
+** Buffer: a part of a buffer is a Region; a large Region goes through pinned
+** pieces of host memory: while the device moves some of the pieces, the host
+** copies between others and its arrays. Between two devices one reads a piece
+** while the other writes the pieces before it.
 ** SPDX-License-Identifier: MIT
 */
 #include <assert.h>
@@ -15,7 +15,7 @@
 #include "memory.h"
 
 #define MAXBOX 3                /* dimensions of a box */
-#define LARGE ((size_t)4 << 20) /* bytes, from which on a transfer gains */
+#define LARGE ((size_t)4 << 20) /* least bytes of a transfer that gains */
 #define LEAST ((size_t)1 << 20) /* bytes of a piece in use, at least */
 #define LAG 2                   /* pieces between a read and its write */
 
@@ -60,8 +60,8 @@ Event *clsh_transfer_begin(lua_State *L, const Object *o, Transfer *m) {
 }
 
 /*
-** Reads option `name`: a number from `least` on for each of n dimensions, for
-** one dimension without a list as well; false: it is not given.
+** Reads option `name`: for each of n dimensions a number from `least` on; for
+** one dimension a number without a list as well. False: it is not given.
 */
 bool clsh_transfer_place(lua_State *L, int opts, const char *name, int n,
                          lua_Integer least, size_t *v) {
@@ -122,7 +122,7 @@ typedef struct Region {
   size_t offset; /* from the handle's beginning */
   size_t width, rows, slices;
   size_t pitch, slice; /* from row to row, and slice to slice; 0: rows */
-  Shape shape;         /* the same in elements */
+  Shape shape;         /* of the part, in elements */
 } Region;
 
 /* The same part of the buffer in as few pieces as possible. */
@@ -171,8 +171,8 @@ static size_t bytesof(const Region *r) {
 }
 
 /*
-** The next part of at most `most` bytes behind the first `*done` ones: whole
-** rows of one slice, or a part of a row. False: there is none.
+** The next part of at most `most` bytes behind the first `*done` bytes: whole
+** rows of one slice, or a part of a row. False: there is no more.
 */
 static bool nextpart(const Region *whole, size_t most, size_t *done,
                      Region *part) {
@@ -232,7 +232,7 @@ static const char *callname(bool write, const Region *r) {
   return write ? "clEnqueueWriteBuffer" : "clEnqueueReadBuffer";
 }
 
-/* The pieces of one transfer, and what their commands tell of the whole. */
+/* The pieces of one transfer, and the times and errors of its commands. */
 typedef struct Pinned {
   Context *context;
   Queue *queue;
@@ -241,11 +241,11 @@ typedef struct Pinned {
   size_t most;   /* bytes of a piece that are used */
   size_t done;   /* bytes whose commands are enqueued */
   cl_int status; /* of the first command that failed */
-  cl_int err;    /* of a call that failed, and its name */
+  cl_int err;    /* of a failed call; call: its name */
   const char *call;
   cl_ulong stamp[4];
-  bool stamped, timeless; /* there are times; a command has none */
-  bool dropped;           /* of the queue, before */
+  bool stamped, timeless; /* has times; a command has no times */
+  bool dropped;           /* the queue's field, before */
 } Pinned;
 
 /* The pool of a context, made at the first need; NULL: no memory. */
@@ -264,8 +264,8 @@ static void preparepinned(lua_State *L, Context *c) {
 }
 
 /*
-** Whether a transfer of so many bytes goes through pinned pieces: option
-** `pinned`, else large ones that wait, where device and host have memories of
+** Whether a transfer of `bytes` goes through pinned pieces: as option `pinned`
+** says, else if it is large and waits, and device and host have memories of
 ** their own.
 */
 static bool wantspinned(lua_State *L, int opts, const Transfer *m,
@@ -296,8 +296,8 @@ static void addtimes(Pinned *x, cl_event handle) {
 }
 
 /*
-** Waits for the command that uses a piece; true: there was one, and it did its
-** work. A Ctrl-C leaves the command to whoever uses the piece next.
+** Waits for the command that uses a piece; true: a command did its work. After
+** a Ctrl-C the next user of the piece waits for the command.
 */
 static bool retire(lua_State *L, Pinned *x, Piece *p, bool times) {
   cl_int status;
@@ -317,7 +317,7 @@ static bool retire(lua_State *L, Pinned *x, Piece *p, bool times) {
   return status == CL_COMPLETE;
 }
 
-/* Waits for what a transfer that was cut off has left in the pieces. */
+/* Waits for commands that an interrupted transfer has left in the pieces. */
 static void drain(lua_State *L, Pinned *x, Pool *pool) {
   for (int i = 0; i < PIECES; i++)
     retire(L, x, &pool->list[i], false);
@@ -325,8 +325,8 @@ static void drain(lua_State *L, Pinned *x, Pool *pool) {
 }
 
 /*
-** Begins a transfer of so many bytes whose Event is at the top. Until it ends
-** the queue counts as one with commands without Events.
+** Begins a transfer of `bytes` bytes whose Event is at the top. Until it ends
+** the queue counts as a queue with commands without Events.
 */
 static Pinned beginpinned(lua_State *L, const Transfer *m, size_t bytes) {
   Queue *q = clsh_queue_any(L, m->queue);
@@ -356,7 +356,7 @@ static void put(Pinned *x, bool write, const Transfer *m, cl_mem mem,
     clFlush(m->handle);
 }
 
-/* All commands have ended: so does the Event; a failure raises. */
+/* Ends the Event after the end of all commands; raises a failure. */
 static void finish(lua_State *L, Pinned *x, cl_command_type type) {
   x->queue->dropped = x->dropped;
   clsh_event_join(x->event, type, x->err != CL_SUCCESS ? x->err : x->status,
@@ -370,9 +370,9 @@ static cl_ulong nanoseconds(double since) {
 }
 
 /*
-** Moves a region from or to host memory; the Event, at the top, has ended
-** then. Its times are the times of the first and the last command, and of the
-** host's copy before or behind these.
+** Moves a region from or to host memory, and ends the Event, at the top. Its
+** times are the times of the first and the last command, and of the host's
+** copy before or behind these.
 */
 static void movepinned(lua_State *L, bool write, const Transfer *m, cl_mem mem,
                        const Region *whole, void *host) {
@@ -405,10 +405,10 @@ static void movepinned(lua_State *L, bool write, const Transfer *m, cl_mem mem,
 }
 
 /*
-** Copies a region to another of the same rows on another device; the Event, of
-** the first device, has ended then. With `both` a piece of each context takes
-** part, else one that both devices use. The devices have clocks of their own:
-** the Event ends when the host has seen the last command end.
+** Copies a region to another region of the same rows on another device, and
+** ends the Event, of the first device. With `both` a piece of each context
+** takes part, else a piece that both devices use. The devices have clocks of
+** their own: the Event ends when the host has seen the last command end.
 */
 static void copypieces(lua_State *L, const Transfer *m, cl_mem from,
                        const Region *r, const Transfer *target, cl_mem to,
@@ -448,7 +448,7 @@ static void copypieces(lua_State *L, const Transfer *m, cl_mem from,
   finish(L, &x, CL_COMMAND_COPY_BUFFER);
 }
 
-/* The elements from `at` on, `size` of them in each dimension, up to three. */
+/* The box of `size` elements from `at` on, in up to three dimensions. */
 static void box(lua_State *L, const Buffer *b, const size_t *at,
                 const size_t *size, Region *r) {
   const Shape *s = &b->shape;
@@ -490,7 +490,7 @@ static void linear(lua_State *L, const Buffer *b, size_t first, size_t count,
                 .shape = {1, {count}, count}};
 }
 
-/* The elements that first and count name; false if neither is given. */
+/* The elements of options first and count; false if neither is given. */
 static bool checkelements(lua_State *L, const Buffer *b, int opts, Region *r) {
   size_t n = b->bytes / b->type->size;
   size_t first = clsh_option_size(L, opts, "first", 0);
@@ -501,7 +501,7 @@ static bool checkelements(lua_State *L, const Buffer *b, int opts, Region *r) {
   return first != 0 || count != 0;
 }
 
-/* The part that first/count or from/size name; the whole buffer if none. */
+/* The part of options first/count or from/size, else the whole buffer. */
 static void checkregion(lua_State *L, const Buffer *b, int opts, Region *r) {
   const Shape *s = &b->shape;
   size_t at[MAXDIMS] = {1, 1, 1, 1}, size[MAXDIMS];
@@ -561,8 +561,8 @@ static bool meet(const Buffer *b, const Region *r, const Buffer *d,
 }
 
 /*
-** Raises unless the array can take or give exactly the region, or has it from
-** option `at` on; the bytes in front of it.
+** Raises unless the array can take or give exactly the region, or has room
+** from option `at` on. Returns the bytes in front of it.
 */
 static size_t checkfit(lua_State *L, const Buffer *b, const Region *r,
                        const Array *a) {
@@ -584,7 +584,7 @@ static size_t checkfit(lua_State *L, const Buffer *b, const Region *r,
   return at > 1 ? (at - 1) * a->type->size : 0;
 }
 
-/* clsh_transfer_begin for a command on a Buffer. */
+/* As clsh_transfer_begin, for a command on a Buffer. */
 static Event *begin(lua_State *L, Buffer *b, Transfer *m) {
   Event *e = clsh_transfer_begin(L, &b->head, m);
   clsh_buffer_use(b, clsh_queue_any(L, m->queue));
@@ -624,8 +624,8 @@ static const char *const migrateoptions[] = {"queue", "async",   "after",
                                              "host",  "discard", NULL};
 
 /** Buffer:read([dst] [, opts]) -> Array
- * Copies the buffer, or a part of it, to host memory: into Array `dst`, or
- * a new one. Gaps between rows stay behind. It waits for the data; with
+ * Copies the buffer, or a part of it, to host memory: into Array `dst`, or a
+ * new Array. Gaps between rows stay behind. It waits for the data; with
  * {async = true} it does not, and returns an Event as well. From 4 MiB on data
  * from a device with memory of its own goes by way of pinned host memory,
  * several times as fast.
@@ -696,8 +696,8 @@ static int buffer_write(lua_State *L) {
 }
 
 /*
-** Fills `width` bytes. Oclgrind would count them as never written, so that it
-** gets them as a transfer.
+** Fills `width` bytes. Oclgrind gets them as a transfer: it would count filled
+** bytes as never written.
 */
 static cl_int fillrow(const Transfer *m, const Buffer *b, const char *pattern,
                       size_t offset, size_t width, cl_event *slot) {
@@ -765,8 +765,8 @@ static int buffer_fill(lua_State *L) {
 }
 
 /*
-** Parts of two buffers as rows and slices that are alike; false: both are in
-** one piece.
+** Parts of two buffers as rows and slices of equal sizes; false: both parts
+** are in one piece.
 */
 static bool align(Region *from, Region *dest, const Region *r,
                   const Region *to) {
@@ -780,7 +780,7 @@ static bool align(Region *from, Region *dest, const Region *r,
   return true;
 }
 
-/* Copies as the driver does, on a device or within a context. */
+/* Copies by the driver, on a device or within a context. */
 static cl_int enqueuecopy(const Transfer *m, const Buffer *b, const Region *r,
                           const Buffer *d, const Region *to, cl_event *slot) {
   size_t at[3], toat[3];
@@ -802,8 +802,8 @@ enum { DRIVER, ONEPIECE, BOTH };
 static const char *const ways[] = {"driver", "piece", "pieces", NULL};
 
 /*
-** The way of a copy: option `way`, else, between two devices, what the hook
-** copy_way knows.
+** The way of a copy: option `way`, else, between two devices, the way that the
+** hook copy_way gives.
 */
 static int checkway(lua_State *L, const Buffer *b, const Buffer *d,
                     const Transfer *m, size_t bytes) {
@@ -830,7 +830,7 @@ static int checkway(lua_State *L, const Buffer *b, const Buffer *d,
 
 /*
 ** The queue of the writes into the Buffer at 2: option `to_queue`, else the
-** default one of its context.
+** default queue of its context.
 */
 static cl_command_queue targetqueue(lua_State *L, Buffer *d) {
   Queue *q;
@@ -862,10 +862,10 @@ static void copypinned(lua_State *L, Buffer *b, const Region *r, Buffer *d,
 }
 
 /** Buffer:copy(dst [, opts]) -> Event
- * Copies the buffer, or a part, into Buffer `dst` on the device, or on
- * another one. Types must agree; parts must not overlap. Between devices it
- * waits, and goes the way that was fastest when it was measured, once for each
- * pair. Options as for Buffer:read but at, pinned.
+ * Copies the buffer, or a part, into Buffer `dst` on the same device or on
+ * another. Types must agree; parts must not overlap. Between devices it waits,
+ * and goes the way that was fastest in a measurement, once for each pair.
+ * Options as for Buffer:read but at, pinned.
  * Options:
  *   to        1  where in `dst`: an element, or {row, col} of a box
  *   way       -  between devices: "driver" (its own copy, of Buffers that
@@ -913,12 +913,12 @@ static int buffer_copy(lua_State *L) {
 
 /** Buffer:map([mode] [, opts]) -> Array
  * The buffer's memory, or a part, as a host Array, without a copy where the
- * device shares memory with the host. `mode`: "read_write", "read" or
- * "write" (the old content is not needed). Until the array is unmapped or
- * closed no kernel may use that part. A matrix with gaps maps as rows of
- * `ld` elements. With {async = true} it does not wait, and returns an Event as
- * well: the content is there once that has ended. Options as for Buffer:read
- * but from, size, at, pinned.
+ * device shares memory with the host. `mode`: "read_write", "read" or "write"
+ * (the old content is not needed). Until the array is unmapped or closed no
+ * kernel may use that part. A matrix with gaps maps as rows of `ld` elements.
+ * With {async = true} it does not wait, and returns an Event as well: the
+ * content is there once the Event has ended. Options as for Buffer:read but
+ * from, size, at, pinned.
  * Example:
  * local b = cl.buffer("int", 4, 0)
  * local h <close> = b:map "read_write" -- unmapped where it is closed

@@ -1,6 +1,6 @@
 /*
-** type.c - element types by their OpenCL C names, and the checked way of a
-** Lua value into one.
+** type.c - element types by their OpenCL C names, and the checked conversion
+** of a Lua value to an element.
 ** SPDX-License-Identifier: MIT
 */
 #include <inttypes.h>
@@ -29,7 +29,7 @@ const Type clsh_type_all[] = {
 #undef ROWS
 };
 
-/* The one Type of that name; NULL if there is none. */
+/* The Type of the name, or NULL. */
 const Type *clsh_type_find(const char *name, size_t len) {
   for (size_t i = 0; i < NTYPES; i++)
     if (strlen(clsh_type_all[i].name) == len &&
@@ -38,7 +38,7 @@ const Type *clsh_type_find(const char *name, size_t len) {
   return NULL;
 }
 
-/* The type that NumPy's name stands for, or NULL: where it is none here. */
+/* The type of NumPy's name, or NULL: no element type is like it. */
 static const char *ofnumpy(const char *name) {
   static const char *const names[][2] = {
       {"bool", "uchar"},   {"float32", "float"}, {"float64", "double"},
@@ -98,7 +98,7 @@ static void pushcomponent(lua_State *L, const Type *t, const void *p) {
   lua_pushinteger(L, v);
 }
 
-/* Pushes a component as text: a ulong as what it is, from 0 to 2^64 - 1. */
+/* Pushes a component as text: a ulong by its value, from 0 to 2^64 - 1. */
 void clsh_type_pushtext(lua_State *L, const Type *t, const void *p) {
   char text[24];
   uint64_t v;
@@ -113,9 +113,9 @@ void clsh_type_pushtext(lua_State *L, const Type *t, const void *p) {
 }
 
 /*
-** Pushes the element at `p`, which need not be aligned: an integer or a
-** float, for a vector a table of them. A ulong comes as the Lua integer with
-** its 64 bits, so from 2^63 up as a negative one: no digit is lost.
+** Pushes the element at `p`, which need not be aligned: an integer or a float,
+** for a vector a table of its components. A ulong comes as the Lua integer
+** with its 64 bits, so from 2^63 up as a negative integer: no digit is lost.
 */
 void clsh_type_push(lua_State *L, const Type *t, const void *p) {
   if (t->width == 1) {
@@ -146,7 +146,7 @@ static const char *scalarname(const Type *t) {
   return t->name;
 }
 
-/* The number `x` at `idx`, or its text, is no integer of the type. */
+/* Pushes the message that number `x` at `idx` is no integer of the type. */
 const char *clsh_type_misfit(lua_State *L, int idx, const Type *t, double x) {
   lua_pushvalue(L, idx);
   const char *number = lua_tostring(L, -1);
@@ -201,11 +201,11 @@ static const char *tovector(lua_State *L, int idx, const Type *t, char *p) {
 }
 
 /*
-** Converts the value at `idx` to an element at `p` (t->size bytes, need not
-** be aligned). NULL, or what is wrong with the value: that text then lies
-** on the stack. Integer types take whole numbers in their range, reals any
-** number, vectors a table of their width or one number for all components.
-** long and ulong take every Lua integer by its 64 bits, as Lua's wrap.
+** Converts the value at `idx` to an element at `p` (t->size bytes, need not be
+** aligned). Returns NULL, or a text, on the stack, that says why it cannot.
+** Integer types take whole numbers in their range, reals any number, vectors a
+** table of their width or one number for all components. long and ulong take
+** every Lua integer by its 64 bits, as Lua's wrap.
 */
 const char *clsh_type_convert(lua_State *L, int idx, const Type *t, void *p) {
   luaL_checkstack(L, 6, NULL);

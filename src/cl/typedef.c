@@ -31,7 +31,7 @@ static bool isasked(const Param *p) {
   return p->known && p->value == NULL && !p->anything && p->object == 0;
 }
 
-/* Adds "0 CLSH_IS(T, char) * 1 + ..." of the types of a name's beginning. */
+/* Adds macro(T), "(0 + CLSH_IS(T, char) * 1 ...)", of types named `head`... */
 static void addkinds(luaL_Buffer *b, const char *macro, const char *head) {
   char text[80];
   luaL_addstring(b, "#define ");
@@ -48,7 +48,7 @@ static void addkinds(luaL_Buffer *b, const char *macro, const char *head) {
   luaL_addstring(b, ")\n");
 }
 
-/* Adds such a macro for types that not every device has. */
+/* Adds an addkinds() macro for types that not every device has. */
 static void addoptional(luaL_Buffer *b, const char *macro, const char *head,
                         const char *extension) {
   luaL_addstring(b, "#ifdef ");
@@ -60,7 +60,7 @@ static void addoptional(luaL_Buffer *b, const char *macro, const char *head,
   luaL_addstring(b, "(T) 0\n#endif\n");
 }
 
-/* Pushes the kernels that tell of the parameters of `k`. */
+/* Pushes the kernels that tell the types of the parameters of `k`. */
 static void pushquestions(lua_State *L, const Kernel *k) {
   luaL_Buffer b;
   luaL_buffinit(L, &b);
@@ -76,7 +76,7 @@ static void pushquestions(lua_State *L, const Kernel *k) {
     const char *star = strchr(type, '*');
     if (star != NULL)
       lua_pushlstring(L, type, (size_t)(star - type));
-    else if (p->pointer) /* that a typedef hides */
+    else if (p->pointer) /* a typedef hides the star */
       lua_pushfstring(L, "__typeof__(*(%s)0)", type);
     else
       lua_pushvalue(L, -1);
@@ -114,7 +114,7 @@ static int told(const Program *p, int param, int number) {
              : -1;
 }
 
-/* The n-th of all types; NULL: there are fewer. */
+/* Type number n; NULL: there are fewer types. */
 static const Type *numbered(int n) {
   const Type *t = clsh_type_all;
   while (t->name != NULL && --n > 0)

@@ -1,7 +1,7 @@
 /*
 ** wait.c - the waits that scripts make, and the functions that they call once
 ** a command has ended: Lua never runs on a driver's thread. Waits inside of
-** other calls, as in a read, call none: these functions may close anything.
+** other calls, as in a read, call no functions: these may close anything.
 ** SPDX-License-Identifier: MIT
 */
 #include <math.h>
@@ -32,7 +32,7 @@ static lua_Integer finddue(lua_State *L) {
   return due;
 }
 
-/* Pushes the list. */
+/* Pushes the list of callbacks. */
 static void pushcallbacks(lua_State *L) {
   luaL_getsubtable(L, LUA_REGISTRYINDEX, CALLBACKS);
 }
@@ -55,7 +55,7 @@ static int settle(lua_State *L) {
   return 0;
 }
 
-/* Calls the functions of all Events that have ended; their number. */
+/* Calls the functions of all ended Events; returns their number. */
 static lua_Integer deliver(lua_State *L) {
   lua_Integer due, calls = 0;
   luaL_checkstack(L, 8, NULL);
@@ -88,7 +88,7 @@ typedef struct Wait {
   bool due; /* a function is to be called */
 } Wait;
 
-/* A status that the driver does not tell is an error of the wait's own. */
+/* Whether the wait is over. An unknown status ends it: the wait raises. */
 static bool isover(const Wait *w) {
   const Event *e = w->event;
   if (e == NULL)
@@ -104,8 +104,8 @@ static bool isoverordue(void *arg) {
 }
 
 /*
-** Waits, and calls functions meanwhile. Where none is left it returns: what
-** remains of the wait is the caller's.
+** Waits, and calls functions meanwhile. Without any more functions it returns:
+** the caller waits for the rest.
 */
 static void attend(lua_State *L, Wait *w) {
   clsh_event_checkwait(L, w->event);
@@ -154,8 +154,8 @@ static int event_wait(lua_State *L) {
  * Has f(event, status) called once the command has ended; `status` is
  * "complete" or "failed". The next of these calls it: Event:wait and
  * Queue:finish of any event and queue, cl.sleep, cl.poll, and the next prompt.
- * An error in f is an error of that call. Until then the Event is kept; one
- * that is closed calls nothing, and neither does the end of the program.
+ * An error in f is an error of that call. Until then the Event is kept; a
+ * closed Event calls nothing, and neither does the end of the program.
  * Example:
  * local event = cl.buffer("int", 4):fill(7, {async = true})
  * event:on_complete(function(e, status) print(e.command, status) end)

@@ -20,7 +20,7 @@
 #define COMMON 4
 #define SHOWN 5
 
-/* The i-th of a list of strings, which is on the stack; "" for others. */
+/* String i of the list at index `t`; "" for other values. */
 static const char *item(lua_State *L, int t, lua_Integer i) {
   const char *s =
       lua_rawgeti(L, t, i) == LUA_TSTRING ? lua_tostring(L, -1) : "";
@@ -58,7 +58,7 @@ static void writelist(FILE *out, lua_State *L, int t, int first) {
   shownto = last < n ? last : 0;
 }
 
-/* Shows candidates from one on, and the hint, below the text. */
+/* Shows the hint and the list, from item `first` + 1 on, below the text. */
 static void showlist(lua_State *L, int base, int first) {
   char *text = NULL;
   size_t len;
@@ -118,7 +118,7 @@ static void offer(bool complete) {
   lua_settop(L, base);
 }
 
-/* Completes; between the beginning of a later line and its text, indents. */
+/* Completes the word; before the text of a later line, indents the line. */
 int clsh_complete_tab(int count, int key) {
   (void)count, (void)key;
   int at = rl_point;

@@ -302,7 +302,7 @@ static void setlook(FILE *out, const Cell *c) {
   fprintf(out, "\033[0%s%sm", code, c->under ? ";4" : "");
 }
 
-/* Writes the cells of a row, from one on; the cursor is there. */
+/* Writes the cells of a row from cell `from` on, where the cursor is. */
 static void paint(FILE *out, const Frame *f, const Row *r, size_t from) {
   Cell plain = {0, 0, 0, ' ', false};
   const Cell *look = &plain;
@@ -413,7 +413,7 @@ static void finish(FILE *out, char **text, size_t *len) {
   free(*text);
 }
 
-/* A text is to be shown from the next line on. */
+/* Has the next text begin on a line of its own. */
 void clsh_draw_fresh(void) {
   fresh = true;
   row = col = 0;

@@ -50,8 +50,7 @@ bool clsh_lineedit_open(lua_State *L, const Shell *shell);
 */
 Input clsh_lineedit_read(lua_State *L, const char *draft);
 
-/* Drops the inputs of a transcript that were to come; whether there are any.
- */
+/* Drops the later inputs of a transcript; returns whether there were any. */
 bool clsh_lineedit_drop(void);
 
 #endif

@@ -38,7 +38,7 @@ void clsh_editor_mark(int first, int end) {
   clsh_editor.stale = true;
 }
 
-/* Makes the e->mask of the text, of the same length; NULL: no colours. */
+/* Sets e->mask to the classes of the text's bytes; NULL: no colours. */
 static void updatemask(Editor *e) {
   if (e->masked != NULL && strcmp(e->masked, rl_line_buffer) == 0)
     return;
@@ -59,7 +59,7 @@ static void updatemask(Editor *e) {
   lua_pop(e->L, 1);
 }
 
-/* The bracket that belongs to the one at `at`; NOWHERE: none. */
+/* The bracket that pairs with the bracket at `at`; NOWHERE: none. */
 static size_t findpair(const Editor *e, size_t at) {
   static const char brackets[] = "()[]{}";
   const char *s = rl_line_buffer;
@@ -122,13 +122,13 @@ void clsh_editor_draw(const char *suggestion) {
   clsh_editor.stale = false;
 }
 
-/* The text is left on the screen; `tail` and a new line follow it. */
+/* Leaves the text on the screen; `tail` and a new line follow it. */
 void clsh_editor_end(const char *tail) {
   View v = viewtext(&clsh_editor);
   clsh_draw_end(&v, tail);
 }
 
-/* Frees the texts that were shown: the colours may change before the next. */
+/* Frees the texts that were shown: colours may change before the next text. */
 void clsh_editor_forget(void) {
   clsh_editor_below(NULL, 0);
   clsh_editor_mark(0, 0);

@@ -1,6 +1,6 @@
 /*
 ** editor.h - the state of the editor on readline, which keeps the text and its
-** undo list, what the window shows, and the functions that its files share.
+** undo list, the text in the window, and the functions that its files share.
 ** SPDX-License-Identifier: MIT
 */
 #ifndef editor_h

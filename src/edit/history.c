@@ -19,7 +19,7 @@
 #include "editor.h"
 
 #define KEPT 10000  /* entries that are left by a cut */
-#define TOOMANY 500 /* entries beyond that, for a cut */
+#define TOOMANY 500 /* entries more than KEPT, for a cut */
 #define TRIES 40    /* for a lock, 5 ms apart */
 
 static char path[4096]; /* the file; "": none */
@@ -28,7 +28,7 @@ static bool loaded;
 static char **list; /* the entries */
 static int n, cap;
 
-/* No history is read or written. */
+/* Turns the history off: no file is read or written. */
 void clsh_history_off(void) {
   off = true;
 }
@@ -82,7 +82,7 @@ static bool add(char *text) {
   return true;
 }
 
-/* The content of an open file, to free, with a zero byte after it. */
+/* The content of an open file and a zero byte; the caller frees it. */
 static char *slurp(int fd, size_t *len) {
   struct stat st;
   if (fstat(fd, &st) != 0 || !S_ISREG(st.st_mode))
@@ -136,7 +136,7 @@ static void parse(char *s, size_t len) {
 
 /*
 ** Opens the file and locks it. If another process keeps the lock, the file is
-** opened without, or not at all if the lock is a must.
+** opened without a lock, or, if `must` is true, not at all.
 */
 static int openlocked(int flags, bool must) {
   int fd = open(path, flags | O_CLOEXEC, 0600);
@@ -240,7 +240,7 @@ const char *clsh_history_at(int i) {
   return i >= 0 && i < n ? list[i] : "";
 }
 
-/* The lines to append for an entry, to free. */
+/* The lines to append for an entry; the caller frees them. */
 static char *format(const char *text, bool newline, size_t *len) {
   char *s = NULL;
   FILE *out = open_memstream(&s, len);

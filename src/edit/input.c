@@ -1,6 +1,6 @@
 /*
-** input.c - the bytes of the terminal. Those that come bracketed as a paste
-** become part of the text in one step that undo takes back.
+** input.c - the bytes of the terminal. The bytes of a bracketed paste become
+** part of the text in one step that undo takes back.
 ** SPDX-License-Identifier: MIT
 */
 #include <errno.h>
@@ -84,7 +84,7 @@ static bool readmore(char **text, size_t *len) {
   return true;
 }
 
-/* The bytes up to the end of the paste, to free; the rest is queued. */
+/* The bytes of a paste, for the caller to free; the rest is queued. */
 static char *readpaste(size_t *len) {
   char *text = NULL, *end = NULL;
   size_t seen = 0;

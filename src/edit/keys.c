@@ -181,7 +181,7 @@ static int enter(int count, int key) {
   const char *here, *after;
   askindent(&here, &after);
   if (here != NULL)
-    indentline(here); /* of the `end` that was typed */
+    indentline(here); /* the line of the typed `end` */
   lua_pop(L, 2);
   clsh_editor_end("");
   return rl_newline(1, key);
@@ -210,8 +210,8 @@ static bool begins(int at) {
 }
 
 /*
-** Has undo take back what was typed since the list was `before` in steps of a
-** word, with the signs and blanks after it. readline makes them of up to 20
+** Has undo take back the text typed since the list was `before` in steps of a
+** word, with the signs and blanks after it. readline's steps are of up to 20
 ** characters.
 */
 void clsh_keys_undosteps(const void *before) {
@@ -288,7 +288,7 @@ static const struct {
     {rl_possible_completions, clsh_complete_list},
 };
 
-/* Keys as terminals send them, for those that are not bound. */
+/* The sequences that terminals send, for keys that are not bound. */
 static const struct {
   const char *sequence;
   rl_command_func_t *mine;

@@ -91,7 +91,7 @@ static void passsignals(void) {
   }
 }
 
-/* Takes the keys that the session has set. */
+/* Takes the keymap that the session has set. */
 static void setkeymap(void) {
   lua_State *L = clsh_editor.L;
   if (!clsh_editor_ask("keymap", 0, 1))
@@ -156,12 +156,12 @@ static bool signalled(void) {
 }
 
 /*
-** Whether readline may take a further key before the last one is done. A
-** function that inserts text would: it takes all keys that have come, with the
+** Whether readline may take a further key before the last key is done. If so,
+** a function that inserts text would take all keys that have come, with the
 ** key of another function at their end, and undo would find one step.
 */
 static int available(void) {
-  int us = rl_set_keyboard_input_timeout(-1); /* as it is */
+  int us = rl_set_keyboard_input_timeout(-1); /* the timeout as it is */
   struct timespec limit = {us / 1000000, us % 1000000 * 1000};
   return !RL_ISSTATE(RL_STATE_DISPATCHING) && clsh_input_wait(&limit);
 }

@@ -23,13 +23,13 @@ typedef struct Left {
   int point;
 } Left;
 
-static Left *left; /* size + 1 of them; NULL: no move so far */
+static Left *left; /* size + 1 texts; NULL: no move so far */
 static int size;   /* of the history; the place of the typed text */
 static int place;  /* the entry that is edited */
 
-static Keymap before;        /* the search; NULL: there is none */
-static char query[MAXQUERY]; /* what it looks for */
-static int origin;           /* where it began */
+static Keymap before;        /* the keymap before a search, or NULL */
+static char query[MAXQUERY]; /* the text searched for */
+static int origin;           /* the entry where the search began */
 static bool lost;            /* nothing was found */
 static char lastquery[MAXQUERY];
 
@@ -164,7 +164,7 @@ static bool pushargument(lua_State *L, int i) {
   return false;
 }
 
-/* Inserts the last argument of the entry before; again, of an older one. */
+/* Inserts the last argument of an entry: each time of an older entry. */
 int clsh_recall_argument(int count, int key) {
   static int at;
   (void)count, (void)key;

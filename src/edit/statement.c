@@ -16,7 +16,7 @@ const Shell *clsh_statement_shell;
 static const char FUNCTIONS = 0; /* a key by its address */
 static bool terminal;            /* input has prompts */
 
-/* Pops the table of the session's functions; whether input has prompts. */
+/* Pops the session's functions; returns whether input has prompts. */
 bool clsh_statement_open(lua_State *L, const Shell *shell) {
   lua_rawsetp(L, LUA_REGISTRYINDEX, &FUNCTIONS);
   clsh_statement_shell = shell;
@@ -97,7 +97,7 @@ Input clsh_statement_read(lua_State *L, const char *draft) {
   while (!clsh_statement_complete(L, NULL)) {
     input = pushline(L, terminal ? PROMPT2 : "");
     if (input == INPUT_END)
-      break; /* the message says what is missing */
+      break; /* the message names the missing part */
     if (input == INPUT_CANCEL) {
       lua_pop(L, 1);
       return input;

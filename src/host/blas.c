@@ -52,7 +52,7 @@ static bool find(void *lib, const char *name, void *function, size_t size) {
   return p != NULL;
 }
 
-/* The library stays loaded: its threads run in it. */
+/* Loads the library for good: its threads run in it. */
 static bool load(void) {
   for (int i = 0; blas.sgemm == NULL && candidates[i] != NULL; i++) {
     void *lib = dlopen(candidates[i], RTLD_NOW | RTLD_LOCAL);
@@ -130,9 +130,8 @@ static void multiply(const Gemm *g, Array *c) {
 }
 
 /** cl.host.gemm_blas(A, B [, opts]) -> C, seconds, or nil and the reason
- * alpha*A*B + beta*C0 by OpenBLAS, in float or double; nil where there is no
- * OpenBLAS or it has no such type. The first call starts its threads: time
- * the second.
+ * alpha*A*B + beta*C0 by OpenBLAS, in float or double; nil without OpenBLAS or
+ * for another type. The first call starts its threads: time the second call.
  * Options:
  *   alpha    1      factor of the product
  *   beta     0      factor of C0

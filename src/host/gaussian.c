@@ -64,14 +64,14 @@ static size_t whole(lua_State *L, int arg, size_t least, size_t most) {
 }
 
 /** cl.host.gaussian(features, observations) -> Gaussian
- * A Gaussian process on points of so many features, 1 to 64, for at most so
- * many observations, up to 1024. g:point{x, ...} adds a candidate by its
- * features, from 0 to 1, and returns its number; g:observe(number) says that
- * it is measured. g:fit(targets [, learn]) takes the targets of all
- * observations, in their order and with mean 0; with `learn` it fits the
- * length scales. g:predict(number) returns mean and deviation, and
- * g:lowest(kappa [, feature, value ...]) the number of the candidate with the
- * least mean - kappa * deviation, among those with these values.
+ * A Gaussian process on points of 1 to 64 features, for at most `observations`
+ * observations, up to 1024. g:point{x, ...} adds a candidate by its features,
+ * from 0 to 1, and returns its number; g:observe(number) says that it is
+ * measured. g:fit(targets [, learn]) takes the targets of all observations, in
+ * their order and with mean 0; with `learn` it fits the length scales.
+ * g:predict(number) returns mean and deviation, and g:lowest(kappa [, feature,
+ * value ...]) the number of the candidate with the least mean - kappa *
+ * deviation, among the candidates with these values.
  * Example:
  * local g = host.gaussian(1, 10)        -- points of one feature
  * for i = 0, 20 do g:point{i / 20} end
@@ -329,8 +329,8 @@ static bool fits(lua_State *L, const Gaussian *g, size_t i) {
 /* Gaussian:lowest(kappa [, feature, value ...]) -> number or nil
  * The candidate with the least mean - kappa * deviation, the lower confidence
  * bound (Cox and John 1992): kappa 0 takes the best guess, 3 looks where
- * little is known. With features (from 1) and values, the candidates that have
- * them. nil: there is none.
+ * little is known. With features (from 1) and values, only candidates with
+ * these values. nil: there is no candidate.
  */
 static int gaussian_lowest(lua_State *L) {
   Gaussian *g = check(L);

@@ -1,6 +1,6 @@
 /*
-** host.h - what folder host/ offers, module cl.host, and the checks of
-** arguments that its files share.
+** host.h - module cl.host, and the checks of arguments that the files of
+** folder host/ share.
 ** SPDX-License-Identifier: MIT
 */
 #ifndef host_h

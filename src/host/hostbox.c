@@ -1,6 +1,6 @@
 /*
 ** hostbox.c - cl.host: boxes of matrices copied between Arrays and files, by
-** several threads: one alone has not the bandwidth of a link to a device.
+** several threads: one thread has not the bandwidth of a link to a device.
 ** SPDX-License-Identifier: MIT
 */
 #include <errno.h>
@@ -27,7 +27,7 @@ typedef struct Side {
   size_t first, pitch; /* bytes: of the box's beginning, from row to row */
 } Side;
 
-/* What the threads share, and what one of them reports. */
+/* The copy that the threads share, and the share of one thread. */
 typedef struct Copy {
   Side to, from;
   size_t width, perrow; /* bytes of a row, and its pieces */
@@ -76,7 +76,7 @@ static void *movepieces(void *arg) {
   return NULL;
 }
 
-/* The pieces begin .. end - 1 by so many threads, this one among them. */
+/* Copies pieces begin .. end - 1 by `threads` threads, this one included. */
 static int moveround(const Copy *c, size_t begin, size_t end, size_t threads) {
   Share shares[MOSTTHREADS];
   pthread_t others[MOSTTHREADS];
@@ -145,7 +145,7 @@ static void place(lua_State *L, const char *const names[3], size_t rows,
   s->pitch = ld * unit;
 }
 
-/* Memory without gaps, by the threads that wait for such work. */
+/* Copies memory without gaps, by the threads that wait for such work. */
 static void copywhole(lua_State *L, const Copy *c) {
   for (size_t i = 0; i < c->width; i += ROUND * PIECE) {
     size_t rest = c->width - i;
@@ -216,7 +216,7 @@ static int host_copy_box(lua_State *L) {
   if (rows * c.width < PIECE) /* a thread costs more than it saves */
     threads = 1;
   size_t pieces = rows * c.perrow;
-  /* short rows: as many pieces as make a round of long ones */
+  /* short rows: more pieces a round, of as many bytes */
   size_t round = ROUND * (1 + PIECE / (c.width + 1));
   for (size_t i = 0; i < pieces; i += round) {
     clsh_poll(L);

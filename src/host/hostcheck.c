@@ -104,9 +104,9 @@ void clsh_hostcheck_gemm(lua_State *L, int a, const char *const names[],
 }
 
 /*
-** Rounds alpha and beta to type `t`, as kernels have them. A factor of 0 says
-** what BLAS has it say: with alpha 0 A and B are not read, with beta 0 C0 is
-** not, and a NaN there is none of the result.
+** Rounds alpha and beta to type `t`, as kernels have them. As in BLAS a factor
+** of 0 reads no operand: with alpha 0 neither A nor B, with beta 0 not C0. A
+** NaN there does not reach the result.
 */
 void clsh_hostcheck_factors(Gemm *g, const Type *t) {
   g->alpha = clsh_number_round(t, g->alpha);

@@ -5,7 +5,7 @@
 */
 #include "host.h"
 
-#define LANES 8 /* constant trip counts are what compilers vectorise */
+#define LANES 8 /* compilers vectorise loops of constant counts */
 
 /* Replaces a half array at `arg` by a float copy. */
 static void widen(lua_State *L, int arg) {

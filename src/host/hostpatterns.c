@@ -1,7 +1,7 @@
 /*
-** hostpatterns.c - cl.host: what takes fewer bytes in a sparse matrix by
-** diagonals: rows of few patterns, a byte each, and diagonals that mirror each
-** other.
+** hostpatterns.c - cl.host: two ways to store a sparse matrix by diagonals in
+** fewer bytes: rows of few patterns, a byte each, and diagonals that mirror
+** each other.
 ** SPDX-License-Identifier: MIT
 */
 #include <limits.h>
@@ -9,7 +9,8 @@
 
 #include "host.h"
 
-/* A value of one diagonal behind the pattern `old` of those before. */
+/* The pattern `old` of the diagonals before, and a value of the next
+** diagonal. */
 typedef struct Pair {
   unsigned old;
   uint64_t bits;
@@ -63,8 +64,8 @@ static int findpair(Patterns *p, unsigned old, uint64_t bits) {
   return p->slot[at] = (int)p->pairs++;
 }
 
-/* The pairs of rows first .. first + n - 1, inside diagonal d; false: there
-** are too many. */
+/* Finds the pairs of rows first .. first + n - 1, inside diagonal d; false:
+** there are too many. */
 static bool pairrows(lua_State *L, const Sparse *m, size_t d, size_t first,
                      size_t n, Patterns *p) {
   size_t unit = m->values->type->unit;
@@ -84,7 +85,7 @@ static bool pairrows(lua_State *L, const Sparse *m, size_t d, size_t first,
   return true;
 }
 
-/* The same for rows outside the diagonal, whose value may be any. */
+/* Finds the pairs of rows outside the diagonal, whose value may be any. */
 static bool pairothers(Patterns *p, size_t first, size_t last) {
   for (size_t i = first; i < last; i++) {
     int number = p->first[p->code[i]];
@@ -126,8 +127,8 @@ static void takepairs(const Sparse *m, size_t d, Patterns *p, uint64_t *old) {
   p->next = code;
 }
 
-/* The numbers of the diagonals by how many values each has, fewest first;
-** those with more than p->most are left out. Returns how many there are. */
+/* Lists the diagonals by the number of their values, fewest first, without
+** diagonals of more than p->most values. Returns the length of the list. */
 static size_t sortdiags(lua_State *L, const Sparse *m, Patterns *p,
                         size_t *list, size_t *counts) {
   size_t n = 0;
@@ -145,7 +146,7 @@ static size_t sortdiags(lua_State *L, const Sparse *m, Patterns *p,
   return n;
 }
 
-/* Numbers the patterns anew, the most frequent first: codes and patterns. */
+/* Writes codes and patterns, numbered anew with the most frequent first. */
 static void putpatterns(const Sparse *m, const Patterns *p,
                         unsigned char *codes, char *patterns) {
   size_t counts[MOST] = {0}, unit = m->values->type->unit;
@@ -191,10 +192,11 @@ static void checkmatrix(lua_State *L, const char *what,
 /** cl.host.dia_patterns(values, offsets, opts) -> codes, patterns, joined
  * The rows of a matrix by diagonals as few patterns. A pattern has a value for
  * each diagonal, compared by its bits; places outside the matrix fit any.
- * Diagonals join, those of the fewest different values first, as long as no
- * more patterns come out than `most`; the others have 0 there. codes: the
- * pattern of each row, from 0, uchar; patterns: a row of values for each, the
- * most frequent first; joined: 1 for each diagonal that joined, else 0.
+ * Diagonals join, the diagonal of the fewest different values first, as long
+ * as there are at most `most` patterns; the other diagonals have 0 in the
+ * patterns. codes: the pattern of each row, from 0, uchar; patterns: a row of
+ * values for each, the most frequent first; joined: 1 for each diagonal that
+ * joined, else 0.
  * Options:
  *   rows   pitch               rows of the matrix
  *   cols   needed              columns of the matrix
@@ -252,9 +254,9 @@ static bool ismirror(const Sparse *m, const char *values, size_t d, size_t e) {
 
 /** cl.host.dia_mirrors(values, offsets, opts) -> mirrors
  * Diagonals k and -k of a matrix that mirror each other, as all of a symmetric
- * matrix do: the value at (i, i + k) has the bits of that at (i + k, i),
+ * matrix do: the value at (i, i + k) has the bits of the value at (i + k, i),
  * wherever both places lie in the matrix. mirrors, int: for each diagonal the
- * number of the other one, from 1, or 0 where there is none.
+ * number of its mirror, from 1, or 0 without a mirror.
  * Options:
  *   rows   pitch               rows of the matrix
  *   cols   needed              columns of the matrix

@@ -15,9 +15,9 @@ typedef struct Item {
   uint32_t at;
 } Item;
 
-/* The bits of an element as an unsigned number of the same order. Of reals,
-** the numbers below zero are turned round; what lies below -infinity then,
-** NaN with a sign, moves on to the other end, where those without are. */
+/* The bits of an element as an unsigned number of the same order. Reals below
+** zero have their bits inverted. NaN with a sign, then below -infinity, moves
+** to the other end, where NaN without a sign is. */
 static uint64_t ranked(uint64_t bits, const Type *t, bool descending) {
   uint64_t sign = (uint64_t)1 << (8 * t->unit - 1), all = sign | (sign - 1);
   int fraction = t->unit == 2 ? 10 : t->unit == 4 ? 23 : 52;
@@ -50,7 +50,7 @@ static uint64_t bitsof(const char *p, size_t size) {
   }
 }
 
-/* Items in the order of one digit; equal ones stay in theirs. */
+/* Sorts items by one digit; equal items keep their order. */
 static void bydigit(lua_State *L, const Item *from, Item *to, size_t n,
                     int shift) {
   size_t first[DIGITS] = {0}, before = 0;

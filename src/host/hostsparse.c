@@ -28,9 +28,9 @@ static const Array *checkintegers(lua_State *L, int arg) {
 }
 
 /*
-** The values and offsets from `arg` on, and the options at `opts`; `rows` is
-** the default for their number, 0: the pitch; `known`: the options that there
-** are. The offsets' copy is left on the stack.
+** Checks the values and offsets from `arg` on, and the options at `opts`,
+** whose names are `known`. `rows` is the default number of rows, 0: the pitch.
+** A copy of the offsets is left on the stack.
 */
 void clsh_hostsparse_checkdia(lua_State *L, int arg, int opts, size_t rows,
                               const char *const known[], Sparse *m) {
@@ -405,8 +405,8 @@ static void changed(lua_State *L) {
 
 /*
 ** Goes through n entries of diagonal d from row `first`, which lie inside
-** the matrix. Counts those that are not zero in row_ptr[i + 1], or puts them
-** at next[i], which moves on. A finalizer or a transfer may have changed the
+** the matrix. Counts the nonzero entries in row_ptr[i + 1], or puts them at
+** next[i], which moves on. A finalizer or a transfer may have changed the
 ** values since they were counted.
 */
 static void visit(lua_State *L, const Sparse *m, size_t d, size_t first,
@@ -465,7 +465,7 @@ Array *clsh_hostsparse_newvector(lua_State *L, const Type *t, size_t n) {
 /** cl.host.dia_to_csr(values, offsets, opts) -> row_ptr, col_ind, values
  * The entries of a matrix by diagonals that are not zero, as compressed
  * rows: int Arrays with indexes from 0, columns ascending in each row.
- * Without an entry the last two have one unused element.
+ * Without an entry col_ind and values have one unused element.
  * Options:
  *   rows   pitch               rows of the matrix
  *   cols   needed              columns of the matrix

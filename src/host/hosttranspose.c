@@ -37,8 +37,9 @@ static size_t differing(const Array *a, const Array *b, size_t i0, size_t j0,
 }
 
 /** cl.host.transpose_error(B, A) -> number, row, col
- * How many elements of matrix B are not, bit by bit, those of A transposed,
- * and the place in B of the first one; just 0 if all are right.
+ * The number of elements of matrix B that differ, bit by bit, from A
+ * transposed, and the place in B of the first of them; just 0 if all are
+ * right.
  * Example:
  * local A = matrix.random(20, 30)
  * print(host.transpose_error(transpose(A):read(), A:read())) --> 0

@@ -1,7 +1,7 @@
 /*
-** hosttruth.c - cl.host: what a matrix product has to be, in float64: whole
-** rows of it, and Freivalds' check. A Truth computes that once, for any number
-** of results.
+** hosttruth.c - cl.host: the true values of a matrix product in float64: whole
+** rows, and Freivalds' check. A Truth computes them once, for any number of
+** results.
 ** SPDX-License-Identifier: MIT
 */
 #include <math.h>
@@ -11,19 +11,19 @@
 
 #define ROWS 4   /* rows of C computed together: B is converted once */
 #define COLS 256 /* columns computed together: they stay in the cache */
-#define LANES 8  /* constant trip counts are what compilers vectorise */
+#define LANES 8  /* compilers vectorise loops of constant counts */
 #define MAXROUNDS 1000
 #define SHORT 8        /* sums of fewer products are not worth keeping */
 #define MOST (1 << 23) /* doubles of the rows that a Truth keeps: 64 MiB */
 
-/* Part of a few of the rows to compare: what they are, and their scale. */
+/* Part of a few of the rows to compare: their true values, and the scale. */
 typedef struct Tile {
   size_t first, nrows, j, n; /* places in the list of rows; columns */
   size_t row[ROWS];          /* numbers in the product, from 0 */
   double ref[ROWS][COLS], scale[ROWS][COLS];
 } Tile;
 
-/* A round of Freivalds' check: v signs, ref = C v as it has to be. */
+/* A round of Freivalds' check: v signs, ref = C v for the true C. */
 typedef struct Round {
   double *v, *ref, *scale;
 } Round;
@@ -34,10 +34,10 @@ typedef struct Truth {
   const Type *type;   /* of results */
   const size_t *rows; /* to compare, from 0; NULL: all */
   size_t nrows;
-  size_t kept;    /* so many of the rows are in `elements`, from the first */
+  size_t kept;    /* number of first rows in `elements` */
   size_t nrounds; /* in `rounds` */
   double *elements, *rounds;
-  Block *block; /* of both */
+  Block *block; /* of elements and rounds */
 } Truth;
 
 static void release(Object *o) {
@@ -97,7 +97,7 @@ static void multiply(const Gemm *g, Tile *t) {
   }
 }
 
-/* The elements kept of a row of a tile: ref, and as many columns on, scale. */
+/* A tile row's kept elements of ref; n doubles further on is its scale. */
 static double *elements(const Truth *t, const Tile *tile, size_t r) {
   return t->elements + (tile->first + r) * 2 * t->g.n + tile->j;
 }
@@ -118,8 +118,8 @@ static void recall(const Truth *t, Tile *tile) {
   }
 }
 
-/* What rounding to a subnormal number of the type may be off by. Of float and
-** double it is too little to count. */
+/* The greatest error of rounding to a subnormal number of the type; for float
+** and double too small to count. */
 static double underflow(const Type *type) {
   return strcmp(type->name, "half") == 0 ? 0x1p-25 : 0;
 }
@@ -139,7 +139,7 @@ static void compare(const Tile *t, const Array *c, Worst *w) {
   }
 }
 
-/* Keeps the tiles of the first `nrows` rows, or compares with them `c`. */
+/* Keeps the tiles of the first `nrows` rows, or compares `c` with them. */
 static void eachtile(lua_State *L, const Truth *t, size_t nrows,
                      const Array *c, Worst *w) {
   Tile tile;
@@ -186,7 +186,7 @@ static double dot(size_t n, const double *restrict x, const double *restrict y,
   return s[0];
 }
 
-/* Doubles of a round, and those besides that multiplyround needs. */
+/* The doubles of a round, and the further doubles that multiplyround needs. */
 static size_t roundsize(const Gemm *g) {
   return g->n + 2 * g->m;
 }
@@ -383,7 +383,7 @@ static const Type *checktype(lua_State *L, int arg, const Type *def) {
   return def;
 }
 
-/* Memory for the rows and rounds that are kept: that of an Array. */
+/* Makes the Block of the rows and rounds that are kept. */
 static void allocate(lua_State *L, Truth *t) {
   size_t row = 2 * t->g.n, size = t->nrounds * roundsize(&t->g);
   t->kept = MOST / row < t->nrows ? MOST / row / ROWS * ROWS : t->nrows;

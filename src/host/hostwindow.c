@@ -1,5 +1,5 @@
 /*
-** hostwindow.c - cl.host: a matrix of weighted windows of another one, as
+** hostwindow.c - cl.host: a matrix of weighted windows of another matrix, as
 ** convolutions and stencils make it, compared with float64.
 ** SPDX-License-Identifier: MIT
 */
@@ -40,7 +40,7 @@ static void addrow(const Window *w, const double *weights) {
   }
 }
 
-/* Makes elements lo .. hi - 1 of the result those of A, in w->line. */
+/* Copies elements lo .. hi - 1 of A, in w->line, to the result. */
 static void keep(const Window *w, size_t lo, size_t hi) {
   for (size_t j = lo; j < hi && j < w->cols; j++) {
     w->sum[j] = w->line[j];

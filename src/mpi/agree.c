@@ -1,7 +1,7 @@
 /*
-** agree.c - all ranks of a Comm agree on a call before they do it: ranks that
-** call different functions, or with other types or counts, all raise,
-** instead of waiting for each other or mixing their values.
+** agree.c - all ranks of a Comm agree on a call before it moves values. Ranks
+** that call different functions, or pass other types or counts, all raise:
+** none waits for another, and no values get mixed.
 ** SPDX-License-Identifier: MIT
 */
 #include <string.h>
@@ -27,7 +27,7 @@ const Type *clsh_agree_type(int64_t number) {
   return number == OPEN ? NULL : &clsh_type_all[number];
 }
 
-/* Sets form, type and count as `x` has them; `shape`: its extents as well. */
+/* Sets form, type and count to those of `x`; `shape`: its extents too. */
 void clsh_agree_offer(lua_State *L, Call *c, const Payload *x, bool shape) {
   int64_t *at = c->terms.at;
   at[FORM] = x->form;
@@ -41,7 +41,7 @@ void clsh_agree_offer(lua_State *L, Call *c, const Payload *x, bool shape) {
     at[DIMS + i] = (int64_t)s->dim[i];
 }
 
-/* Pushes what a rank does: "bcast (root 0) of 10 x float". */
+/* Pushes the call of a rank in words: "bcast (root 0) of 10 x float". */
 static const char *termstext(lua_State *L, const Terms *t) {
   const int64_t *at = t->at;
   lua_pushstring(L, calls[at[CALL]]);
@@ -91,7 +91,7 @@ static void disagree(lua_State *L, const Call *c) {
 
 /*
 ** Waits until all ranks have told their terms, and sets the terms that this
-** one left open. Numbers may be of two types: then all are double.
+** rank left open. Where numbers are of two types, all become double.
 */
 void clsh_agree_reach(lua_State *L, Call *c) {
   int64_t most[2 * FIELDS];
@@ -118,7 +118,7 @@ void clsh_agree_reach(lua_State *L, Call *c) {
   memcpy(c->terms.at, most, sizeof c->terms.at);
 }
 
-/* The extents that the root has told. */
+/* The extents of the root's value. */
 Shape clsh_agree_shape(const Call *c) {
   const int64_t *at = c->terms.at;
   Shape s = {(int)at[NDIMS], {0}, (size_t)at[COUNT]};

@@ -1,7 +1,7 @@
 /*
-** collective.c - what all ranks of a Comm do together: barrier and split;
-** values moved among them (bcast, gather, scatter, alltoall) or combined
-** (reduce). A result is a new value, or goes to what the option into gives.
+** collective.c - the calls that all ranks of a Comm make together: barrier and
+** split; values moved (bcast, gather, scatter, alltoall) or combined (reduce).
+** The result is a new value, or fills the Array or Buffer of option into.
 ** SPDX-License-Identifier: MIT
 */
 #include "cl/buffer.h"
@@ -28,10 +28,10 @@ static size_t checkwhole(lua_State *L, int arg, const char *name, size_t def) {
 
 /** mpi.split(color [, key]) -> Comm
  * Parts the ranks: those of one `color`, a whole number from 0, become a Comm,
- * numbered in the order of their keys (of their ranks by default). nil for a
- * color gives nil. What mpi.bcast and the other functions do among all ranks,
- * `mpi.world`, comm:bcast does among those of the Comm, counted from 0. A Comm
- * stays to the end of the program.
+ * numbered in the order of their keys (of their ranks by default). A rank with
+ * nil for its color gets nil. comm:bcast and the other methods work among the
+ * ranks of the Comm, counted from 0, as mpi.bcast and the other functions work
+ * among all ranks, `mpi.world`. A Comm stays to the end of the program.
  * Example:
  * local half = mpi.split(mpi.rank() % 2) -- the even ranks, and the odd ones
  * print(half:allreduce(1) == half:size()) --> true
@@ -53,13 +53,13 @@ static int comm_split(lua_State *L) {
   return 1;
 }
 
-/* Where a result goes: an Array, and what it stands for. */
+/* The place of a result: an Array, and the value that it stands for. */
 typedef struct Result {
   Payload p;
   int into; /* the option's value, or 0 */
 } Result;
 
-/* The option into at `opts`, which must hold what the result is. */
+/* The index of option into, pushed, or 0; it must fit type and count. */
 static int checkinto(lua_State *L, int opts, const Type *t, size_t count) {
   static const char *const names[] = {"into", NULL};
   clsh_option_check(L, opts, names, "mpi");
@@ -91,7 +91,7 @@ static Result newresult(lua_State *L, int opts, Form form, const Type *t,
   return r;
 }
 
-/* Pushes the Array at `array` as a Buffer beside the one at `of`. */
+/* Pushes the Array at `array` as a Buffer, in the context of Buffer `of`. */
 static void pushbuffer(lua_State *L, int array, int of) {
   lua_getfield(L, LUA_REGISTRYINDEX, LUA_LOADED_TABLE);
   lua_getfield(L, -1, "cl");
@@ -105,7 +105,7 @@ static void pushbuffer(lua_State *L, int array, int of) {
   lua_call(L, 4, 1);
 }
 
-/* Pushes the result of a call for `x`, the value at `of`, if there is one. */
+/* Pushes the result of a call for `x`, the value at `of`; returns how many. */
 static int pushresult(lua_State *L, const Result *r, const Payload *x,
                       int of) {
   if (r->p.form == NONE)
@@ -144,9 +144,9 @@ static Payload todouble(lua_State *L, const Payload *x) {
 }
 
 /*
-** Has the ranks agree on `x`, of a call that gives a value of shape `s`, from
-** numbers in that form; numbers become double where one of them is. Pushes the
-** place for the result on the ranks that get one.
+** Has the ranks agree on `x`, for a result of shape `s`, or of form `numbers`
+** where `x` is a number; where a rank has a double, all become double. Pushes
+** the place for the result on the ranks that get a result.
 */
 static Result agreeresult(lua_State *L, Call *c, int opts, Payload *x,
                           Form numbers, Shape s) {
@@ -164,7 +164,7 @@ static Result agreeresult(lua_State *L, Call *c, int opts, Payload *x,
   return r;
 }
 
-/* Sets the terms of a rank other than the root: its `x` is a place alone. */
+/* Sets the terms of a rank other than the root: its `x` is only a place. */
 static void offerplace(Call *c, const Payload *x) {
   int64_t *at = c->terms.at;
   at[FORM] = x->form;
@@ -175,10 +175,10 @@ static void offerplace(Call *c, const Payload *x) {
 }
 
 /** mpi.bcast(x [, root]) -> x
- * Gives the value of rank `root`, 0 by default, to all: an Array or a Buffer
- * of the same type and count on each rank is filled in place. Where the other
- * ranks pass nil they get a new Array, and so numbers and strings: `name =
- * mpi.bcast(name)`.
+ * Gives the value of rank `root`, 0 by default, to all ranks. An Array or a
+ * Buffer of the same type and count on each rank is filled in place. Where the
+ * other ranks pass nil they get a new Array; numbers and strings are new
+ * values as well: `name = mpi.bcast(name)`.
  * Example:
  * local x = cl.array("float", 3):fill(mpi.rank())
  * print(mpi.bcast(x)[1]) --> 0.0
@@ -216,7 +216,7 @@ static int comm_bcast(lua_State *L) {
   return 1;
 }
 
-/* Moves `count` elements of each rank, to or from each, as the call says. */
+/* Moves `count` elements to or from each rank, as the call says. */
 static int moveall(const Call *c, const Type *t, size_t count, const void *in,
                    void *out, MPI_Request *request) {
   Bulk b = clsh_values_bulk(t, count);
@@ -241,7 +241,7 @@ static int moveall(const Call *c, const Type *t, size_t count, const void *in,
   return code;
 }
 
-/* Moves elements from `x` to `to`, either of which may be none. */
+/* Moves elements from `x` to `to`; either may be of form NONE. */
 static void transfer(lua_State *L, const Call *c, const Type *type,
                      size_t count, const Payload *x, const Payload *to) {
   Transit *t = clsh_transit_begin(L, 0);
@@ -277,8 +277,8 @@ static int gathering(lua_State *L, Call *c, int opts) {
 
 /** mpi.gather(x [, root [, opts]]) -> y, or nil
  * Puts `x` of all ranks, in the order of the ranks, into one value on rank
- * `root`, 0 by default: {m, n} of each of p ranks gives {p * m, n}, a number
- * of each an Array of p. The others get nil. All pass the same type and
+ * `root`, 0 by default: p values of shape {m, n} become {p * m, n}, p numbers
+ * an Array of p elements. The other ranks get nil. All pass the same type and
  * count.
  * Options:
  *   into  nil  an Array or a Buffer for the result, other memory than x
@@ -324,9 +324,9 @@ static void checkarray(lua_State *L, int arg, const Payload *x) {
 }
 
 /** mpi.scatter(x [, root [, opts]]) -> y
- * Parts `x` of rank `root`, 0 by default, among all ranks in their order: of
- * {p * m, n} each of p ranks gets {m, n}. The others pass nil, or what the
- * root passes. They get a Buffer if they pass one.
+ * Parts `x` of rank `root`, 0 by default, among all ranks in their order: each
+ * of p ranks gets {m, n} of {p * m, n}. The other ranks pass nil, or a value
+ * like the root's. A rank that passes a Buffer gets a Buffer.
  * Options:
  *   into  nil  an Array or a Buffer for the result, other memory than x
  * Example:
@@ -356,9 +356,9 @@ static int comm_scatter(lua_State *L) {
 }
 
 /** mpi.alltoall(x [, opts]) -> y
- * Each rank gives each other one a share of `x`: of {p * m, n} the m rows
- * number i go to rank i, and in the result, of the same shape, the m rows
- * number i are of rank i.
+ * Each rank gives each rank a share of `x`, m of its p * m rows: share i of
+ * `x` goes to rank i, and share i of the result, of the same shape, comes from
+ * rank i.
  * Options:
  *   into  nil  an Array or a Buffer for the result, other memory than x
  * Example:
@@ -378,7 +378,7 @@ static int comm_alltoall(lua_State *L) {
   return pushresult(L, &r, &x, c.first);
 }
 
-/* Reduces `n` components, as many as an int counts, to those at `out`. */
+/* Reduces `n` components, which an int can count, from `in` to `out`. */
 static int reducepiece(const Call *c, const Type *t, const void *in, void *out,
                        size_t n, MPI_Request *request) {
   const MPI_Op all[] = {MPI_SUM, MPI_MIN, MPI_MAX, MPI_PROD};

@@ -1,6 +1,6 @@
 /*
-** comm.c - class Comm: a group of ranks that talk with each other; and what
-** MPI reports, raised.
+** comm.c - class Comm, a group of ranks that exchange messages; and the errors
+** of MPI, raised.
 ** SPDX-License-Identifier: MIT
 */
 #include "comm.h"
@@ -20,8 +20,8 @@ void clsh_comm_fault(lua_State *L, int code, const char *call) {
 static const Class class;
 
 /*
-** Pushes a Comm, which all its ranks do together. No finalizer frees the
-** handles: that takes all ranks as well.
+** Pushes a Comm; all its ranks call this together. No finalizer frees the
+** handles: that would take all ranks as well.
 */
 Comm *clsh_comm_new(lua_State *L, MPI_Comm handle) {
   Comm *c = clsh_class_new(L, &class, 0);
@@ -71,7 +71,7 @@ static int comm_rank(lua_State *L) {
 }
 
 /** mpi.size() -> number
- * How many processes there are.
+ * The number of processes that mpirun started.
  * Example: print(mpi.allreduce(1) == mpi.size()) --> true
  */
 static int comm_size(lua_State *L) {
@@ -94,8 +94,8 @@ static const Class class = {"Comm", sizeof(Comm), methods, NULL,
                             meta,   NULL,         NULL};
 
 /*
-** Adds functions to the module at index 1, which has `world`, and the same as
-** methods of a Comm.
+** Adds functions to the module at index 1, which has `world`, and to class
+** Comm as methods.
 */
 void clsh_comm_add(lua_State *L, const luaL_Reg *functions) {
   clsh_class_add(L, class.name, functions, NULL);

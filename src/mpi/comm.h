@@ -1,6 +1,6 @@
 /*
-** comm.h - what the files of folder mpi/ share: communicators, values, what is
-** under way, and what the ranks agree on.
+** comm.h - types and functions that the files of folder mpi/ share: Comms,
+** values, transits, and the terms that the ranks agree on.
 ** SPDX-License-Identifier: MIT
 */
 #ifndef comm_h
@@ -18,7 +18,7 @@ int clsh_mpi_version(lua_State *L);
 void clsh_comm_fault(lua_State *L, int code, const char *call);
 typedef struct Comm {
   Object head;
-  MPI_Comm handle, elements; /* the second for the elements of messages */
+  MPI_Comm handle, elements; /* elements: for a message's elements */
   int rank, size;
 } Comm;
 Comm *clsh_comm_new(lua_State *L, MPI_Comm handle);
@@ -34,14 +34,14 @@ typedef struct Bulk {
   int n;
   bool own; /* to be freed */
 } Bulk;
-#define PIECE ((size_t)1 << 26) /* elements that one number counts */
+#define PIECE ((size_t)1 << 26) /* elements of a piece, see values.c */
 int clsh_values_number(const Type *t);
 MPI_Datatype clsh_values_unit(const Type *t);
 size_t clsh_values_units(const Type *t, size_t count);
 Bulk clsh_values_bulk(const Type *t, size_t count);
 void clsh_values_free(Bulk *b);
 
-/* a value as memory. An Array stands for each: at index `array`. */
+/* a value as memory: the elements of the Array at index `array` */
 typedef enum Form { NONE, ARRAY, NUMBER, STRING } Form;
 typedef struct Payload {
   Form form;
@@ -60,14 +60,14 @@ void clsh_values_tobuffer(lua_State *L, int array, int buffer);
 const char *clsh_values_text(lua_State *L, Form form, const Type *t,
                              size_t count);
 
-/* transit.c: what MPI is at work on, and the memory it uses */
+/* transit.c: the transfers that MPI is at work on, and their memory */
 typedef struct Header { /* goes in front of the elements of a message */
   uint32_t mark;
   uint8_t form, type;
   uint16_t unused;
   uint64_t count;
 } Header;
-typedef struct Peer { /* whom a message goes to or comes from */
+typedef struct Peer { /* the receiver or the sender of a message */
   int rank, tag;      /* MPI_ANY_SOURCE, MPI_ANY_TAG */
 } Peer;
 typedef struct Transit {
@@ -77,11 +77,11 @@ typedef struct Transit {
   bool (*ready)(struct Transit *t); /* whether its last request has begun */
   bool receives, left;              /* left: nobody waits for it any more */
   struct Transit *next;
-  Header header; /* from here on: of messages */
+  Header header; /* this field and the next ones: of messages */
   Peer from;
   MPI_Comm comm, elements;
   void *data;
-  char *text; /* of a string, which is as long as its header tells */
+  char *text; /* of a string; the header tells its length */
   Payload payload;
   struct Transit *later; /* in the list of transits that wait for a header */
   int64_t scratch[];
@@ -121,7 +121,7 @@ typedef struct Terms {
 enum { ALLGATHER, ALLREDUCE, ALLTOALL, BARRIER, BCAST };
 enum { GATHER = BCAST + 1, REDUCE, SCATTER, SHARED, SPLIT };
 
-/* A call under way: who, what, and the index of its first argument. */
+/* A call under way; first: the index of its first argument. */
 typedef struct Call {
   const Comm *comm;
   const char *name;

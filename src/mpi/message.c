@@ -1,9 +1,9 @@
 /*
-** message.c - messages from rank to rank. In front of the elements each has a
-** header with their type and count, which the receiver compares with its own.
-** And class Request: a message that is under way while the script goes on. It
-** keeps the memory of its Array until the message is through, also where the
-** Array is closed or the Request collected before.
+** message.c - messages from rank to rank. In front of its elements each
+** message has a header with their type and count, which the receiver compares
+** with those of its own value. Class Request: a message that is under way
+** while the script goes on. It keeps the memory of its Array until the message
+** is through, even if the Array is closed or the Request collected before.
 ** SPDX-License-Identifier: MIT
 */
 #include <sched.h>
@@ -53,14 +53,14 @@ static bool rivals(const Transit *a, const Transit *b) {
          (p->tag == q->tag || p->tag == MPI_ANY_TAG || q->tag == MPI_ANY_TAG);
 }
 
-/* Whether what a header tells of is what `x` is. */
+/* Whether a header has the form, the type and the count of `x`. */
 static bool fits(const Header *h, const Payload *x) {
   return h->mark == MARK && h->form == x->form &&
          (x->form == NUMBER || h->type == clsh_values_number(x->type)) &&
          (x->form == STRING || h->count == x->count);
 }
 
-/* Starts to receive elements that nobody wants: their sender shall go on. */
+/* Starts to receive unwanted elements, so that their sender goes on. */
 static void drop(const Transit *t) {
   if (t->header.mark != MARK ||
       t->header.type > clsh_values_number(lasttype()))
@@ -96,7 +96,7 @@ static void receiveelements(Transit *t) {
   clsh_values_free(&b);
 }
 
-/* Whether the header of a message is there: then whose it is. */
+/* Whether the header of a message has come; notes its sender and tag. */
 static bool hasheader(Transit *t) {
   int done = 0;
   MPI_Status status;
@@ -109,9 +109,10 @@ static bool hasheader(Transit *t) {
 }
 
 /*
-** Goes on with the messages whose headers are there. MPI hands headers out in
-** the order in which they are waited for, and so must be the elements: where
-** two may take the same message, the later one waits for the earlier one.
+** Starts to receive the elements of messages whose headers have come. MPI
+** hands out headers in the order of the transits that wait for them. The
+** elements must follow in this order: of two transits that may take one
+** message, the later waits for the earlier.
 */
 static void sortmail(void) {
   Transit *first = waiting;
@@ -151,7 +152,7 @@ static void enqueue(Transit *t) {
   t->ready = ready;
 }
 
-/* Pushes nothing: a transit for `x` on a Comm. */
+/* Returns a transit for `x` on a Comm; pushes nothing. */
 static Transit *begin(lua_State *L, const Comm *c, const Payload *x, Peer peer,
                       bool receives) {
   Transit *t = clsh_transit_begin(L, 0);
@@ -214,7 +215,7 @@ static int unfit(lua_State *L, const Outcome *o, const Payload *x) {
                         : clsh_values_text(L, x->form, x->type, x->count));
 }
 
-/* The value that recv fills: "string" stands for one of any length. */
+/* The value that recv fills: "string" stands for a string of any length. */
 static Payload checktarget(lua_State *L, int arg) {
   Payload p = {STRING, clsh_type_find("char", 4), 0, 0, 0};
   if (lua_type(L, arg) != LUA_TSTRING)
@@ -229,8 +230,8 @@ static Payload checktarget(lua_State *L, int arg) {
 }
 
 /*
-** Pushes the value that has been received, into `x` and for the value at
-** `arg`, and ends the transit, which is through.
+** Pushes the value that transit `t`, which is through, has received into `x`
+** for the value at `arg`. Ends the transit.
 */
 static Outcome pushreceived(lua_State *L, Transit *t, Payload x, int arg) {
   clsh_shared_sync();
@@ -286,10 +287,11 @@ static int receive(lua_State *L, const Comm *c, int arg, Peer from) {
 
 /** mpi.recv(x [, from [, tag]]) -> x, from, tag
  * Waits for a message and puts it into `x`, an Array or a Buffer of the type
- * and the number of elements that were sent. For a number `x` is any number,
- * for a string the word "string": the first result is what came. Without
- * `from` the message is of any rank, without `tag` of any tag; the results
- * tell which. Another type or count raises with both.
+ * and the number of elements that were sent. To receive a number pass any
+ * number, to receive a string the word "string": the first result is the
+ * value. Without `from` any rank may be the sender, without `tag` any tag
+ * fits; the results tell both. A message of another type or count raises: the
+ * error names its type and count and those of `x`.
  * Example:
  * local to = (mpi.rank() + 1) % mpi.size()
  * local sent = mpi.isend("hello", to) -- recv takes it: send might wait
@@ -345,15 +347,15 @@ static bool hascome(void *arg) {
                         &f->header);
   if (f->error != MPI_SUCCESS || !found)
     return f->error != MPI_SUCCESS;
-  sortmail(); /* the elements of messages before are not of this one */
+  sortmail(); /* receives the elements of the messages before */
   f->error = MPI_Iprobe(f->header.MPI_SOURCE, f->header.MPI_TAG,
                         f->comm->elements, &found, &f->elements);
   return found || f->error != MPI_SUCCESS;
 }
 
 /** mpi.probe([from [, tag]]) -> from, tag, bytes
- * Waits for a message without receiving it: of whom it is, its tag, and how
- * many bytes its elements take.
+ * Waits for a message without receiving it. Returns its sender, its tag and
+ * the number of bytes of its elements.
  * Example:
  * local sent = mpi.isend(cl.array("int", 25), mpi.rank(), 7)
  * local from, tag, bytes = mpi.probe()
@@ -416,7 +418,8 @@ static void checkmapped(lua_State *L, int arg) {
 
 /** mpi.isend(x, to [, tag]) -> Request
  * Begins to send, and returns at once: `r:wait()` waits until `x` may be
- * changed. What a Buffer holds is read before. See mpi.send.
+ * changed. The elements of a Buffer are read before isend returns. See
+ * mpi.send.
  * Example: as for mpi.recv
  */
 static int comm_isend(lua_State *L) {
@@ -432,9 +435,9 @@ static int comm_isend(lua_State *L) {
 }
 
 /** mpi.irecv(x [, from [, tag]]) -> Request
- * Begins to receive, and returns at once: `r:wait()` gives what has come, and
- * raises where it is of another type or count than `x`. A Buffer gets it by
- * that wait. See mpi.recv.
+ * Begins to receive, and returns at once: `r:wait()` gives the received value,
+ * and raises if its type or count is not that of `x`. A Buffer is filled
+ * during that wait. See mpi.recv.
  * Example:
  * local coming = mpi.irecv(cl.array("double", 8), mpi.rank())
  * mpi.send(cl.array("double", 8):fill(2), mpi.rank())
@@ -482,8 +485,8 @@ static void wait(lua_State *L) {
 }
 
 /** Request:wait() -> x
- * Waits until the message is through: what was sent may be changed, what was
- * received is there. A second wait gives the same.
+ * Waits until the message is through: then a sent value may be changed, and a
+ * received value is complete. A second wait gives the same value.
  * Example: as for mpi.irecv
  */
 static int request_wait(lua_State *L) {
@@ -508,13 +511,13 @@ static int request_test(lua_State *L) {
   if (done)
     endrequest(L, r);
   else
-    sched_yield(); /* who asks again and again may be on the sender's core */
+    sched_yield(); /* a loop of tests may run on the sender's core */
   lua_pushboolean(L, done);
   return 1;
 }
 
 /** mpi.wait_all(requests) -> list
- * Waits for all Requests of a list; the values that their waits give.
+ * Waits for all Requests of a list, and gives the list of their values.
  * Example:
  * local coming = {mpi.irecv(0, mpi.rank(), 1), mpi.irecv(0, mpi.rank(), 2)}
  * mpi.send(20, mpi.rank(), 2)

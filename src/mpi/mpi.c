@@ -11,15 +11,15 @@
 static MPI_Comm host;   /* the ranks of this host */
 static bool incomplete; /* a rank is known to be gone */
 
-/* MPI_Abort leaves nobody the time for it. */
+/* Flushes the output: MPI_Abort leaves no process the time for it. */
 static void endoutput(void) {
   fflush(stdout);
   clsh_lines_end();
 }
 
 /*
-** The end of the program: a rank that failed ends all, as they may wait for
-** it; else all end together. Called once, before the state is closed.
+** Ends MPI with the program. A rank that failed ends all ranks, as they may
+** wait for it; else all end together. Called once, before the state is closed.
 */
 static void atend(int code) {
   int ended = 0, size = 1;
@@ -36,7 +36,7 @@ static void atend(int code) {
   clsh_transit_finalize();
 }
 
-/* Raises where a launcher has started more than this MPI knows of. */
+/* Raises where a launcher has started more ranks than this MPI knows of. */
 static void checklauncher(lua_State *L) {
   Launch l;
   int size = 1, n;
@@ -80,7 +80,7 @@ static int mpi_local_rank(lua_State *L) {
 }
 
 /** mpi.local_size() -> number
- * How many of the processes run on this host.
+ * The number of the processes on this host.
  * Example:
  * local hosts = mpi.allreduce(mpi.local_rank() == 0 and 1 or 0)
  * print(hosts >= 1 and mpi.local_size() <= mpi.size()) --> true
@@ -105,8 +105,8 @@ static int mpi_version(lua_State *L) {
 }
 
 /** mpi.device_aware() -> boolean
- * Whether MPI takes the memory of Buffers itself: false, as those that take
- * memory of a device take pointers of CUDA and HIP, and OpenCL has none. The
+ * Whether MPI takes the memory of Buffers itself: always false. MPIs that take
+ * device memory take pointers of CUDA and HIP, and OpenCL has none. The
  * elements of Buffers go through host memory.
  * Example: print(mpi.device_aware()) --> false
  */
@@ -132,8 +132,9 @@ static int mpi_abort(lua_State *L) {
 
 /** mpi.incomplete()
  * Says that a rank has ended before its time, where mpirun lets the others go
- * on: this one then ends without MPI_Finalize, which could wait for it for
- * ever. What takes all ranks, such as mpi.barrier, is over as well.
+ * on: this rank then ends without MPI_Finalize, which could wait for the other
+ * rank for ever. Calls that take all ranks, such as mpi.barrier, are over as
+ * well.
  * Example:
  * local silent = false -- a rank has sent nothing for an hour, say
  * if silent then

@@ -1,6 +1,6 @@
 /*
 ** shared.c - memory that the ranks of one host share, as Arrays: a rank reads
-** what another has written without a message that carries it.
+** the values that another rank has written, without a message for them.
 ** SPDX-License-Identifier: MIT
 */
 #include <stdlib.h>
@@ -21,10 +21,10 @@ typedef struct Window {
   struct Window *next;
 } Window;
 
-static Part *parts;     /* whose Arrays are there */
-static Window *windows; /* that are there */
+static Part *parts;     /* parts that have Arrays */
+static Window *windows; /* all windows */
 
-/* The last Array of a part is gone. */
+/* Forgets the part of a block, whose last Array is gone. */
 static void forget(Block *b) {
   Part **link = &parts;
   while (&(*link)->block != b)
@@ -46,9 +46,9 @@ static void pushpart(lua_State *L, const Type *t, void *data, size_t bytes) {
 }
 
 /*
-** Whether the system has room for so many bytes: MPI may wait for ever where
-** it has not, and a page that finds none ends the process. A quarter of what
-** is there, as other groups of ranks may ask at the same time.
+** Whether `bytes` are at most a quarter of the free shared memory: other
+** groups of ranks may ask at the same time. Without room MPI may wait for
+** ever, and a page that finds no memory ends the process.
 */
 static bool hasroom(size_t bytes) {
   struct statvfs v;
@@ -57,7 +57,7 @@ static bool hasroom(size_t bytes) {
   return bytes / v.f_frsize < v.f_bavail / 4;
 }
 
-/* Whether all of a host say so. */
+/* Whether `fine` is true on all ranks of a host. */
 static bool everybody(MPI_Comm host, bool fine) {
   int mine = fine, least = 0;
   MPI_Allreduce(&mine, &least, 1, MPI_INT, MPI_MIN, host);
@@ -65,8 +65,8 @@ static bool everybody(MPI_Comm host, bool fine) {
 }
 
 /*
-** Begins a window of `bytes` for each rank of a host; false: one of them has
-** none. Each makes the pages of its part, near to its cores.
+** Begins a window of `bytes` for each rank of a host; false: a rank has no
+** memory. Each rank makes the pages of its part, near to its cores.
 */
 static bool allocate(MPI_Comm host, int size, size_t bytes, Window *w) {
   MPI_Info info;
@@ -118,11 +118,11 @@ static void pushparts(lua_State *L, const Window *w, const Type *t,
 /** mpi.shared(type, n) -> list, or nil
  * Zeroed memory of `n` elements for each rank, which the ranks of one host
  * share: a list with an Array for each of them at its number, list[0] for rank
- * 0. A rank writes to list[mpi.rank()] and says so by a message; another
- * reads it in place, and says in turn when it may be changed. The memory stays
- * until the program ends: take it once. All ranks call it, with the same type
- * and number; nil on the ranks of a host that has no memory to share: at most
- * a quarter of what is free in /dev/shm.
+ * 0. A rank writes to list[mpi.rank()] and says so by a message; another reads
+ * it in place, and says in turn when it may be changed. The memory stays until
+ * the program ends: take it once. All ranks call it, with the same type and
+ * number. A host gives at most a quarter of the free bytes of /dev/shm;
+ * without that memory its ranks get nil.
  * Example:
  * local list = mpi.shared("float", 100)
  * if list then
@@ -169,8 +169,8 @@ void clsh_shared_sync(void) {
 }
 
 /*
-** MPI ends, and with it the memory: from then on the Arrays raise. The windows
-** are not freed, as the ranks need not have reached the same point.
+** Takes the memory away at the end of MPI: from then on the Arrays raise. The
+** windows are not freed, as the ranks need not have reached the same point.
 */
 void clsh_shared_finalize(void) {
   for (Part *p = parts; p != NULL; p = p->next)

@@ -1,6 +1,7 @@
 /*
-** transit.c - what MPI is at work on. Each has its memory until MPI has done
-** with it, whether somebody waits for it or an error came in between.
+** transit.c - transits, the transfers that MPI is at work on. Each keeps its
+** memory until MPI has done with it, even if nobody waits for it or an error
+** came in between.
 ** SPDX-License-Identifier: MIT
 */
 #include <sched.h>
@@ -11,11 +12,11 @@
 
 #define EAGER 0.1 /* seconds of a wait without naps */
 
-static Transit *all; /* that have not ended */
+static Transit *all; /* transits that have not ended */
 static bool over;    /* MPI has ended */
 
-/* A transit with so many bytes of its own and no other memory; NULL: there is
-** no memory. Leaving ends it. */
+/* Returns a transit with `scratch` bytes of its own and no other memory; NULL:
+** there is no memory. clsh_transit_leave() ends it. */
 Transit *clsh_transit_try(size_t scratch) {
   Transit *t = calloc(1, sizeof *t + scratch);
   if (t == NULL)
@@ -68,7 +69,7 @@ static bool hasended(Transit *t, int i) {
   return true;
 }
 
-/* Whether all of it has ended; its error is set by then. */
+/* Whether a transit has ended; its error is set by then. */
 bool clsh_transit_test(Transit *t) {
   if (over)
     return true;
@@ -87,7 +88,7 @@ static void sweep(void) {
   }
 }
 
-/* Lets the others run: they may be ranks on the same core. */
+/* Lets other ranks run, which may be on the same core. */
 static void giveway(double passed) {
   struct timespec nap = {0, 50 * 1000};
   if (passed < EAGER)
@@ -142,7 +143,7 @@ void clsh_transit_wait(lua_State *L, Transit *t) {
   t->left = false;
 }
 
-/* Nobody will ask for it again; its memory is given back when it has ended. */
+/* Leaves a transit for good; its memory is given back when it has ended. */
 void clsh_transit_leave(Transit *t) {
   t->left = true;
   sweep();
@@ -158,7 +159,7 @@ void clsh_transit_run(lua_State *L, Transit *t, int code, const char *call) {
   clsh_comm_fault(L, code, call);
 }
 
-/* How a transit has ended, which is gone with this call. */
+/* Returns how a transit has ended; the transit is gone with this call. */
 Outcome clsh_transit_outcome(Transit *t) {
   Outcome o = {t->error, t->from.rank, t->from.tag, t->receives, t->header};
   clsh_transit_leave(t);

@@ -1,8 +1,8 @@
 /*
-** values.c - the values that MPI moves, as memory: an Array is that itself, a
-** Buffer goes through host memory, a number and a string through an Array of
-** their own. And elements as MPI counts them: an int counts at most 2^31 - 1,
-** so many elements are some of a type that is a piece.
+** values.c - the values that MPI moves, as memory: an Array's own, host memory
+** for a Buffer, an Array made for a number or a string. MPI counts elements by
+** an int, up to 2^31 - 1: where that is too few, a type of MPI stands for a
+** piece of many elements.
 ** SPDX-License-Identifier: MIT
 */
 #include <string.h>
@@ -10,7 +10,7 @@
 #include "cl/buffer.h"
 #include "comm.h"
 
-/* The number that messages have for a type, and the type of a number. */
+/* The number of a type in messages, and the type of a number. */
 int clsh_values_number(const Type *t) {
   return (int)(t - clsh_type_all);
 }
@@ -26,7 +26,7 @@ MPI_Datatype clsh_values_unit(const Type *t) {
   return t->kind == 'f' ? reals[i] : t->kind == 'i' ? whole[i] : natural[i];
 }
 
-/* The components of so many elements, with the gaps of vectors of 3. */
+/* The components of `count` elements, with the gaps of vectors of 3. */
 size_t clsh_values_units(const Type *t, size_t count) {
   return count * (t->size / t->unit);
 }
@@ -43,7 +43,7 @@ static MPI_Datatype pieces(MPI_Datatype unit, size_t size, int n, int rest) {
   return all;
 }
 
-/* How MPI is told of `count` elements; clsh_values_free() ends it. */
+/* MPI's type and count for the elements, to end by clsh_values_free(). */
 Bulk clsh_values_bulk(const Type *t, size_t count) {
   size_t n = clsh_values_units(t, count);
   MPI_Datatype unit = clsh_values_unit(t);
@@ -55,7 +55,7 @@ Bulk clsh_values_bulk(const Type *t, size_t count) {
   return b;
 }
 
-/* Commands under way with the type go on. */
+/* Frees the type of MPI; commands under way with the type go on. */
 void clsh_values_free(Bulk *b) {
   if (b->own)
     MPI_Type_free(&b->type);
@@ -87,7 +87,7 @@ static Payload ofstring(lua_State *L, int arg) {
   return p;
 }
 
-/* The Buffer at `arg`, by an Array of its shape: with its content, or not. */
+/* The Buffer at `arg` as an Array of its shape; `read`: with its content. */
 static Payload ofbuffer(lua_State *L, int arg, bool read) {
   const Buffer *b = clsh_buffer_check(L, arg);
   Payload p = of(b->type, b->shape.count, ARRAY, 0);
@@ -126,7 +126,7 @@ Payload clsh_values_get(lua_State *L, int arg, bool read) {
   return of(a->type, a->shape.count, ARRAY, arg);
 }
 
-/* Pushes an Array for a new value; of an empty string it has one element. */
+/* Pushes an Array for a new value; for an empty string it has one element. */
 Payload clsh_values_new(lua_State *L, Form form, const Type *t,
                         const Shape *s) {
   Shape one = {1, {1}, 1};
@@ -151,7 +151,7 @@ void clsh_values_tobuffer(lua_State *L, int array, int buffer) {
   lua_call(L, 2, 0);
 }
 
-/* Pushes the value that has come, for the one at `arg`. */
+/* Pushes the received value, for the value at `arg`. */
 void clsh_values_finish(lua_State *L, const Payload *p, int arg) {
   const char *data = clsh_values_data(L, p);
   if (p->form == NUMBER)

@@ -37,7 +37,7 @@
 
 extern char **environ;
 
-/* A message is its length and its bytes; user value 1 holds what has come. */
+/* A message is its length and bytes; user value 1 holds received bytes. */
 typedef struct Child {
   pid_t pid;   /* 0: the parent of this process */
   int fd;      /* of the channel; -1: closed */
@@ -94,7 +94,7 @@ static void endchild(Child *c) {
 }
 
 /** child:kill()
- * Ends the process and those that it has started. It may have ended before.
+ * Ends the process and its children. It may have ended before.
  */
 static int child_kill(lua_State *L) {
   endchild(checkchild(L));
@@ -109,7 +109,7 @@ static int child_pid(lua_State *L) {
   return 1;
 }
 
-/* Pushes the answer of a channel that nobody is behind any more. */
+/* Pushes the results for a channel whose other end is closed. */
 static int pushend(lua_State *L, Child *c) {
   lua_pushnil(L);
   lua_pushliteral(L, "ended");
@@ -129,14 +129,14 @@ static int pushtime(lua_State *L) {
   return 2;
 }
 
-/* The time when the seconds of an argument are over; none: never. */
+/* The time at which the seconds of an argument are over; never without it. */
 static double deadline(lua_State *L, int arg) {
   lua_Number seconds = luaL_optnumber(L, arg, HUGE_VAL);
   luaL_argcheck(L, seconds >= 0, arg, "seconds must be >= 0");
   return clsh_poll_now() + seconds;
 }
 
-/* Waits for the channel, SLICE at most; false: the time is over. */
+/* Waits for the channel, SLICE seconds at most; false: the time is over. */
 static bool await(lua_State *L, Child *c, short events, double end) {
   double left = end - clsh_poll_now();
   struct pollfd fd = {c->fd, events, 0};
@@ -155,8 +155,8 @@ static bool again(void) {
 }
 
 /** child:send(message [, seconds]) -> true; nil and "time"; or nil, "ended"
- * Sends a string. A child that does not take it in time is killed, as what
- * has come of the message would spoil the next one. See child:receive.
+ * Sends a string. A child that does not take it in time is killed, as the part
+ * that was sent would spoil the next message. See child:receive.
  */
 static int child_send(lua_State *L) {
   Child *c = checkchild(L);
@@ -189,7 +189,7 @@ static int child_send(lua_State *L) {
   return 1;
 }
 
-/* Reads a part of the message under way; as recv. */
+/* Reads a part of the message under way, with the results of recv. */
 static ssize_t takepart(lua_State *L, Child *c) {
   const size_t head = sizeof c->length;
   if (c->have >= head && c->body == NULL) {
@@ -206,7 +206,7 @@ static ssize_t takepart(lua_State *L, Child *c) {
 
 /** child:receive([seconds]) -> string; nil and "time"; or nil, "ended", how, n
  * Waits for the next message. A process that has ended did so by "exit", with
- * the code n, or by "signal" n; of the parent this is not known. Ctrl-C ends
+ * the code n, or by "signal" n; for the parent neither is known. Ctrl-C ends
  * the wait; the message is not lost.
  */
 static int child_receive(lua_State *L) {
@@ -214,7 +214,7 @@ static int child_receive(lua_State *L) {
   double end = deadline(L, 2);
   const size_t head = sizeof c->length;
   while (c->fd >= 0 && (c->have < head || c->have - head < c->length)) {
-    bool over = hasended(c); /* what it sent may still be in the channel */
+    bool over = hasended(c); /* its messages may still be in the channel */
     ssize_t n = takepart(L, c);
     if (n == 0 || (n < 0 && (!again() || over)))
       return pushend(L, c);
@@ -293,7 +293,7 @@ static char **environment(lua_State *L, int changes) {
   return words;
 }
 
-/* Starts the process; an errno. */
+/* Starts the process; returns an errno, 0 for success. */
 static int spawn(pid_t *pid, char **argv, char **envp, int channel,
                  int output) {
   posix_spawn_file_actions_t files;
@@ -322,7 +322,7 @@ static int spawn(pid_t *pid, char **argv, char **envp, int channel,
   return error;
 }
 
-/* Makes both ends of a channel, for the child above the numbers it gives. */
+/* Makes both ends of a channel, as file descriptors above CHANNEL. */
 static int channel(int ends[2]) {
   int pair[2];
   if (socketpair(AF_UNIX, SOCK_STREAM, 0, pair) != 0)
@@ -345,7 +345,7 @@ static int channel(int ends[2]) {
 
 /** child.start(program, args [, opts]) -> Child, or nil and a message
  * Starts the program of a path with a list of arguments. It gets no standard
- * input; require("clshell.child").parent() is this process there. A Child that
+ * input; its require("clshell.child").parent() is this process. A Child that
  * is collected or leaves its <close> is killed.
  * Options:
  *   env     none    changes of the environment: {NAME = "value" or false}
@@ -392,7 +392,7 @@ static int child_start(lua_State *L) {
 /** child.parent() -> Child
  * The process that has started this one by child.start, to exchange messages
  * with. From now on this process ends with it. A crash leaves no core file:
- * it may be what this process is for.
+ * this process may be there to crash.
  */
 static int child_parent(lua_State *L) {
   int type = 0;

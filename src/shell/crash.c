@@ -34,7 +34,7 @@ static char text[4096]; /* the report */
 static size_t length;
 static const char *script; /* NULL: none */
 static pthread_t mainthread;
-static atomic_bool halted; /* the main thread is */
+static atomic_bool halted; /* the main thread has halted */
 
 static void add(const char *s) {
   size_t n = strlen(s), room = sizeof text - length;
@@ -66,7 +66,7 @@ static void keep(int journal) {
 }
 
 /*
-** Writes what happened, what was under way, and the next step. The program
+** Writes the signal, the launches under way, and the next step. The program
 ** that begins `again` asks for the inputs itself.
 */
 static void report(size_t which, bool again) {
@@ -109,7 +109,7 @@ static void halt(void) {
     nanosleep(&nap, NULL);
 }
 
-/* Whether another process has sent the signal, which wants the end. */
+/* Whether another process has sent the signal, to end this process. */
 static bool issent(const siginfo_t *info) {
   return info->si_code <= 0 && info->si_pid != getpid();
 }
@@ -117,7 +117,7 @@ static bool issent(const siginfo_t *info) {
 /*
 ** The first thread that faults reports; others wait for the end. At a prompt
 ** the program begins anew then. Elsewhere the instruction faults again, or the
-** signal is sent again, and meets the action of before.
+** signal is sent again, and meets its earlier action.
 */
 static void onsignal(int sig, siginfo_t *info, void *unused) {
   static atomic_flag taken = ATOMIC_FLAG_INIT;
@@ -128,7 +128,7 @@ static void onsignal(int sig, siginfo_t *info, void *unused) {
     which++;
   if (!atomic_flag_test_and_set(&taken)) {
     reporter = pthread_self();
-    signal(SIGPIPE, SIG_IGN); /* it would be the one that ends the process */
+    signal(SIGPIPE, SIG_IGN); /* SIGPIPE would end the process instead */
     bool again = !issent(info) && clsh_restart_able();
     if (again)
       halt();
@@ -148,7 +148,7 @@ static void onsignal(int sig, siginfo_t *info, void *unused) {
     raise(sig);
 }
 
-/* The name of the script that runs, or NULL, for the report; it must stay. */
+/* Notes the running script's name, or NULL, for the report; it must stay. */
 void clsh_crash_script(const char *name) {
   script = name;
 }

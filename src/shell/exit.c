@@ -55,7 +55,7 @@ static int kernelname(lua_State *L) {
   return 1;
 }
 
-/* Says what the end of the program waits for, and how to end that. */
+/* Tells how many commands the end waits for, and how to end the wait. */
 static void tell(lua_State *L) {
   lua_Integer n = unfinished(L, false);
   if (n == 0)
@@ -95,8 +95,8 @@ static void await(lua_State *L) {
 
 /*
 ** To be called before lua_close, without a handler for Ctrl-C: waits for the
-** commands under way. It lets go of those that a Ctrl-C has abandoned or for
-** which there is no time, and says so.
+** commands under way. It gives up commands that a Ctrl-C has abandoned or that
+** have no time left, and says so.
 */
 void clsh_exit_leave(lua_State *L) {
   fflush(stdout);

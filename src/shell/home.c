@@ -57,14 +57,14 @@ static void nohome(lua_State *L, const char *where, const char *dir) {
 }
 
 /*
-** Pushes the folder with lua/ kernels/ scripts/: $CLSHELL_HOME, else the one
-** beside the program's folder (the source tree, a moved installation), else
+** Pushes the folder with lua/ kernels/ scripts/: $CLSHELL_HOME, else the
+** folder beside the program's (the source tree, a moved installation), else
 ** the folder of `make install`.
 */
 void clsh_home_push(lua_State *L) {
   const char *env = getenv("CLSHELL_HOME");
   if (env != NULL && *env != '\0') {
-    char *real = realpath(env, NULL); /* stays where the session moves */
+    char *real = realpath(env, NULL); /* valid after a change of folder */
     lua_pushstring(L, real != NULL ? real : env);
     free(real);
     if (!ishome(L))

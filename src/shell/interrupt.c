@@ -33,10 +33,10 @@ static double warned; /* the time when the third was explained */
 static pthread_t mainthread;
 static struct termios terminal; /* as it was at the start */
 static bool hasterminal, installed;
-static volatile sig_atomic_t closed; /* the state is, or is about to be */
+static volatile sig_atomic_t closed; /* the state is closed or soon will be */
 static bool escapes; /* standard output is a terminal with escape codes */
 
-/* Library functions that are replaced here, and that of xpcall. */
+/* Library functions that are replaced here, and xpcall. */
 static lua_CFunction closecoroutine, execute, sethook, xpcall;
 
 /* The user's hook, which the hook here has replaced. */
@@ -63,7 +63,7 @@ static void join(lua_State *L) {
     arm(L);
 }
 
-/* The message handler in place of that of an interrupted xpcall. */
+/* The message handler that replaces the handler of an interrupted xpcall. */
 static int passthrough(lua_State *L) {
   (void)L;
   return 1;

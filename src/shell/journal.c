@@ -1,7 +1,7 @@
 /*
 ** journal.c - module clshell.journal: a file that holds the session's inputs
-** while it runs, and is removed at its normal end. What a crash, a signal or a
-** closed terminal leaves is the session's, and no process holds its lock.
+** while it runs, and is removed at its normal end. A crash, a signal or a
+** closed terminal leaves the file there, and no process then holds its lock.
 ** SPDX-License-Identifier: MIT
 */
 #include <errno.h>
@@ -20,8 +20,8 @@ static int file = -1;
 static pid_t owner;
 
 /*
-** The journal's file descriptor and path, for a signal handler; -1: there is
-** none.
+** Returns the journal's file descriptor, -1 without a journal, and sets its
+** path; for a signal handler.
 */
 int clsh_journal_file(const char **name) {
   *name = path;
@@ -54,8 +54,8 @@ static int journal_open(lua_State *L) {
 }
 
 /* journal.write(at, text) -> true, or nil and a message
-** Puts a text behind the first `at` bytes, in place of what was there: at no
-** time is less in the file than before and after. */
+** Puts a text behind the first `at` bytes, in place of the bytes there. It
+** writes first and cuts the file then. */
 static int journal_write(lua_State *L) {
   size_t n;
   lua_Integer at = luaL_checkinteger(L, 1);

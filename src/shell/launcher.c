@@ -1,6 +1,6 @@
 /*
-** launcher.c - what mpirun or srun tells a process it starts, by variables:
-** which of how many it is. No MPI is needed for that.
+** launcher.c - reads the variables by which mpirun or srun tells a process its
+** rank and the number of ranks. That needs no MPI.
 ** SPDX-License-Identifier: MIT
 */
 #include <stdio.h>
@@ -24,7 +24,7 @@ static const struct {
      "SLURM_STEP_TASKS_PER_NODE"}, /* "4(x2)": the number in front serves */
 };
 
-/* The process that is a rank, for those that it starts. */
+/* The variable with the process id of a rank, for the processes it starts. */
 #define OWNER "CLSHELL_RANK"
 
 /* Reads variable `name`; false where it is no whole number >= 0. */
@@ -38,9 +38,10 @@ static bool number(const char *name, int *n) {
 }
 
 /*
-** Whether a launcher has started this process, as one of several or alone: a
-** rank and a size. Without a rank on its host a rank is taken for that. A
-** process that a rank starts has its variables, and is none.
+** Whether a launcher has started this process, as one of several or alone;
+** sets rank and size. Where the launcher tells no rank on the host, the rank
+** serves. A process that a rank starts has the rank's variables, but is no
+** rank.
 */
 bool clsh_launcher_get(Launch *l) {
   int owner;
@@ -60,12 +61,12 @@ bool clsh_launcher_get(Launch *l) {
   return false;
 }
 
-/* Whether this is one of several that a launcher has started. */
+/* Whether this process is one of several that a launcher has started. */
 bool clsh_launcher_several(Launch *l) {
   return clsh_launcher_get(l) && l->size > 1;
 }
 
-/* Notes that this process is a rank, and those that it starts are none. */
+/* Notes that this process is a rank, and that its children are no ranks. */
 void clsh_launcher_own(void) {
   char text[24];
   snprintf(text, sizeof text, "%ld", (long)getpid());

@@ -1,10 +1,10 @@
 /*
 ** lines.c - standard output and errors of one process among several that
-** mpirun started: whole lines, each in one write, and those of one process of
-** the host at a time. mpirun passes on what it finds, up to 4 KiB. So no write
-** is longer, and its process waits until mpirun has it: for a pipe that can be
-** seen; through a terminal of mpirun's own, as Open MPI has, the parts of a
-** write come one by one, within some microseconds.
+** mpirun started. Each write has whole lines, and the processes of a host
+** write in turn. mpirun passes on the bytes that it finds, up to 4 KiB. So no
+** write is longer, and the process waits until mpirun has the bytes. A pipe
+** shows when it has; a terminal of mpirun's own, as Open MPI has, passes on
+** the parts of a write one by one, within some microseconds.
 ** SPDX-License-Identifier: MIT
 */
 #include <errno.h>
@@ -40,14 +40,14 @@ typedef struct Lines {
 
 static Lines output = {.fd = STDOUT_FILENO}, errors = {.fd = STDERR_FILENO};
 
-static int turn = -1; /* the file that who writes has a lock on */
+static int turn = -1; /* the file that the writing process locks */
 
 static void rest(void) {
   const struct timespec grain = {0, GRAIN};
   nanosleep(&grain, NULL);
 }
 
-/* Waits for the turn of this process among those of the host, not for ever. */
+/* Waits for this process's turn to write on its host, TURN seconds at most. */
 static void begin(void) {
   double end = clsh_poll_now() + TURN;
   while (turn >= 0 && flock(turn, LOCK_EX | LOCK_NB) != 0 &&
@@ -69,7 +69,7 @@ static void settle(int fd, size_t n) {
     rest();
 }
 
-/* Writes `n` bytes, a long line in parts; false: that failed. */
+/* Writes `n` bytes, a long line in parts; false: a write failed. */
 static bool put(const Lines *l, const char *s, size_t n) {
   ssize_t k = 0;
   begin();
@@ -86,7 +86,7 @@ static bool put(const Lines *l, const char *s, size_t n) {
   return n == 0;
 }
 
-/* The bytes of the lines in front that fit one write; 0: no line is whole. */
+/* The bytes of the first lines that fit one write; 0: no line is whole. */
 static size_t piece(const char *s, size_t n) {
   const char *end = memrchr(s, '\n', n < MOST ? n : MOST);
   if (end == NULL)
@@ -94,7 +94,7 @@ static size_t piece(const char *s, size_t n) {
   return end != NULL ? (size_t)(end - s) + 1 : 0;
 }
 
-/* Writes the whole lines that are held; `all`: what follows them as well. */
+/* Writes the whole lines that are held; `all`: the unfinished line as well. */
 static bool emit(Lines *l, bool all) {
   bool fine = true;
   size_t done = 0, n;
@@ -142,7 +142,7 @@ void clsh_lines_open(void) {
   stderr = replace(&errors, stderr);
 }
 
-/* What is held of a line that was not ended goes out as one. */
+/* Writes the lines that are held, an unfinished line at the end included. */
 void clsh_lines_end(void) {
   Lines *all[] = {&output, &errors};
   for (int i = 0; i < 2; i++)

@@ -89,8 +89,8 @@ static int runtool(lua_State *L, const Options *o, const char *what) {
 }
 
 /*
-** Runs a command such as history, or reports that there is none. False:
-** nothing was done, as there is none and the name is that of a file.
+** Runs a command such as history, or reports that there is no such command.
+** False: nothing was done, as the name is a file's and no command's.
 */
 static bool runcommand(lua_State *L, const char *name, bool isfile,
                        int *status) {
@@ -118,7 +118,7 @@ static void checktaken(lua_State *L, const Options *o, const char *script) {
   if (o->quiet || (o->format == NULL && o->output == NULL))
     return;
   for (int i = 0; i < o->nactions; i++)
-    if (o->actions[i].kind == 'p') /* prints by them */
+    if (o->actions[i].kind == 'p') /* -p prints in that format */
       return;
   luaL_getsubtable(L, LUA_REGISTRYINDEX, LUA_LOADED_TABLE);
   lua_getfield(L, -1, "cl");
@@ -360,8 +360,9 @@ static int runoptions(lua_State *L, const Options *o, const char *script) {
 }
 
 /*
-** One of several processes: says so in its messages, writes whole lines, and
-** takes its turn among the devices. False: what is to be run is for one.
+** Prepares one of several processes: its messages name its rank, it writes
+** whole lines, and it takes its turn among the devices. False: the prompt and
+** a script by standard input are for one process.
 */
 static bool beginrank(const Options *o) {
   bool isstdin =

@@ -1,8 +1,8 @@
 /*
-** restart.c - module clshell.restart: the program begins anew in its place
-** After a crash at the prompt, and for %restart, with the same process id. A
-** signal handler may neither allocate memory nor wait for a lock, so all that
-** the new beginning needs is noted when the program starts. A variable of the
+** restart.c - module clshell.restart: the program begins anew in its place,
+** after a crash at the prompt and for %restart, with the same process id. A
+** signal handler may neither allocate memory nor wait for a lock, so all data
+** for the new beginning are noted when the program starts. A variable of the
 ** environment tells the new program how the old one ended.
 ** SPDX-License-Identifier: MIT
 */
@@ -110,8 +110,8 @@ void clsh_restart_open(lua_State *L, char *argv[]) {
 }
 
 /*
-** The time when a run of so many seconds has to end. What the program before
-** has used of it counts.
+** The time when a run of so many seconds has to end. The time that the program
+** before has used of them counts.
 */
 double clsh_restart_deadline(double seconds) {
   deadline = before.how != 0 && before.deadline > 0
@@ -125,14 +125,15 @@ bool clsh_restart_began(void) {
   return before.how != 0;
 }
 
-/* What a crash leads to from now on: an end, or a restart of this kind. */
+/* Sets the result of a crash from now on: an end, or a restart of this
+** kind. */
 void clsh_restart_stage(Restart now) {
   stage = now;
 }
 
 /*
-** Whether a crash in this process leads to a restart; for signal handlers. A
-** terminal that is gone asks for nothing.
+** Whether a crash in this process leads to a restart; for signal handlers.
+** Without its terminal there is no restart.
 */
 bool clsh_restart_able(void) {
   struct termios unused;
@@ -168,7 +169,7 @@ static void setmark(Restart how) {
   origin.envp[0] = mark;
 }
 
-/* Has the files close that were opened since the start. */
+/* Has exec close the files that were opened since the start. */
 static void closefiles(void) {
   struct rlimit limit;
   int n = MAXFILES;
@@ -196,8 +197,9 @@ static void resetsignals(void) {
 
 /*
 ** Begins the program anew, with its terminal, files, folder and signals as
-** they were at its start; returns where that fails. What was typed ahead was
-** meant for the old program. May be called in signal handlers.
+** they were at its start; returns where that fails. Keys typed ahead are
+** dropped: they were meant for the old program. May be called in signal
+** handlers.
 */
 static void begin(Restart how) {
   setmark(how);
@@ -206,12 +208,12 @@ static void begin(Restart how) {
   if (clsh_compiler_stderr != STDERR_FILENO)
     dup2(clsh_compiler_stderr, STDERR_FILENO);
   if (origin.folder[0] != '\0' && chdir(origin.folder) != 0)
-    origin.folder[0] = '\0'; /* it is gone: the one of now serves */
+    origin.folder[0] = '\0'; /* it is gone: the current folder serves */
   closefiles();
   resetsignals();
   execve(origin.program, origin.argv, origin.envp);
 #ifdef __linux__
-  execve("/proc/self/exe", origin.argv, origin.envp); /* it was replaced */
+  execve("/proc/self/exe", origin.argv, origin.envp); /* for a replaced file */
 #endif
 }
 

@@ -38,7 +38,7 @@ static int msghandler(lua_State *L) {
 
 /*
 ** Calls the function below narg arguments: the only door to running code.
-** Outside the call nothing raises, for lack of memory either.
+** Outside the call nothing raises, not even for lack of memory.
 */
 int clsh_run_call(lua_State *L, int narg, int nres) {
   int base = lua_gettop(L) - narg;

@@ -92,8 +92,8 @@ int clsh_journal_file(const char **name);
 void clsh_journal_remove(void);
 int luaopen_clshell_journal(lua_State *L);
 
-/* restart.c: what a crash leads to, and what the program that begins then is
-   told: the end; the user is asked; the restore crashed; %restart */
+/* restart.c: the step after a crash, which the new program is told: the end;
+   the user is asked; the restore crashed; %restart */
 typedef enum Restart {
   RESTART_NEVER = '-',
   RESTART_PROMPT = 'p',
@@ -148,7 +148,7 @@ void clsh_lines_open(void);
 void clsh_lines_end(void);
 
 /* exit.c */
-extern void (*clsh_exit_library)(int code); /* what module mpi has to do */
+extern void (*clsh_exit_library)(int code); /* module mpi's part of the end */
 void clsh_exit_begin(void);
 void clsh_exit_leave(lua_State *L);
 void clsh_exit_end(int code);

@@ -127,7 +127,7 @@ static int system_cwd(lua_State *L) {
 }
 
 /** system.cores() -> integer
- * The processor cores that are there.
+ * The number of processor cores.
  * Example: print(system.cores() >= 1) --> true
  */
 static int system_cores(lua_State *L) {
@@ -163,7 +163,7 @@ static int countdrivers(void) {
   if (path == NULL)
     return countfiles(VENDORS);
   if (*path != '/')
-    return -1; /* the loaders differ in what that means */
+    return -1; /* the loaders differ in its meaning */
   return stat(path, &st) == 0 && !S_ISDIR(st.st_mode) ? 1 : countfiles(path);
 #endif
 }
@@ -204,8 +204,8 @@ static bool makefile(const char *path) {
 }
 
 /** system.kind(path) -> string [, bytes]; or nil and a message
- * What a path leads to: "file", with its size in bytes, "folder", "pipe",
- * "socket" or "device".
+ * The kind of file at a path: "file", with its size in bytes, "folder",
+ * "pipe", "socket" or "device".
  * Example:
  * print((system.kind(cl.home)), (system.kind "/dev/null")) --> folder device
  */
@@ -227,9 +227,9 @@ static int system_kind(lua_State *L) {
 
 /** system.private(path) -> true, or nil and a message
  * Makes an empty file that this user alone may read and write, or, where the
- * path ends in "/", a folder and those above it. A file or folder of this
- * user that is there already keeps its content and becomes private; those of
- * others stay as they are.
+ * path ends in "/", a folder and the folders above it. A file or folder of
+ * this user that is there already keeps its content and becomes private; other
+ * users' files stay as they are.
  * Example:
  * local path = os.tmpname()
  * print(system.private(path)) --> true

@@ -14,11 +14,11 @@
 #define CHUNKS "clshell.chunks"   /* texts of chunks that are no files */
 
 #define HEAD 60    /* innermost levels kept */
-#define TAIL 20    /* outermost ones */
+#define TAIL 20    /* outermost levels kept */
 #define SEEN 10    /* levels whose variables are kept */
 #define MAXVARS 60 /* variables of one level */
 
-/* Moves the value at the top of `from` to that of L. */
+/* Moves the value at the top of `from` to the top of L. */
 static void take(lua_State *L, lua_State *from) {
   if (from != L)
     lua_xmove(from, L, 1);
@@ -171,7 +171,7 @@ static void pushrecord(lua_State *L, int idx, lua_State *from, int level,
 /*
 ** Records the error at `idx`, raised in the function that called. An error
 ** of a __close handler, while another error is on its way, keeps the record of
-** the first as its field `before`.
+** the first error as its field `before`.
 */
 void clsh_traceback_keep(lua_State *L, int idx) {
   idx = lua_absindex(L, idx);
