@@ -24,8 +24,8 @@ local M = require "clshell.base.lazy".table(...)
 local methods = {} -- of a family; each takes the family first
 
 --- family.rung(name) -> rung
---- The rung of that name: the table it was defined with, parameters checked
---- and defaults filled in. An unknown name raises, with the nearest one.
+--- The rung called `name`: the table of its definition, parameters checked and
+--- defaults filled in. An unknown name raises, with the nearest name.
 --- Example:
 --- local rung = gemm.rung "tiled"
 --- print(rung.name, rung.params[1].name) --> tiled tile
@@ -65,7 +65,7 @@ end
 
 methods.forget_plans = forget_plans
 
--- Adds a rung; a user's own may be defined again.
+-- Adds a rung; only a rung of the user may be defined again.
 local function add(family, rung)
   forget_plans(family)
   for i, old in ipairs(family.list) do
@@ -200,7 +200,7 @@ end
 --- wanted. It is the fast way to run a call many times: from the third run on,
 --- several commands go out as one recording, with one Event from the START of
 --- the first to the END of the last; plan:run() always gives the times of
---- each. Fields: output (the result's Buffer), rung, params, shape, operands,
+--- each command. Fields: output (the result's Buffer), rung, params, shape,
 --- choice (see gemm.choice; nil for a named kernel).
 --- Options:
 ---   kernel  the best known  a rung's name; with it the rung's own parameters
@@ -214,7 +214,7 @@ function methods.plan(family, ...)
   return plan.new(family, gather(family, ...))
 end
 
--- What an operand in parts on several devices has in the place of the call.
+-- The function that calls a family for an operand in parts on several devices.
 local function in_parts(x)
   local meta = debug.getmetatable(x)
   return type(meta) == "table" and rawget(meta, "__family")
@@ -230,7 +230,7 @@ local function call(family, ...)
   return plan_cache.run(family, gather(family, ...))
 end
 
--- The shape of operands such as {A = A, B = B}, or one given by hand.
+-- The shape of operands such as {A = A, B = B}, or a shape given by hand.
 local function shape_of(family, target, who)
   if math.type(target) ~= nil then
     target = {target}
@@ -273,9 +273,9 @@ end
 
 --- family.choices([rows]) -> rows
 --- The table by which calls that name no kernel are served: the first row
---- that fits the device and the shape and whose rung accepts them. With
---- `rows`, those from now on, such as {{class = "cpu", rung = "simd", params =
---- {mr = 6}}, {rung = "naive"}}; "default" brings back those that come along.
+--- that fits the device and the shape and whose rung accepts them. `rows`
+--- replaces the table, such as {{class = "cpu", rung = "simd", params =
+--- {mr = 6}}, {rung = "naive"}}; "default" brings back clshell's own rows.
 --- Fields of a row: rung, params, and as conditions class (of the device),
 --- device (its name), type (of the elements) and where (the shape, such as
 --- {m = {min = 64, max = 512}}).
@@ -296,9 +296,9 @@ function methods.kept(family)
 end
 
 --- family.forget([target]) -> number
---- Forgets the kept rows that a call with these operands, such as
---- {A = A, B = B}, or of this shape finds; without a target all rows of the
---- family. Returns how many.
+--- Forgets the kept rows that serve a call with these operands, such as
+--- {A = A, B = B}, or of this shape; without a target all kept rows of the
+--- family. Returns the number of rows forgotten.
 --- Example: print(spmv.forget()) --> 0
 function methods.forget(family, target)
   forget_plans(family)
@@ -340,8 +340,8 @@ function methods.check(family, name, params, target)
   return nil, reason
 end
 
--- The reason of the device against a configuration on a bound shape, before
--- anything is built; nil: there is none.
+-- The reason why the device cannot run a configuration on a bound shape, found
+-- before anything is built; or nil.
 function methods.refusal(family, name, p, s)
   local rung = methods.rung(family, name)
   return device_limits.device(family.spec.ints, rung, p,
@@ -389,7 +389,7 @@ function methods.bind(family, given)
   return plan.bind(family, given, given.queue)
 end
 
--- Raises unless s is a whole shape, as a plan has one.
+-- Raises unless s is a complete shape, such as the shape of a plan.
 local function check_shape(family, what, s)
   if type(s) ~= "table" or not s.esize then
     cl.error(("%s.%s: the shape must be that of a plan; got %s"):format(
@@ -505,7 +505,7 @@ end
 --- print(z:read()[2], axpy.verify("plain", {1000}).ok) --> 26.0 true
 --- print(bench("axpy", {100000}).ok) --> true
 function M.new(given, family)
-  local own = family ~= nil -- a table to fill: of clshell's own
+  local own = family ~= nil -- the table to fill: a family of clshell
   local spec = declaration.spec(given, not own)
   family = family or {}
   family.name, family.spec, family.list = spec.name, spec, {}
