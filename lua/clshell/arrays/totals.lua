@@ -48,8 +48,8 @@ end
 
 --- Buffer:sum([dim]) -> number or Buffer
 --- The sum of all elements; with `dim` (1 is the first dimension) the sums
---- along that dimension, a Buffer of the shape left, which is not waited for.
---- Of a vector, x:sum(1) has one element and stays on the device. An
+--- along that dimension, a Buffer of the shape left, for which the host does
+--- not wait. Of a vector, x:sum(1) has one element and stays on the device. An
 --- expression is calculated in the same launch: (x * y):sum() reads x and y
 --- once. A / A:sum(2):reshape{m, 1} divides the m rows of A by their sums.
 --- Integers are added in 64 bits and give long or ulong. A sum of n reals is
@@ -85,8 +85,8 @@ function methods.max(x, dim)
 end
 
 --- Buffer:argmin([dim]) -> integer or Buffer
---- The number of the least element, of argmax the greatest, from 1 in the
---- order of reading; with `dim` the indices along that dimension, a Buffer of
+--- The number of the least element, for argmax of the greatest, from 1 in the
+--- order of reading; with `dim` the numbers along that dimension, a Buffer of
 --- long. The first of equal elements counts, and a NaN before all numbers.
 --- Also: Buffer:argmax
 --- Example: print((cl.arange(1, 9) - 4):abs():argmin()) --> 4

@@ -198,9 +198,8 @@ function Plan:is_current()
 end
 
 -- Enqueues the commands as a recording and returns one event. It costs the
--- host less, as a plan that runs often does not need the times of each
--- command: an Event takes 7 us of NVIDIA's driver, and a launch from here 5
--- us.
+-- host less, as a plan that runs often needs no times of each command: an
+-- Event takes 7 us of NVIDIA's driver, and a launch from here 5 us.
 function Plan:again()
   if #self.commands == 1 or self.queue or self.after or not self.ran
       or recording.current() then
