@@ -21,7 +21,7 @@ function M.of(kind)
 end
 
 -- folder.make(kind) -> true, or nil and a message
--- Makes the folder of a kind, for this user alone.
+-- Makes the folder of `kind`, for this user alone.
 function M.make(kind)
   local path = M.of(kind)
   if not path then

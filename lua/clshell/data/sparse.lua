@@ -156,7 +156,7 @@ local function each(c, visit)
   end
 end
 
--- The offsets of all entries, ascending; the main diagonal without entries.
+-- The offsets of all entries, ascending; for no entries the main diagonal.
 local function occupied(c)
   local seen, offsets = {}, {}
   each(c, function(i, j)

@@ -12,7 +12,7 @@ for _, name in ipairs(cl.types()) do
   known_types[name] = true
 end
 
--- Struct -> its fields by name; Struct -> the contexts whose layout is equal.
+-- Struct -> its fields by name; Struct -> the contexts with its layout.
 local by_name = setmetatable({}, {__mode = "k"})
 local checked = setmetatable({}, {__mode = "k"})
 

@@ -7,7 +7,7 @@
 -- accepts the operands is taken. A row's fields:
 --
 --   rung     the rung's name
---   params    its parameters; parameters left out have their defaults
+--   params   its parameters; parameters left out have their defaults
 --   class    a device class; nil: every device
 --   device   the name of one device: for rows that were tuned there
 --   type     the element type; nil: every type
@@ -17,8 +17,8 @@
 --            for reduce, scan and sort n, bytes of x; for gemv, stencil and
 --            conv2d rows, cols, bytes of A; for conv2d frows, fcols, rest =
 --            lda modulo 4)
---   guarded   true: only where the rung detects operands that it does not
---             cover and hands them to another rung
+--   guarded  true: only where the rung detects operands that it does not
+--            cover and hands them to another rung
 --   note     why, for people
 --
 -- A condition is a value that the field must equal, true (the field is there),

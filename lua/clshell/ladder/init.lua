@@ -201,7 +201,7 @@ end
 --- several commands go out as one recording, with one Event from the START of
 --- the first to the END of the last; plan:run() always gives the times of
 --- each command. Fields: output (the result's Buffer), rung, params, shape,
---- choice (see gemm.choice; nil for a named kernel).
+--- operands, choice (see gemm.choice; nil for a named kernel).
 --- Options:
 ---   kernel  the best known  a rung's name; with it the rung's own parameters
 ---   queue, after  -  and whatever else the call itself takes

@@ -23,7 +23,7 @@ function M.describe(b)
   return ("a vector of %d %s"):format(#b, b.type)
 end
 
--- The most dimensions of a nested table, which may contain itself.
+-- The most dimensions of a nested table: a table may contain itself.
 local MOST_DIMENSIONS = 8
 
 local function nested_shape(t, depth)

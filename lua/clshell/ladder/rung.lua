@@ -142,9 +142,9 @@ local function left_out(rung, given)
   return free, most
 end
 
--- The rung's parameters: the `given` values, and the values nearest to the
--- other defaults for which try(p) is true; nil where there are none. A step is
--- one place in a list of values.
+-- The rung's parameters: the `given` values, and for the others the values
+-- nearest to their defaults for which try(p) is true; nil for no such values.
+-- A step is one place in a list of values.
 function M.nearest(rung, given, what, try)
   local p = M.parameters(rung, given, what)
   if try(p) then

@@ -246,10 +246,10 @@ local rungs = {
 --- to the element itself: the middle of an odd size, the element before the
 --- middle of an even size. F is not turned round, as in libraries for neural
 --- networks; give it turned by 180 degrees for the convolution of mathematics.
---- A and F are
---- Buffers of float or double with two dimensions, whose rows may have gaps
---- (Arrays and nested tables are copied to the device). An element of B is off
---- by verify.bound(type, #F) of the sum of absolute values at most.
+--- A and F are Buffers of float or double with two dimensions, whose rows may
+--- have gaps (Arrays and nested tables are copied to the device). An element
+--- of B is off by verify.bound(type, #F) of the sum of absolute values at
+--- most.
 --- Options:
 ---   kernel  the best known  a rung's name, see conv2d.kernels; with it the
 ---           rung's own parameters

@@ -251,12 +251,11 @@ local function magnitude(x, seen)
 end
 
 --- reduce(x [, opts]) -> y, event
---- The sum, the least or the greatest of all elements of x, a Buffer of
---- float, double or int without gaps (an Array or a table is copied to the
---- device). y is a Buffer of one element, y:read()[1] the number. A sum of n
---- elements is off by verify.bound(type, n) of the sum of absolute values at
---- most; a sum of int wraps as int does. NaN among the elements is the result.
---- The methods
+--- The sum, the least or the greatest of all elements of x, a Buffer of float,
+--- double or int without gaps (an Array or a table is copied to the device). y
+--- is a Buffer of one element, y:read()[1] the number. A sum of n elements is
+--- off by verify.bound(type, n) of the sum of absolute values at most; a sum
+--- of int wraps as int does. NaN among the elements is the result. The methods
 --- x:sum(), x:min() and x:max() give numbers, of expressions and along a
 --- dimension too.
 --- Options:

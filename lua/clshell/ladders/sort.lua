@@ -138,7 +138,7 @@ local function passes(def, bits, fixed, size, each)
     local index = last > 0 and s.index and new("uint", s.n) or nil
     local own = {count = count, offsets = offsets, x = o.x, y = o.y,
       from = index or o.index, to = o.index, shift = last}
-        -- Two Buffers take turns; the call's Buffer has the last result.
+    -- Two Buffers take turns; the call's Buffer has the last result.
     local x, from = o.x, own.from
     local to_y, to_index = o.y, o.index
     if (last // bits) % 2 == 1 then

@@ -137,7 +137,7 @@ end
 ---   trans_b   false  true or "T": B is n x k
 ---   batch     -      so many products of one shape in a call: A, B and C then
 ---             have three dimensions, {batch, rows, columns}, which also says
----                   it; an A or B with two dimensions serves all products
+---             it; an A or B with two dimensions serves all products
 ---   stride_a, stride_b, stride_c  -  elements from one matrix of a batch to
 ---             the next, for A, B, C being the first of them; 0 shares A or B
 ---   queue     default queue  the Queue to run on
@@ -182,7 +182,7 @@ local gemm = family.new({
   flop = function(s)
     return (s.alpha == 0 and 1 or 2 * s.k) * s.m * s.n * s.batch
   end,
-      -- the bytes that must move if every element is touched once
+  -- the bytes that must move if every element is touched once
   bytes = function(s)
     local function count(stride)
       return stride == 0 and 1 or s.batch
@@ -194,7 +194,7 @@ local gemm = family.new({
     return (s.m * s.k * count(s.stride_a) + s.k * s.n * count(s.stride_b))
       * s.esize + c
   end,
-    -- on the CPU without OpenCL; gflops: expected speed, to refuse long runs
+  -- on the CPU without OpenCL; gflops: expected speed, to refuse long runs
   hosts = {
     {name = "openblas", gflops = 100, run = on_host("gemm_blas", true)},
     {name = "plain_c", gflops = 5, run = on_host "gemm_loop"},
@@ -203,16 +203,16 @@ local gemm = family.new({
 }, require "clshell.base.lazy".table(...))
 
 --- gemm.pack(B [, opts]) -> packed
---- An operand packed once for calls to come, which take it in the place of
---- the Buffer and need not pack it: gemm(A, gemm.pack(B)). It pays where a
---- kernel packs its operands (simd, nv_fp16x3) and one of them stays the same,
---- such as weights. A call gives the same bits as with the Buffer. It runs the
+--- An operand packed once for calls to come, which take it in the place of the
+--- Buffer and need not pack it: gemm(A, gemm.pack(B)). It pays where a kernel
+--- packs its operands (simd, nv_fp16x3) and one of them stays the same, such
+--- as weights. A call gives the same bits as with the Buffer. It runs the
 --- kernel and the parameters that the operand was packed for, and refuses
 --- others; sizes and element type are checked as for a Buffer, and all
 --- products of a batch share the operand. It keeps a copy of the matrix: later
---- writes to the Buffer do not change it. Fields: kernel, params,
---- side, trans, type, bytes (of device memory, the copy included), closed;
---- p:close() releases the memory. bench, verify and plan take it as well.
+--- writes to the Buffer do not change it. Fields: kernel, params, side, trans,
+--- type, bytes (of device memory, the copy included), closed; p:close()
+--- releases the memory. bench, verify and plan take it as well.
 --- Options:
 ---   side    b      "a": the operand is the first one, A
 ---   trans   false  true or "T": the matrix is stored transposed; calls need

@@ -228,7 +228,7 @@ local function map_operands(lists, type)
   end
 end
 
--- The arguments of nv_hopper.cl, each of its type, for stages of a depth.
+-- The arguments of nv_hopper.cl, each of its type, for stages of `depth`.
 local function args(depth)
   return function(s, _, o)
     return {cl.int(s.m), cl.int(s.n), cl.int(groups(s.k, depth)),

@@ -25,7 +25,7 @@ local PARTS, ABREAST = 8, 264
 local WHOLE, SHARES = 2^20, 8
 
 -- Memory for an operand with so many lines, rows of A or columns of B, in
--- blocks of a depth.
+-- blocks of `block` elements.
 local function packed(s, lines, block)
   local context = {context = s.context}
   local height = roundup(lines, M.PANEL)
@@ -132,8 +132,8 @@ function M.operands(s, o, run, block)
 end
 
 --- pairs.once(block) -> function(s, p, side, X, run) -> packed, check
---- The field `pack` of a rung, for blocks of a depth. The check returns the
---- reason why the operand does not go into pairs, or nil.
+--- The field `pack` of a rung, for blocks of `block` elements. The check
+--- returns the reason why the operand does not go into pairs, or nil.
 function M.once(block)
   return function(s, _, side, X, run)
     local to = packed(s, lines_of(s, side), block)

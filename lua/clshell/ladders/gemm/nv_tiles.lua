@@ -58,7 +58,7 @@ local function cost(t, splits, s, units)
     return 1 / (1 + 1.2 / (count * M.warps(t)))
   end
   local rest = most % t.resident
-    -- the store of C, which other tiles hide only where there are other tiles
+  -- the store of C; other tiles hide it only where there are several
   one = one + t.bm * t.bn * s.esize / (2.5e12 / 132) / t.resident
   local time = 5e-6 + (most - rest) * one
   if rest > 0 then
