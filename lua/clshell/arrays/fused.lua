@@ -314,7 +314,7 @@ local function is_streamed(part)
     and part.leaf.kind.type ~= "half"
 end
 
--- The text of a calculation over so many dimensions, and whether it has
+-- The text of a calculation over `dims` dimensions, and whether it has
 -- doubles. A half is a float between load and store, which every device has.
 local function source(c, parts, dims, way, each)
   local parameters, loads, stores, values = {}, {}, {}, {}
@@ -407,7 +407,7 @@ local function check_device(c, double, bytes)
   end
 end
 
--- The kernel of a calculation over so many dimensions: {kernel, group}.
+-- The kernel of a calculation over `dims` dimensions: {kernel, group}.
 local function new_kernel(c, made, parts, dims, way)
   local each = way == "stream" and require "clshell.arrays.streaming_stores"
     .EACH or way == "flat" and not c.file and M.each[c.context.device.type]
@@ -476,7 +476,7 @@ local function streaming_plan(c, made)
   return {kernel = k.kernel, group = k.group, each = k.each, way = "stream"}
 end
 
--- The launch over n columns and so many rows; the plan keeps the last launch.
+-- The launch over n columns and `rows` rows; the plan keeps the last launch.
 local function range(c, plan, n, rows)
   local group, size = plan.group, nil
   if c.range then

@@ -214,7 +214,7 @@ end
 --- float. scan(x) is the ladder of such kernels.
 --- Options:
 ---   op         -      OpenCL C of a and b
----   identity   -      what changes nothing: a number, or OpenCL C: "INFINITY"
+---   identity   -      the neutral value: a number, or OpenCL C: "INFINITY"
 ---   exclusive  false  true: without the element itself; the first is identity
 ---   dim        all    the dimension along which to scan; 1 is the first
 --- Example:

@@ -90,8 +90,8 @@ function methods.sort(x, opts)
 end
 
 --- Buffer:argsort([opts]) -> Buffer, Event
---- The places of the elements in order, as uint from 1: the first is that of
---- the least element. Equal elements stay in their order.
+--- The places of the elements in order, as uint from 1: the first is the
+--- place of the least element. Equal elements stay in their order.
 --- Options:
 ---   order  ascending  "ascending" or "descending"
 --- Example: print(cl.buffer("int", 3, {30, 10, 20}):argsort():read()[1]) --> 2

@@ -124,7 +124,7 @@ end
 
 --- Buffer:mean([dim]) -> number or Buffer
 --- The sum divided by the number of elements; along `dim` a Buffer of reals.
---- Integers are added exactly, those of 64 bits by halves.
+--- Integers are added exactly, 64-bit integers by halves.
 --- Example:
 --- local A = cl.arange(1, 6):reshape{2, 3}
 --- print(A:mean(), A:mean(2):read()[2]) --> 3.5 5.0
@@ -196,7 +196,7 @@ end
 --- Small integers become int, a half is a float.
 --- Options:
 ---   op        -    OpenCL C of a and b
----   identity  -    what changes nothing: a number, or OpenCL C ("INFINITY")
+---   identity  -    the neutral value: a number, or OpenCL C ("INFINITY")
 ---   dim       all  the dimension to reduce
 --- Example: print(cl.arange(1, 5):reduce{op = "a * b", identity = 1}) --> 120
 function methods.reduce(x, opts)

@@ -104,7 +104,7 @@ end
 --- integers, whose mean is exact, by twice the first error. Integers give
 --- reals, `long` and `ulong` as x:astype "double".
 --- Options:
----   ddof  0  what the divisor is less than the number of elements
+---   ddof  0  the number of elements less the divisor
 --- Example:
 --- local A = cl.arange(1, 6):reshape{2, 3}
 --- print(A:reshape(6):var(), A:var(1):read()[1]) --> 2.9166666666667 2.25
@@ -115,7 +115,7 @@ end
 --- Buffer:std([dim] [, opts]) -> number or Buffer
 --- The standard deviation, the square root of Buffer:var.
 --- Options:
----   ddof  0  what the divisor is less than the number of elements
+---   ddof  0  the number of elements less the divisor
 --- Example:
 --- local x = cl.buffer("float", 4, {1, 1, 3, 3})
 --- print(x:std(), (2 * x):std(), x:var{ddof = 1} > 1) --> 1.0 2.0 true

@@ -97,7 +97,7 @@ local function header(f, path)
   end
   head.rows, head.cols, head.nnz = n, m, nnz
   head.count = entries(head)
-  -- Before anything is stored for them: can the file hold so many?
+  -- Can the file hold so many lines? Asked before they take memory.
   local here = f:seek()
   local left = f:seek("end") - here + 1 -- the last newline may be missing
   f:seek("set", here)

@@ -94,7 +94,7 @@ end
 ---   file     -       a .cl, beside the script or in the working folder
 ---   source   -       its text, instead of file
 ---   range    needed  range(s, p) -> global, local: numbers or lists
----   lesson   none    what it teaches, in a line
+---   lesson   none    its lesson, in a line
 ---   params   none    a list such as {{name = "tile", values = {8, 16},
 ---            default = 16, help = "side of a tile"}}; a call that leaves one
 ---            out gets its default, or the nearest value that the device's
@@ -103,14 +103,14 @@ end
 ---   options  none    options(p, s) -> string, for the compiler
 ---   kernel   the only one  its name, where the file has several
 ---   format   any     of a sparse matrix: "dia", "packed" or "csr"
----   local_bytes  -   local_bytes(s, p) -> what a group takes
+---   local_bytes  -   local_bytes(s, p) -> bytes of a work-group
 ---   accepts  all     accepts(dev, s, p) -> nil, or the reason against
 ---   args     the family's  args(s, p, o) -> list of arguments
 ---   prepare  -       prepare(s, p, o, run): helpers before
 ---   pack     -       of gemm: pack(s, p, side, X, run) -> table: helpers that
 ---            pack operand "a" or "b"; calls hand the table to `prepare`, as
 ---            s.ready.a or s.ready.b. A second result check() may give a
----            reason against what was packed. See gemm.pack
+---            reason against the packed operand. See gemm.pack
 ---   finish   -       finish(s, p, o, run, original): helpers after
 ---   flop     the family's  flop(s) -> floating-point operations
 ---   bytes    the family's  bytes(s, p) -> bytes that have to move
@@ -439,8 +439,8 @@ end
 ---              {{"A", "rows", "cols"}, {"x", "cols"}}
 ---   output     needed  the result likewise; a size, also of an argument, may
 ---              be a number, or function(s) -> number of options and sizes
----   rungs      needed  the ladder, from plain to fast: a list of what
----              family.define takes; a file lies beside the script
+---   rungs      needed  the ladder, from plain to fast: a list of
+---              definitions as for family.define; a file lies beside the script
 ---   reference  needed  reference(h, s) -> result [, scale]: the right result
 ---              in double as a number, list or Array, from the operands as
 ---              Arrays h.A; errors count as fractions of `scale`, by default
@@ -460,7 +460,7 @@ end
 ---   cache      hot     "cold": bench lets the caches hold other data, and
 ---              shows bandwidth; for kernels that memory limits
 ---   memory     the highest of all  "copy", "read" or "write": the peak that
----              bounds what memory moves
+---              bounds the bandwidth
 ---   measures   bytes of the first operand  measures(s) -> values that rows of
 ---              choices may ask for
 ---   title      sizes and type  title(s) -> the shape in words
@@ -471,8 +471,8 @@ end
 ---   keeps_plans  true  a repeated call reuses its plan
 ---   signature  the sizes, operands and numbers  the parameters of a kernel,
 ---              in their order and with the declared names
----   args, bind, sizes, shape, truth  -  functions in place of those that
----              follow from the declared sizes, as in gemm and spmv
+---   args, bind, sizes, shape, truth  -  functions that replace the
+---              functions of the declared sizes, as in gemm and spmv
 ---   dims       as they come in the arguments  the order of the sizes in a
 ---              shape; false: `make` takes shapes of its own
 ---   pieces     -  pieces(plan) -> the Buffers of the result, for `truth`

@@ -28,7 +28,7 @@ local KEYS = {
   double = {KEY = "ulong", FRACTION = 52},
 }
 
--- The defines of a configuration; `fixed` are those of the rung.
+-- The defines of a configuration; `fixed` are the rung's own.
 local function defines(p, s, fixed)
   local list = {REAL = s.type, INDEX = s.index and 1 or 0,
     DESCENDING = s.order == "descending" and 1 or 0}
@@ -169,7 +169,7 @@ local function passes(def, bits, fixed, size, each)
   return def
 end
 
--- A rung whose work-groups sort in local memory by so many bits at once.
+-- A rung whose work-groups sort in local memory by `bits` bits at once.
 local function in_groups(def, bits, step)
   def.file = "radix.cl"
   def.params = {wg, param("each", {4, 8, 16}, 8, "elements per work-item")}

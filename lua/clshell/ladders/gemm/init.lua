@@ -221,7 +221,7 @@ local gemm = family.new({
 ---           own parameters
 ---   m       columns of B  rows of A in the products to come, by which the
 ---           kernel is chosen
----   n       rows of A  the same for side "a": columns of B
+---   n       rows of A  for side "a": columns of B in the products to come
 --- Example:
 --- local A, B = matrix.random(64, 512), matrix.random(512, 512)
 --- local on_cpu = cl.device().type == "cpu"

@@ -54,7 +54,7 @@ local function cost(t, splits, s, units)
   local most = groups(tiles, units)
   local depth = depth_of(s.k, splits)
   local one = 2 * t.bm * t.bn * depth / (t.rate / 132 * 1e12)
-  local function share(count) -- of the rate that so many tiles at once reach
+  local function share(count) -- of the rate, with `count` tiles at once
     return 1 / (1 + 1.2 / (count * M.warps(t)))
   end
   local rest = most % t.resident
