@@ -440,7 +440,7 @@ end
 ---   output     needed  the result likewise; a size, also of an argument, may
 ---              be a number, or function(s) -> number of options and sizes
 ---   rungs      needed  the ladder, from plain to fast: a list of
----              definitions as for family.define; a file lies beside the script
+---              definitions for family.define; files lie beside the script
 ---   reference  needed  reference(h, s) -> result [, scale]: the right result
 ---              in double as a number, list or Array, from the operands as
 ---              Arrays h.A; errors count as fractions of `scale`, by default
