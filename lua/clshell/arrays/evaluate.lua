@@ -205,8 +205,8 @@ local marks = 0
 
 -- evaluate.collect(c, known) -> table
 -- Adds the Buffers and numbers of the expression of a calculation to its
--- arguments. Returns the table that it leads to, as in `alike`, from `known`
--- on.
+-- arguments. Returns the table to which they lead from the table `known`, in a
+-- tree such as `alike`.
 function M.collect(c, known)
   marks = marks + 1
   c.mark, c.id = marks, 0
@@ -235,7 +235,7 @@ end
 local MOVED = {float = true, double = true, half = true}
 local TILES = 1 << 16 -- elements from which on tiles pay
 
--- Whether a calculation is a whole Buffer of rows and columns transposed.
+-- Whether a calculation only transposes a whole Buffer of rows and columns.
 local function is_transpose(c)
   local e, out = c.expression, c.out
   local from = e.kind.op == "leaf" and #e.dims == 2 and leaves[e.buffer]
@@ -247,8 +247,8 @@ local function is_transpose(c)
     and e.strides[2] == from.strides[1]
 end
 
--- Calculates; returns the event. Loads with strides would take many times as
--- long as the tiles of family transpose.
+-- Runs a calculation; returns the event. A transpose goes to the tiles of
+-- family transpose: loads with strides would take many times as long.
 local function run(c)
   if is_transpose(c) then
     local _, event = require "clshell.ladders.transpose"(c.expression.buffer,
@@ -362,8 +362,8 @@ function methods.set(x, value, more)
 end
 
 --- Buffer:axpy(a, x) -> Event
---- y = a * x + y in one launch, for a number or an operand a. An Array has it
---- too, and is the result.
+--- y = a * x + y in one launch, for a number or an operand a. An Array has the
+--- method too, and is the result.
 --- Example:
 --- local x, y = cl.arange(1, 4), cl.buffer("int", 4, 10)
 function methods.axpy(y, a, x)
@@ -387,7 +387,7 @@ end
 
 --- Buffer:clone() -> Buffer
 --- A new Buffer of the same type and shape with the same elements. An
---- Expression has it too; an Array's is Array:copy.
+--- Expression has the method too; for an Array it is Array:copy.
 --- Example:
 --- local x = cl.arange(1, 4)
 --- local y = x:clone()

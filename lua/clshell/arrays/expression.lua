@@ -339,7 +339,7 @@ define(methods, "where", 3, function(what, _, b, c)
   return common(what, b, c)
 end)
 
--- A whole power is exact for whole numbers, and a square a product.
+-- A whole power is exact for whole numbers, and a square is a product.
 local power = operators.pow
 function operators.pow(x, k)
   if math.type(k) ~= "integer" or not types.fits(k, "int") then

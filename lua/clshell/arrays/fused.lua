@@ -111,7 +111,7 @@ end
 
 --- fused.serial
 --- By type of device, true where the work-items of a work-group run one after
---- another: each of them reduces or scans alone there.
+--- another: each work-item reduces or scans alone there.
 M.serial = {cpu = true}
 
 --- fused.group(context) -> integer
@@ -141,7 +141,7 @@ M.each = {gpu = 4}
 --- Elements from which on a CPU's results go past its caches.
 M.STREAMED = 1 << 24
 
-local NARROW = 64 -- columns: of a shorter row, a work-group takes several
+local NARROW = 64 -- columns: a work-group takes several rows that are shorter
 
 -- By `known`: tables by the texts of places. A loop over slices would make
 -- tables without end, so they are forgotten now and then, with their plans.
@@ -164,7 +164,7 @@ local function place(c)
   return at
 end
 
--- Adds the parameters of slot k to a list; returns its element's index.
+-- Adds the parameters of slot k to a list; returns the index of its element.
 local function index(slot, k, parameters)
   local words = {}
   local function parameter(name)
@@ -215,7 +215,7 @@ local function add_places(slot, list, form)
   end
 end
 
--- An index that is outside by less than n: it goes on at the other end.
+-- Wraps an index that is outside by less than n to the other end.
 local AROUND = [[
 static size_t around_(long i_, long n_)
 {
@@ -224,7 +224,7 @@ static size_t around_(long i_, long n_)
 ]]
 
 -- The element of a work-item, i1_ of row q_. A work-group whose items all have
--- an element compares once for all, which CPUs need for vectors.
+-- an element compares once for all items, which CPUs need for vectors.
 local HEAD = {
   flat = "size_t first_ = get_group_id(0) * size_, end_ = n1_, q_ = 0,\n"
     .. "    i_ = first_ + get_local_id(0), c_ = i_;",
@@ -308,13 +308,13 @@ local function file_text(name)
   end))
 end
 
--- Whether a part of a calculation is written and not read, and no half.
+-- Whether a part of a calculation is only written, and is no half.
 local function is_streamed(part)
   return part.leaf and part.store and not part.load
     and part.leaf.kind.type ~= "half"
 end
 
--- The text of a calculation over so many dimensions, and whether it has
+-- The text of a calculation over `dims` dimensions, and whether it has
 -- doubles. A half is a float between load and store, which every device has.
 local function source(c, parts, dims, way, each)
   local parameters, loads, stores, values = {}, {}, {}, {}
@@ -407,7 +407,7 @@ local function check_device(c, double, bytes)
   end
 end
 
--- The kernel of a calculation over so many dimensions: {kernel, group}.
+-- The kernel of a calculation over `dims` dimensions: {kernel, group}.
 local function new_kernel(c, made, parts, dims, way)
   local each = way == "stream" and require "clshell.arrays.streaming_stores"
     .EACH or way == "flat" and not c.file and M.each[c.context.device.type]
@@ -426,9 +426,9 @@ local function new_kernel(c, made, parts, dims, way)
 end
 
 -- The plan of a calculation: {kernel, group, each, way}, and of the last
--- launch `n` and `launch`. One that is not flat also has `order`: of each
--- argument the number among the calculation's, `from`, or else its `value`;
--- and `rows`.
+-- launch `n` and `launch`. The plan of a calculation with places also has
+-- `order`: for each argument of the kernel its number in c.args, `from`, or
+-- else its `value`; and `rows`.
 local function new_plan(c, made)
   local parts, sizes, order, way = c.parts(c), nil, nil, "flat"
   local form = {}
@@ -476,7 +476,7 @@ local function streaming_plan(c, made)
   return {kernel = k.kernel, group = k.group, each = k.each, way = "stream"}
 end
 
--- The launch over n columns and so many rows; the plan keeps the last launch.
+-- The launch over n columns and `rows` rows; the plan keeps the last launch.
 local function range(c, plan, n, rows)
   local group, size = plan.group, nil
   if c.range then
@@ -486,7 +486,7 @@ local function range(c, plan, n, rows)
     local all = group * plan.each
     local groups = plan.way == "narrow" and (n * rows + group - 1) // group
       or (n + all - 1) // all * rows
-    plan.n = nil -- Ctrl-C may come between the two that belong together
+    plan.n = nil -- until `launch` and `n` agree: Ctrl-C may come between
     plan.launch = plan.kernel:range(size or groups * group, group)
     plan.n = size or n
   end

@@ -62,7 +62,7 @@ local function listed(what, index, context)
   return cl.buffer("long", #index, index, {context = context or cl.context()})
 end
 
--- Raises where an index is none of 1 to n.
+-- Raises where an index is below 1 or above n.
 local function check_indices(what, index, n)
   local wrong = index:lt(1) | index:gt(n)
   if wrong:any() then

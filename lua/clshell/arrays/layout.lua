@@ -115,8 +115,8 @@ function M.spread(leaf, shape)
 end
 
 --- layout.view(leaf, at) -> table
---- Other elements of the Buffer of an operand, as an operand: `at` is of
---- layout.spread.
+--- An operand with other elements of the Buffer of an operand; `at` has the
+--- form of layout.spread.
 function M.view(leaf, at)
   local dims, words, flat, ahead = M.shape(at.sizes), {}, at.start == 0, 1
   local rotated = false
@@ -193,8 +193,8 @@ function M.on_device(leaf, context)
 end
 
 --- layout.new(type, dims, context) -> Buffer
---- For the result of a calculation, whose first command is on the default
---- queue of the context.
+--- A new Buffer for the result of a calculation, whose first command is on the
+--- default queue of the context.
 M.new = result.new
 
 --- layout.check_context(what, a, b)

@@ -23,7 +23,7 @@ for _, name in ipairs(cl.types()) do
   known_types[name] = true
 end
 
--- A text with spaces for its comments, so that all else stays at its place.
+-- A text with its comments made spaces, so that all else stays at its place.
 local function uncommented(code)
   local function blank(s)
     return (s:gsub("[^\n]", " "))
@@ -106,7 +106,7 @@ local function declarations(code)
   return found
 end
 
--- The names of values, sorted. Raises for names that cannot be.
+-- The names of values, sorted. Raises for names that no value can have.
 local function names_of(source, code, values)
   local names = {}
   for name in pairs(values) do
@@ -356,8 +356,8 @@ end
 --- variable of the kernel alone. `i` is the number of the element, from 0, and
 --- `n` the count. Returns the operands that the text sets, in its order, and
 --- the Event.
---- Whole numbers are int or long, others float, or double beside doubles. A
---- half is a float in between.
+--- Whole numbers are int or long, other numbers float, or double beside
+--- doubles. A half is a float in between.
 --- Arrays are copied to the device. An Array that the text sets is read back,
 --- for which the host waits.
 --- Options:

@@ -21,8 +21,8 @@ M.operators = words [[__add __sub __mul __div __idiv __mod __pow __unm __band
   __bor __bxor __bnot __shl __shr __lt __le]]
 
 --- names.math
---- OpenCL's functions of reals, by the number of their operands: those that
---- give reals. names.tests: those that give 0 or 1.
+--- OpenCL's functions of reals that give reals, by the number of their
+--- operands. names.tests has the functions that give 0 or 1.
 M.math = {
   words [[acos acosh acospi asin asinh asinpi atan atanh atanpi cbrt ceil cos
     cosh cospi degrees erf erfc exp exp10 exp2 expm1 floor lgamma log log10
@@ -94,7 +94,7 @@ end
 --- The methods of Expressions, by their names.
 M.expression = {}
 
--- Sets t[name] to a function that loads the real one, and calls it.
+-- Sets t[name] to a function that loads the real function, and calls it.
 local function announce(t, list, load)
   for _, name in ipairs(list or {}) do
     t[name] = function(...)

@@ -2,11 +2,11 @@
 -- An operation has
 --   key       text that no other operation has
 --   result    type of the result
---   cell      scalar type of a value on the way, acc_ in the kernels
+--   cell      scalar type of a value in between, acc_ in the kernels
 --   declare   OpenCL C that declares acc_ where it is a struct, of 16 bytes
 --   make      acc_ of element `x`, the k-th, from 0
---   combine   acc_ of two of them, `a` and `b`
---   identity  acc_ that changes no other one
+--   combine   acc_ of two acc_, `a` and `b`
+--   identity  acc_ that changes no other acc_
 --   last      the result of acc_ `s_`
 -- Reductions and scans go along rows: all elements are one row, or the
 -- elements along a dimension are. A shape g is {outer, many, inner}, see
@@ -87,7 +87,7 @@ local OPERATIONS = {sum = sum, min = extreme "<", max = extreme ">",
 local made = {} -- operations by key
 
 --- operation.of(name, type) -> operation
---- One of sum, min, max, argmin, argmax, any and all.
+--- The operation sum, min, max, argmin, argmax, any or all.
 function M.of(name, type)
   local key = name .. " " .. type
   local op = made[key]
@@ -159,11 +159,11 @@ end
 --- Elements that a work-item of a GPU takes one after another, at most.
 M.CHAIN = 64
 
-local NARROW = 16 -- columns: fewer are taken by a work-group each
+local NARROW = 16 -- columns: of fewer columns, each has a work-group
 
 --- operation.way(g) -> "columns", "short" or "long"
---- Whether rows are columns, whose elements have neighbours in other rows, or
---- else short enough for a work-item each.
+--- The way along rows: "columns" where neighbours are in other rows, else
+--- "short" where a row is short enough for a work-item.
 function M.way(g)
   return g.inner >= NARROW and "columns" or g.many <= M.CHAIN and "short"
     or "long"

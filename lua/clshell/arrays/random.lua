@@ -51,8 +51,8 @@ local function run(what, b, kind, seed, low, high, opts)
   return kernel:range(groups * size, size)(n, offset, seed, low, high, b)
 end
 
--- Fills any Buffer; a Buffer with gaps between rows gets a copy of another
--- one.
+-- Fills any Buffer; a Buffer with gaps between rows gets a copy of a filled
+-- Buffer without gaps.
 local function fill(what, b, ...)
   if b.rows and b.ld ~= b.cols then
     local whole <close> = cl.buffer(b.type, b.shape, nil,
@@ -154,8 +154,8 @@ end
 --- Fills with uniform random numbers: reals lo <= x < hi (0 and 1 by default),
 --- for integer types whole numbers lo..hi, both included (0 and 99), all of
 --- them equally often. The same seed gives the same numbers on every device.
---- They are made by counters, without a state: elements from `offset` on are
---- those of a longer sequence. What is not given before is an option:
+--- They are made by counters, without a state: `offset` gives a part of a
+--- longer sequence. A number that is not an argument is an option:
 --- `b:random{seed = 7, hi = 2}`. Array:random makes other numbers.
 --- Options:
 ---   seed       -       an integer
@@ -180,8 +180,9 @@ end
 --- Buffer:normal(seed [, mean, deviation] [, opts]) -> Event
 --- Fills with normal random numbers (0 and 1 by default), by the method of Box
 --- and Muller. The same seed gives the same numbers on every device but for
---- the errors of its log, sqrt, sinpi and cospi. None is further from the mean
---- than 6.8 deviations (double: 8.6). What is not given before is an option.
+--- the errors of its log, sqrt, sinpi and cospi. No number is further from the
+--- mean than 6.8 deviations (double: 8.6). A number that is not an argument is
+--- an option.
 --- Options:
 ---   seed       -       an integer
 ---   mean       0       of the numbers
@@ -203,11 +204,11 @@ function methods.normal(b, ...)
 end
 
 --- cl.random(shape [, opts]) -> Buffer
---- A new Buffer of random numbers, those of Buffer:random, or with a deviation
---- those of Buffer:normal. A kernel of your own draws its numbers where it
---- needs them: with {include = cl.home .. "/kernels/random"} it says `#include
---- "philox.cl"` and calls philox((uint4)(i, 0, 0, 0), (uint2)(seed, 0)) for
---- four words; "threefry.cl" likewise, with an uint4 as key.
+--- A new Buffer of random numbers, filled as by Buffer:random, or with a
+--- deviation as by Buffer:normal. A kernel of your own draws its numbers where
+--- it needs them: with {include = cl.home .. "/kernels/random"} it says
+--- `#include "philox.cl"` and calls philox((uint4)(i, 0, 0, 0), (uint2)(seed,
+--- 0)) for four words; "threefry.cl" likewise, with an uint4 as key.
 --- Options:
 ---   type       float      the element type
 ---   seed       1          of the numbers, an integer

@@ -1,5 +1,5 @@
 -- arrays/reduction.lua - the reductions of Buffers and expressions: all
--- elements, or those along a dimension, become one
+-- elements, or the elements along a dimension, become one
 -- The kernels are the files of family reduce, and #defines say what they
 -- reduce: see kernels/reduce/op.cl. A first launch calculates the expression
 -- and reduces it in pieces, later launches reduce the results of the pieces.
@@ -17,9 +17,9 @@ local M = {}
 
 local CHAIN = operation.CHAIN
 local LANES = 64    -- values that a work-item of a CPU reduces side by side
-local STREAMS = 4   -- parts of a block that it walks; 1 of values in structs
-local TURNS = 16    -- of CHAIN additions to each lane, in a long row
-local SHARES = 8    -- of a core, at least, so that all end together
+local STREAMS = 4   -- parts of a block that it walks at a time; 1 for structs
+local TURNS = 16    -- turns of CHAIN additions to each lane, in a long row
+local SHARES = 8    -- blocks of a core, at least: all cores end together
 local PIECES = 1024 -- work-groups that keep a GPU busy
 local WIDTH = 8     -- values that a work-item of a GPU loads at once
 
@@ -111,7 +111,7 @@ local function way_of(g, cpu)
     or way == "columns" and cpu and "columns" or "item"
 end
 
--- Whether the last of several work-groups may reduce the results of all.
+-- Whether the last of several work-groups may reduce all their results.
 local function in_once(way, g, pieces, group, device)
   return way == WAYS.group and g.outer * g.inner == 1
     and pieces > 1 and pieces <= CHAIN * group and fused.asks(device)

@@ -21,8 +21,8 @@ local ladder = require "clshell.ladders.scan"
 local methods, subject = expression.methods, expression.subject
 
 local BLOCK = 1024 -- elements of a work-item of a CPU
-local WORDS = 16   -- of 32 bits, of a work-item in a work-group of a GPU
-local AHEAD = 32   -- and of one that asks those before it
+local WORDS = 16   -- words of 32 bits of a work-item of a GPU
+local AHEAD = 32   -- words of a work-item whose work-group waits for others
 
 -- Types of which ladder and method give sums of the same type.
 local LADDER = {float = true, double = true}
@@ -192,8 +192,8 @@ end
 --- of up to 2^31 elements is off by at most 6144 roundings of the sum of
 --- absolute values so far, each 2^-24 for float and half, 2^-53 for double. A
 --- whole vector of float or double is added by scan(x), with the rung of its
---- choice: see ?scan for its error, and for one that scan.keep has put there.
---- scan(x, {y = y}) has a given Buffer for the sums.
+--- choice or of scan.keep: see ?scan for the error. scan(x, {y = y}) has a
+--- given Buffer for the sums.
 --- Example: print(cl.arange(1, 4):cumsum():read()[4]) --> 10
 function methods.cumsum(x, dim, more)
   if more ~= nil then
@@ -214,7 +214,7 @@ end
 --- float. scan(x) is the ladder of such kernels.
 --- Options:
 ---   op         -      OpenCL C of a and b
----   identity   -      what changes nothing: a number, or OpenCL C: "INFINITY"
+---   identity   -      the neutral value: a number, or OpenCL C: "INFINITY"
 ---   exclusive  false  true: without the element itself; the first is identity
 ---   dim        all    the dimension along which to scan; 1 is the first
 --- Example:

@@ -43,8 +43,8 @@ local function run(context, file, name, defines, n, ...)
   return program.kernel(prog, name):range(n)(...)
 end
 
--- The option `values` of a sort as a Buffer; raises unless it fits what is
--- sorted.
+-- The option `values` of a sort as a Buffer; raises unless it fits the
+-- elements.
 local function values_of(x, values)
   if text.class(values) == "Array" then
     values = cl.buffer(values.type, values.shape, values,
@@ -90,8 +90,8 @@ function methods.sort(x, opts)
 end
 
 --- Buffer:argsort([opts]) -> Buffer, Event
---- The places of the elements in order, as uint from 1: the first is that of
---- the least element. Equal elements stay in their order.
+--- The places of the elements in order, as uint from 1: the first is the
+--- place of the least element. Equal elements stay in their order.
 --- Options:
 ---   order  ascending  "ascending" or "descending"
 --- Example: print(cl.buffer("int", 3, {30, 10, 20}):argsort():read()[1]) --> 2
@@ -181,10 +181,10 @@ local function widths(what, type, from, to, bins)
 end
 
 --- Buffer:histogram(opts) -> Buffer, Event
---- How many elements lie in each of several bins of one width, as uint. Those
---- outside, and NaN, are left out. Bin b + 1 has the reals for which
+--- How many elements lie in each of several bins of one width, as uint.
+--- Elements outside, and NaN, are left out. Bin b + 1 has the reals for which
 --- floor((x - from) * (bins / (to - from))), in their type, is b, and the last
---- one x = to. Of integers, bins have to divide the values from..to.
+--- bin has x = to. Of integers, bins have to divide the values from..to.
 --- Options:
 ---   from, to  the range of 8 bits  the ends, both of which belong to it
 ---   bins      one for each integer  how many; of reals to be given

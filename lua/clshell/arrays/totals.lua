@@ -48,8 +48,8 @@ end
 
 --- Buffer:sum([dim]) -> number or Buffer
 --- The sum of all elements; with `dim` (1 is the first dimension) the sums
---- along that dimension, a Buffer of the shape left, which is not waited for.
---- Of a vector, x:sum(1) has one element and stays on the device. An
+--- along that dimension, a Buffer of the shape left, for which the host does
+--- not wait. Of a vector, x:sum(1) has one element and stays on the device. An
 --- expression is calculated in the same launch: (x * y):sum() reads x and y
 --- once. A / A:sum(2):reshape{m, 1} divides the m rows of A by their sums.
 --- Integers are added in 64 bits and give long or ulong. A sum of n reals is
@@ -85,8 +85,8 @@ function methods.max(x, dim)
 end
 
 --- Buffer:argmin([dim]) -> integer or Buffer
---- The number of the least element, of argmax the greatest, from 1 in the
---- order of reading; with `dim` the indices along that dimension, a Buffer of
+--- The number of the least element, for argmax of the greatest, from 1 in the
+--- order of reading; with `dim` the numbers along that dimension, a Buffer of
 --- long. The first of equal elements counts, and a NaN before all numbers.
 --- Also: Buffer:argmax
 --- Example: print((cl.arange(1, 9) - 4):abs():argmin()) --> 4
@@ -124,7 +124,7 @@ end
 
 --- Buffer:mean([dim]) -> number or Buffer
 --- The sum divided by the number of elements; along `dim` a Buffer of reals.
---- Integers are added exactly, those of 64 bits by halves.
+--- Integers are added exactly, 64-bit integers by halves.
 --- Example:
 --- local A = cl.arange(1, 6):reshape{2, 3}
 --- print(A:mean(), A:mean(2):read()[2]) --> 3.5 5.0
@@ -196,7 +196,7 @@ end
 --- Small integers become int, a half is a float.
 --- Options:
 ---   op        -    OpenCL C of a and b
----   identity  -    what changes nothing: a number, or OpenCL C ("INFINITY")
+---   identity  -    the neutral value: a number, or OpenCL C ("INFINITY")
 ---   dim       all  the dimension to reduce
 --- Example: print(cl.arange(1, 5):reduce{op = "a * b", identity = 1}) --> 120
 function methods.reduce(x, opts)

@@ -27,7 +27,7 @@ local TYPES = {
 }
 
 --- types.known(name) -> table or nil
---- What is known of a scalar type: rank, real, wide, low, high.
+--- The properties of a scalar type: rank, real, wide, low, high.
 M.known = TYPES
 
 -- NumPy's names of types, and OpenCL C's, where int8 is a vector of 8.
@@ -50,8 +50,8 @@ function M.check(what, name)
 end
 
 --- types.calculated(name) -> name
---- The type of the variables of a kernel: float for half, of which devices
---- need to know no more than how to load and store it.
+--- The type of the variables of a kernel: float for half, since a device only
+--- has to load and store halves.
 function M.calculated(name)
   return name == "half" and "float" or name
 end

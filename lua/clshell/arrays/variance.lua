@@ -40,9 +40,9 @@ local function of_reals(x, dims, dim, finish)
   return finish(squares)
 end
 
--- The same for integers: distances, in 64 bits, from the integer next to the
--- mean. Its distance from the mean is exact, and makes the sum of squares
--- twice as large at most.
+-- finish(sums) for integers: distances, in 64 bits, from the integer next to
+-- the mean. The distance of this integer from the mean is exact, and makes the
+-- sum of squares twice as large at most.
 local function of_integers(x, dims, dim, finish, work, n)
   local sums = methods.sum(x, dim)
   local _ <close> = temporary(dim and sums)
@@ -96,15 +96,15 @@ local function variance(what, x, dim, opts, root)
 end
 
 --- Buffer:var([dim] [, opts]) -> number or Buffer
---- The variance of all elements, or of those along dimension `dim`: the sum of
---- the squares of their distances from the mean, divided by their number, as
---- in NumPy; {ddof = 1} divides by one less, for a sample. x is read twice. Of
---- reals it is off by the relative error of Buffer:sum and 4 roundings, and by
---- the square of the error of the mean; of integers, whose mean is exact, by
---- twice the former. Integers give reals, `long` and `ulong` as x:astype
---- "double".
+--- The variance of all elements, or of the elements along dimension `dim`: the
+--- sum of the squares of their distances from the mean, divided by their
+--- number, as in NumPy; {ddof = 1} divides by one less, for a sample. x is
+--- read twice. A variance of reals is off by the relative error of Buffer:sum
+--- and 4 roundings, and by the square of the error of the mean; a variance of
+--- integers, whose mean is exact, by twice the first error. Integers give
+--- reals, `long` and `ulong` as x:astype "double".
 --- Options:
----   ddof  0  what the divisor is less than the number of elements
+---   ddof  0  the number of elements less the divisor
 --- Example:
 --- local A = cl.arange(1, 6):reshape{2, 3}
 --- print(A:reshape(6):var(), A:var(1):read()[1]) --> 2.9166666666667 2.25
@@ -115,7 +115,7 @@ end
 --- Buffer:std([dim] [, opts]) -> number or Buffer
 --- The standard deviation, the square root of Buffer:var.
 --- Options:
----   ddof  0  what the divisor is less than the number of elements
+---   ddof  0  the number of elements less the divisor
 --- Example:
 --- local x = cl.buffer("float", 4, {1, 1, 3, 3})
 --- print(x:std(), (2 * x):std(), x:var{ddof = 1} > 1) --> 1.0 2.0 true

@@ -79,9 +79,9 @@ end
 --- `A:slice(rows, cols, ...)` takes a list {from, to, step} for each
 --- dimension; {} is all of it, and an index instead of a list drops it:
 --- `A:slice({}, 3)` is column 3, a vector.
---- A slice is no copy: it reads the Buffer when it is needed, and `x:slice(2,
---- 5):set(0)` sets those elements. A launch gets a copy, for a pointer to
---- const alone.
+--- A slice is no copy: it reads the Buffer when its elements are needed, and
+--- `x:slice(2, 5):set(0)` sets those elements. A launch gets a copy of it,
+--- and only for a pointer to const.
 --- Example:
 --- local x = cl.arange(1, 10)
 --- print((x:slice(2, -1) - x:slice(1, -2)):read()[9]) --> 1
@@ -132,8 +132,8 @@ function methods.slice(x, ...)
 end
 
 --- Buffer:shift(k, ...) -> Expression
---- The elements moved on by k places, those at the end to the beginning:
---- element i is that of i - k before. One distance for each dimension.
+--- The elements moved on by k places, from the end to the beginning: element i
+--- was element i - k before. There is a distance for each dimension.
 --- Example:
 --- local x = cl.arange(1, 4)
 --- x:set(x:shift(1))
@@ -231,7 +231,7 @@ function methods.diagonal(x, k)
   end)
 end
 
--- The elements of an operand in other dimensions, from its first one on.
+-- The elements of an operand in other dimensions, from its first element on.
 local function placed(leaf, sizes, strides)
   local by = {}
   for d = 1, #sizes do
@@ -243,8 +243,8 @@ end
 
 --- Buffer:tile(n, ...) -> Buffer
 --- A new Buffer that holds the elements n times, one behind the other: a count
---- for each dimension. Operands need none, as their rows and columns of size 1
---- serve all.
+--- for each dimension. Operands need no tiles, as their rows and columns of
+--- size 1 serve all.
 --- Example: print(cl.arange(1, 3):tile(2):read()[4]) --> 1
 function methods.tile(x, ...)
   x = expression.subject("tile", x)

@@ -3,8 +3,8 @@
 -- An entry has name, signature, parameters (their names), class (of the
 -- result, where it has one), text, example, file, and options: {name ("flop,
 -- bytes" for two alike), default, text, values, kind (of the value), form (of
--- the call that takes it, "of a launch")}.
--- `as` names the function whose options it takes as well, but for `but`.
+-- the call that takes it, "of a launch")}. `as` names the function whose
+-- options the function takes as well, apart from the options in `but`.
 -- SPDX-License-Identifier: MIT
 
 local cl = require "cl"
@@ -12,7 +12,7 @@ local cl = require "cl"
 local M = {}
 
 local all            -- the entries, in order and by name
-local entries = {}   -- before that, those that were asked for; false: none
+local entries = {}   -- until then the entries that were asked for; false: none
 
 local function read()
   local f = io.open(cl.home .. "/api.lua") -- installed, or else in the tree
@@ -58,10 +58,9 @@ local function words(text)
   return (text or ""):gmatch "[%w_]+"
 end
 
---- api.options(name) -> list
---- The options of a function, then those of the function that it refers to
---- ("Options as for ..."). check.rung: those of the form of check that takes a
---- rung.
+--- The options of a function, then the options of the function that it refers
+--- to ("Options as for ..."). check.rung: the options of the form of check
+--- that takes a rung.
 function M.options(name)
   local entry, form = M.entry(name), nil
   if not entry then

@@ -7,8 +7,8 @@ local text = require "clshell.base.text"
 local M = {}
 
 --- argument.check(what, name, value, kind [, hint]) -> value
---- Raises unless `value`, the argument `name` of `what`, is of that kind: a
---- type of Lua, or a class such as "Context". The hint tells a working call.
+--- Raises unless `value`, the argument `name` of `what`, is of `kind`: a type
+--- of Lua, or a class such as "Context". The hint tells a working call.
 function M.check(what, name, value, kind, hint)
   if type(value) ~= kind and text.class(value) ~= kind then
     cl.error(("%s: %s must be %s; got %s"):format(what, name,
@@ -28,7 +28,7 @@ function M.positive(what, name, value)
 end
 
 --- argument.list(what, name, value, kind) -> value
---- Raises unless `value` is a list, empty or of elements of that kind.
+--- Raises unless `value` is a list, empty or of elements of `kind`.
 function M.list(what, name, value, kind)
   M.check(what, name, value, "table")
   for i = 1, #value do
@@ -38,8 +38,8 @@ function M.list(what, name, value, kind)
 end
 
 --- argument.methods(class, methods, kind) -> methods
---- The table `methods` of the class that help knows by this name, each with a
---- check of its self: an object of that kind.
+--- The table `methods` of a class, by its name in help, each with a check of
+--- its self: an object of `kind`.
 function M.methods(class, methods, kind)
   for name, method in pairs(methods) do
     if type(method) == "function" and not name:find("^__") then

@@ -11,7 +11,7 @@ local M = {}
 local FIRST = "clshell measurements 2"
 local LAST = "end"
 
--- The identity of a device: a change of any of these makes another file. Its
+-- The identity of a device: a change of any property makes another file. Its
 -- memory is left out: a CPU device's size changes with the host's free memory.
 function M.identity(dev)
   return ("%s | %s | %s | %s | %d units"):format(dev.name,

@@ -1,4 +1,4 @@
--- base/folder.lua - the user's folders: clshell/ in those that XDG names
+-- base/folder.lua - the user's folders: clshell/ in the folders of XDG
 -- SPDX-License-Identifier: MIT
 
 local system = require "clshell.system"
@@ -9,8 +9,8 @@ local UNSET = {CONFIG = ".config", STATE = ".local/state",
   DATA = ".local/share", CACHE = ".cache"} -- below the home folder
 
 -- folder.of(kind) -> path, or nil without a home
--- The folder clshell in $XDG_<kind>_HOME, or in its place where that is not
--- set to a full path. kind: a name of the table above.
+-- The folder clshell in $XDG_<kind>_HOME, or in its default where the variable
+-- is not set to a full path. kind: a name of the table above.
 function M.of(kind)
   local base = os.getenv(("XDG_%s_HOME"):format(kind))
   if not base or base:sub(1, 1) ~= "/" then
@@ -21,7 +21,7 @@ function M.of(kind)
 end
 
 -- folder.make(kind) -> true, or nil and a message
--- Makes that folder, for this user alone.
+-- Makes the folder of `kind`, for this user alone.
 function M.make(kind)
   local path = M.of(kind)
   if not path then

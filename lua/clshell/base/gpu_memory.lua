@@ -1,6 +1,6 @@
 -- base/gpu_memory.lua - a GPU's memory as a warp sees it: sectors and lines
--- of global memory, banks of local memory; and what one request of a warp
--- costs there
+-- of global memory, banks of local memory; and the cost of one request of a
+-- warp to each
 -- SPDX-License-Identifier: MIT
 
 local cl = require "cl"
@@ -59,7 +59,7 @@ local function pieces(at, size, unit)
   return n
 end
 
--- The accesses of the list without those that others equal.
+-- The accesses of a list, equal accesses only once.
 local function different(at)
   local seen, list = {}, {}
   for i = 1, #at do
@@ -72,7 +72,7 @@ local function different(at)
 end
 
 --- machine.global(m, at, size) -> table
---- What a request to global memory costs: each lane that takes part accesses
+--- The cost of a request to global memory: each lane that takes part accesses
 --- `size` bytes at its address in the list `at`. The result: sectors and
 --- lines that the request touches, and ideal, the sectors that its bytes
 --- would fill side by side.
@@ -117,7 +117,7 @@ local function serve(m, by_lane, first, last, size, r)
 end
 
 --- machine.locals(m, at, size [, lanes]) -> table
---- What a request to local memory costs. `lanes`: the number, from 0, of the
+--- The cost of a request to local memory. `lanes`: the number, from 0, of the
 --- lane of each address; 0, 1, 2 ... without it. A bank serves one of its
 --- words at a time, to any number of lanes. Accesses wider than a bank are
 --- served in parts, of as many lanes as fill the banks once; two parts are
@@ -143,7 +143,7 @@ function M.locals(m, at, size, lanes)
 end
 
 --- machine.constant(m, at) -> table
---- What a request to constant memory costs: passes, one for each different
+--- The cost of a request to constant memory: passes, one for each different
 --- address, and ideal, 1.
 function M.constant(_, at)
   return {passes = #different(at), ideal = 1, ways = #different(at)}

@@ -1,5 +1,5 @@
 -- base/gpus.lua - the GPUs that users name: their memory as a warp sees it
--- (for access), and what a compute unit holds (for occupancy)
+-- (for access), and the limits of a compute unit (for occupancy)
 -- SPDX-License-Identifier: MIT
 
 local cl = require "cl"
@@ -61,8 +61,8 @@ local GPUS = {
 }
 
 --- gpus.nvidia(capability) -> limits
---- What a multiprocessor of a compute capability such as "9.0" holds; nil if
---- that is not known.
+--- The limits of a multiprocessor of a compute capability such as "9.0"; nil
+--- for an unknown one.
 function M.nvidia(capability)
   local row = NVIDIA[capability]
   local major = tonumber(capability:match "^%d+")

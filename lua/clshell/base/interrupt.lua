@@ -21,7 +21,7 @@ local function passed(ok, ...)
 end
 
 -- interrupt.pcall(f, ...) -> ok, results or error
--- Calls f as pcall does; Ctrl-C is raised on.
+-- Calls f as pcall does, but raises Ctrl-C again.
 function M.pcall(f, ...)
   return passed(pcall(f, ...))
 end

@@ -28,8 +28,8 @@ local function quoted(s)
   return '"' .. text.utf8(s:gsub('[%c"\\\127]', escape), surrogate) .. '"'
 end
 
--- A float that reads back as the same. Infinity becomes a number too large for
--- a double, which reads back as infinity; JSON has no number for NaN.
+-- A float as text that reads back as the float. Infinity becomes a number too
+-- large for a double, which reads back as infinity; JSON has no NaN.
 local function real(x)
   if x ~= x then
     return '{"$number":"nan"}'

@@ -1,6 +1,6 @@
 -- base/lazy.lua - loads modules at their first use, with globals of their own
 -- A session has many modules and needs few of them. Before its first use, a
--- module is an empty table; the use fills that table.
+-- module is an empty table; the first use fills the table.
 -- SPDX-License-Identifier: MIT
 
 -- The globals of clshell's own files: Lua's names, and copies of Lua's
@@ -161,7 +161,7 @@ function M.module(name)
 end
 
 --- lazy.table(name) -> table
---- For the file of a module: the table that it fills.
+--- The table that the file of a module fills; for the file itself.
 function M.table(name)
   local t = pending[name]
   return t ~= nil and names[t] == nil and package.loaded[name] == t and t

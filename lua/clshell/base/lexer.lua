@@ -30,7 +30,7 @@ local function name(text, first)
   return KEYWORDS[sub(text, first, last)] and "keyword" or "name", last
 end
 
--- As Lua reads numbers: all characters that could belong to one.
+-- A number takes all characters that could belong to it, as in Lua.
 local function number(text, first)
   local hex = find(text, "^0[xX]", first)
   local exponent = hex and "^[pP][+-]?" or "^[eE][+-]?"
@@ -77,7 +77,7 @@ local function long(text, at, kind)
   return "unfinished", #text, "long " .. kind
 end
 
--- A reader of operators: those that the pattern matches.
+-- A reader of the operators that a pattern matches.
 local function operator(pattern)
   return function(text, first)
     local _, last = find(text, pattern, first)

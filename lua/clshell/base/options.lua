@@ -30,15 +30,15 @@ end
 --- options.names(name) -> list of strings, or nil
 --- The options that a function takes, by its name in help, such as "bench",
 --- "cl.buffer" or "Buffer:read"; "check.rung" for the form of check that takes
---- a rung. Those of a kernel family's calls are "kernel", the extras of the
---- family, and the parameters of the rung.
+--- a rung. The options of a kernel family's calls are "kernel", the extras of
+--- the family, and the parameters of the rung.
 function M.names(name)
   local names = known(name).names
   return names[1] and names or nil
 end
 
 --- options.values(name, option) -> list of strings, or nil
---- The words that an option of a function takes, for options with few.
+--- The words that an option of a function takes, for an option of few words.
 function M.values(name, option)
   for _, one in ipairs(api.options(name)) do
     if (" " .. one.name .. ","):find("[ ,]" .. option .. ",") then
@@ -48,9 +48,9 @@ function M.values(name, option)
 end
 
 --- options.is_event(x) -> boolean
---- Whether x is an Event, or the span of several. In the place of options it
---- is the second result of the call that gave the argument before, as in
---- gemm(A, gemm(B, C)), and says nothing.
+--- Whether x is an Event, or the span of several. In the place of options, an
+--- Event is the second result of the call that gave the argument before, as in
+--- gemm(A, gemm(B, C)), and sets nothing.
 function M.is_event(x)
   local class = class_of(x)
   return class == "Event" or class == "Event span"
@@ -63,9 +63,9 @@ function M.given(opts)
 end
 
 --- options.check(opts, name [, shown]) -> opts, or an empty table
---- Raises if the table `opts` (or nil) holds an option that the function of
---- that name does not take, or a value of another kind; the message has the
---- name (or `shown`) and the nearest option. An Event counts as no options.
+--- Raises if the table `opts` (or nil) holds an option that the function
+--- `name` does not take, or a value of another kind; the message has the name
+--- (or `shown`) and the nearest option. An Event counts as no options.
 function M.check(opts, name, shown)
   opts, shown = M.given(opts), shown or name
   if type(opts) == "table" and next(opts) == nil then

@@ -15,10 +15,10 @@ local BAR = 20     -- characters
 local DELAY = 0.5  -- seconds before anything is drawn
 local JOINED = 2   -- seconds between parts of one work, such as a calibration
 local REDRAW = 0.1 -- seconds between two drawings
-local PLAIN = 10   -- seconds between two plain lines, and per cent
+local PLAIN = 10   -- seconds, and per cent, between two plain lines
 local RECENT = 16  -- steps that predict the time to go
 
--- The fields that progress and notices share, some of them given for tests.
+-- The fields that progress and notices share; tests give some of them.
 local function base(opts)
   local function given(name, default)
     if opts[name] ~= nil then
@@ -137,7 +137,7 @@ function Progress:step(label)
 end
 
 --- progress:expect(total)
---- Sets the number of steps, where it is known only now.
+--- Sets the number of steps, where it was not known before.
 --- Example:
 --- local p <close> = progress.new{}
 --- p:expect(3) -- steps, known only now
@@ -173,11 +173,12 @@ local notices = {} -- by their titles
 
 --- progress.notice(title, short) -> notice
 --- A line for work that is done once and takes seconds, such as the
---- calibration of a device. The title says the work and its reason: one plain
---- line, once a session. A terminal shows `short` with the label of the step
---- under way. Nothing is shown in the first half second and with -q. Parts of
---- the work that follow each other within two seconds share a notice. Closes
---- itself, as progress does. A third argument is for tests, see progress.new.
+--- calibration of a device. The title tells the work and its reason: one plain
+--- line, once a session. A terminal shows `short` with the label of the
+--- present step. Nothing is shown in the first half second and with -q. Parts
+--- of the work that follow each other within two seconds share a notice.
+--- Closes itself, as progress does. A third argument is for tests, see
+--- progress.new.
 --- Example:
 --- local notice <close> = progress.notice("building, once",
 ---   "building: ")
@@ -196,7 +197,7 @@ function M.notice(title, short, opts)
   return n
 end
 
--- notice:step(label): names the step under way.
+-- notice:step(label): names the present step.
 function Notice:step(label)
   if self.quiet or self.now() - self.begin < DELAY then
     return

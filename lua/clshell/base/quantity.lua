@@ -12,13 +12,13 @@ local LARGE = {{1, ""}, {1e3, "k"}, {1e6, "M"}, {1e9, "G"}, {1e12, "T"},
 local BINARY = {{1, ""}, {2^10, "Ki"}, {2^20, "Mi"}, {2^30, "Gi"},
   {2^40, "Ti"}}
 
--- A number rounded to so many significant digits: 999.96 becomes 1000.
+-- A number rounded to `digits` significant digits: 999.96 becomes 1000.
 local function rounded(x, digits)
   return tonumber(("%." .. digits - 1 .. "e"):format(x)) or x -- inf
 end
 
 --- quantity.number(x [, digits]) -> string
---- A number in plain decimals, with so many significant digits (4).
+--- A number in plain decimals, with `digits` significant digits (4).
 --- Example:
 --- print(quantity.number(1234.5678), quantity.number(0.5, 3)) --> 1235 0.500
 function M.number(x, digits)

@@ -8,8 +8,8 @@ local M = {}
 local hooks = debug.getregistry()["cl.hooks"]
 
 --- recording.current() -> CommandBuffer or nil
---- Its runs may be on any queue, beside commands of the default queue. So what
---- is recorded shares no scratch memory with other calls.
+--- The present recording. Its runs may be on any queue, beside commands of the
+--- default queue: its commands share no scratch memory with other calls.
 function M.current()
   local thread = hooks.recorder
   return thread and coroutine.status(thread) ~= "dead"
@@ -17,8 +17,8 @@ function M.current()
 end
 
 --- recording.temporary(object) -> object or nil
---- For `local _ <close> =`: closes what a calculation has in between. Not in a
---- recording, whose runs need it: the CommandBuffer keeps it.
+--- For `local _ <close> =`: closes an intermediate object of a calculation. In
+--- a recording, whose runs need the object, the CommandBuffer keeps it.
 function M.temporary(object)
   return not M.current() and object or nil
 end

@@ -5,13 +5,13 @@ local cl = require "cl"
 
 local M = {}
 
--- Makes a Buffer of memory that closed ones have left, see Context:trim.
+-- Makes a Buffer of the memory that closed Buffers left, see Context:trim.
 local held = debug.getregistry()["cl.hooks"].result
 
 --- result.new(type, dims, context [, queue]) -> Buffer
---- For the result of a calculation, whose first command is on `queue`, false:
---- nobody knows yet. On the default queue of the context (nil) its memory may
---- be that of a closed one.
+--- A new Buffer for the result of a calculation, whose first command is on
+--- `queue`; false: the queue is not known yet. On the default queue of the
+--- context (nil) it may have the memory of a closed Buffer.
 function M.new(type, dims, context, queue)
   if queue == nil then
     return held(type, dims, context)

@@ -12,8 +12,8 @@ local WIDTH = 79 -- columns of a script's help
 local LARGEST = 2^31 - 1 | 0
 local FACTORS = {[""] = 1, k = 1024, m = 1024 * 1024}
 
--- argparse reads -3x4 as the letters of options and complains about -3: the
--- message about the word that was given, or nil.
+-- argparse reads -3x4 as the letters of options and complains about -3.
+-- Returns the message about the whole word, or nil.
 local function negative(message)
   local letters = message:match("^unknown option '(%-%d)'")
   for _, word in ipairs(letters and arg or {}) do
@@ -99,8 +99,8 @@ function M.find(path)
 end
 
 --- script.call(path, f, ...) -> results of f
---- Calls f(...) with `arg` as the script of that path has it, and the modules
---- beside it found.
+--- Calls f(...) with `arg` as for the script at `path`, and with the modules
+--- beside the script in reach of `require`.
 --- Example:
 --- print(script.call("my.lua", function(n) return arg[0], n end, 512))
 function M.call(path, f, ...)
@@ -229,8 +229,8 @@ end
 M.readable = opens "rb"
 
 --- script.writable(path) -> path, or nil and a message
---- A file that can be written, for `convert` of argparse; made if it is not
---- there.
+--- A file that can be written, for `convert` of argparse; a missing file is
+--- made.
 --- Example: print(script.writable "results.csv") --> results.csv
 M.writable = opens "ab"
 

@@ -1,7 +1,7 @@
--- base/search.lua - where modules are looked for. clshell's own modules and
--- their libraries lie where they were installed, never in the working folder
--- or beside a script. `require` of the user finds what is installed first,
--- then what lies beside the script, then what lies in the working folder.
+-- base/search.lua - the places of modules. clshell's own modules and their
+-- libraries lie where they were installed, never in the working folder or
+-- beside a script. `require` of the user finds installed modules first, then
+-- modules beside the script, then modules in the working folder.
 -- SPDX-License-Identifier: MIT
 
 local cl = require "cl"
@@ -38,7 +38,7 @@ end
 
 local OWN = lua_in(cl.home .. "/lua")
 
--- What Lua and LUA_PATH offer, the working folder apart. Libraries are
+-- The places of Lua and LUA_PATH, the working folder apart. Libraries are
 -- installed under full paths.
 local lua_here, lua_path = parted(package.path, "^%./%?")
 local so_here, so_path = parted(package.cpath, "^%./%?")
@@ -51,7 +51,7 @@ function M.own(name)
   return searchpath(name, OWN)
 end
 
-local libraries = {} -- by name, those that are loaded
+local libraries = {} -- by name: libraries that are loaded
 
 --- search.library(name) -> module, or nil
 --- A library that clshell itself uses, from the folders in which libraries
@@ -70,17 +70,17 @@ function M.library(name)
   return libraries[name]
 end
 
-local last = lua_here -- of package.path: templates beside the script, and here
+local last = lua_here -- of package.path: templates beside a script, and here
 
--- A path up to the templates `tail`; the whole path where it has them not.
+-- A path up to the templates `tail`, or the whole path where it lacks them.
 local function before(path, tail)
   local at = tail ~= "" and find(path, tail, 1, true)
   return at and sub(path, 1, at - 1) or path
 end
 
 --- search.beside(folder) -> value to close
---- Lets `require` find the Lua modules in the folder of a script, behind what
---- is installed, until the value is closed.
+--- Lets `require` find the Lua modules in the folder of a script, behind the
+--- installed modules, until the value is closed.
 function M.beside(folder)
   local path, tail = package.path, last
   local head = before(path, tail)

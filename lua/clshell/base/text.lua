@@ -9,7 +9,7 @@ local M = require "clshell.base.lazy".table(...)
 --- See cl.nearest.
 M.nearest = cl.nearest
 
--- The most edits of a misspelt name: none in a word of two letters.
+-- The most edits of a misspelt name; 0 for a word of two letters.
 function M.misspellings(word)
   return #word <= 2 and 0 or #word <= 4 and 1 or math.max(2, #word // 3)
 end
@@ -95,7 +95,7 @@ local NARROW = {0x300, 0x36f, 0x483, 0x489, 0x591, 0x5bd, 0x610, 0x61a, 0x64b,
   0x65f, 0x200b, 0x200f, 0x20d0, 0x20ff, 0xfe00, 0xfe0f, 0xfe20, 0xfe2f,
   0xfeff, 0xfeff}
 
--- Whether a code point is in a list of first and last ones.
+-- Whether a code point lies in one of a list of ranges, {first, last, ...}.
 function M.within(code, ranges)
   for i = 1, #ranges, 2 do
     if code >= ranges[i] and code <= ranges[i + 1] then
@@ -168,7 +168,7 @@ function M.width(s)
 end
 
 -- text.cut(s, width [, ending]) -> string
--- A text in at most so many columns; a text that is cut gets the ending.
+-- A text in at most `width` columns; a text that is cut gets the ending.
 function M.cut(s, width, ending)
   ending = ending or ""
   if M.width(s) <= width then
@@ -199,8 +199,8 @@ function M.wrap(s, width)
 end
 
 -- text.fold(s, width) -> string
--- A text of several lines; one that is too long is broken at spaces and goes
--- on two columns right of its beginning. Other lines stay.
+-- A text of several lines; a line that is too long is broken at spaces and
+-- goes on two columns right of its beginning. Other lines stay.
 function M.fold(s, width)
   return (s:gsub("[^\n]+", function(line)
     if M.width(line) <= width then
@@ -222,7 +222,7 @@ function M.fold(s, width)
 end
 
 -- text.fill(s, width [, right]) -> string
--- A text with spaces behind it, or before it, up to so many columns.
+-- A text with spaces behind it, or before it, up to `width` columns.
 function M.fill(s, width, right)
   local space = (" "):rep(width - M.width(s))
   return right and space .. s or s .. space
@@ -255,8 +255,8 @@ function M.finite(x)
 end
 
 -- text.shortest(x) -> string
--- A finite float with the fewest of 15 to 17 digits that read back as it, and
--- with a point in every locale.
+-- A finite float with the fewest of 15 to 17 digits that read back as the same
+-- float, and with a point in every locale.
 function M.shortest(x)
   local s
   for digits = 15, 17 do
@@ -270,7 +270,7 @@ function M.shortest(x)
 end
 
 -- text.exact(x) -> string
--- A finite number with the digits that read back as it, and no more.
+-- A finite number with just the digits that read back as the same number.
 function M.exact(x)
   return math.type(x) == "integer" and ("%d"):format(x)
     or (M.shortest(x):gsub("%.0$", ""))
@@ -322,8 +322,8 @@ end
 --- text.visible(s) -> string
 --- Text that cannot steer a terminal: line ends and tabs stay; other control
 --- characters, bytes outside UTF-8 and marks that turn the direction of text
---- become escapes. All that clshell writes to a terminal and did not make
---- itself goes through this function.
+--- become escapes. All foreign text that clshell writes to a terminal goes
+--- through this function.
 function M.visible(s)
   if not s:find "[^\n\t\x20-\x7e]" then
     return s

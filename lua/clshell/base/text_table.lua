@@ -29,8 +29,8 @@ local function cell(column, row)
 end
 
 -- text_table.filled(column, rows) -> column
--- A column, as text_table.format takes it, with the texts of its cells, its
--- title, and whether it is empty and stands right.
+-- A column in the form for text_table.format, with the texts of its cells, its
+-- title, and whether it is empty and aligned right.
 function M.filled(column, rows)
   local cells, numeric, empty = {}, column.format ~= nil, true
   for i, row in ipairs(rows) do
@@ -132,7 +132,7 @@ local function row_lines(beside, below, i, width, gap)
   return lines
 end
 
--- Puts a star before the row that is best, in the first column.
+-- Puts a star before the best row, in the first column.
 local function mark(column, best)
   for i, s in ipairs(column.cells) do
     column.cells[i] = (i == best and "* " or "  ") .. s

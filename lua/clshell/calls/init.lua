@@ -1,6 +1,6 @@
--- calls/init.lua - calls that run in a process of their own, which may hang
--- or crash without harm to this one. serve.lua is the loop there, parcel.lua
--- carries values both ways, base/phase.lua tells what a call is at.
+-- calls/init.lua - calls that run in a process of their own, which may hang or
+-- crash without harm to this one. serve.lua is the loop there, parcel.lua
+-- carries values both ways, base/phase.lua tells the phase of a call.
 -- SPDX-License-Identifier: MIT
 
 local cl = require "cl"
@@ -25,7 +25,7 @@ local function process(opts)
     "--calls"}, {env = opts.env, output = opts.output})
 end
 
--- Begins a call whose phases may each take so many seconds. Returns true, or
+-- Begins a call whose phases may each take `limit` seconds. Returns true, or
 -- nil and a reason.
 local function send(w, limit, message, reason)
   if w.lost then
@@ -40,8 +40,8 @@ local function send(w, limit, message, reason)
   return true
 end
 
--- Starts the process of a worker anew, with its first call under way. Returns
--- true, or nil and a reason.
+-- Starts the process of a worker anew, and its first call. Returns true, or
+-- nil and a reason.
 local function launch(w)
   w:close()
   local child, reason = process(w.opts)
@@ -53,7 +53,7 @@ local function launch(w)
     path = package.path, cpath = package.cpath, device = w.opts.device}))
 end
 
--- Why the process is lost: by the answer of its channel.
+-- The reason why the process is lost, by the answer of its channel.
 local function loss(phase, limit, word, how, number)
   local doing = phase and " while it " .. phase or ""
   if word == "time" then
@@ -98,10 +98,10 @@ end
 --- w:call(module, name, ...) -> true and results, or nil and a reason
 --- Calls require(module)[name](...) in the process, on copies of the values.
 --- An error of the function is raised here. A process that ends, or has a
---- phase of more seconds than the limit, is lost, as is one whose call Ctrl-C
---- ends: until w:restart() w.lost is "ended", "time" or true. Values that
---- cannot be sent are a reason as well, and cost nothing. A third result is
---- the value that its phases were last about, see base/phase.lua.
+--- phase of more seconds than the limit, is lost, and also one whose call
+--- Ctrl-C ends: until w:restart() w.lost is "ended", "time" or true. Values
+--- that cannot be sent give a reason as well, and cost nothing. A third result
+--- is the value that its phases were last about, see base/phase.lua.
 function Worker:call(module, name, ...)
   local ok, reason = self:send(parcel.pack(module, name, ...))
   if not ok then
@@ -119,8 +119,8 @@ function Worker:send(message, reason)
 end
 
 --- w:ready([seconds]) -> boolean
---- Whether the call under way is over, so that w:answer() returns at once.
---- Waits for that, so many seconds at most; nil: as long as it takes.
+--- Whether the present call is over, so that w:answer() returns at once. Waits
+--- for its end, at most `seconds`; nil: without a limit.
 function Worker:ready(seconds)
   local call, stop = self.under_way, cl.now() + (seconds or math.huge)
   while not call.over do
@@ -159,7 +159,7 @@ function Worker:answer()
 end
 
 --- w:close()
---- Ends the process, whatever it is at; closing twice is fine.
+--- Ends the process in any phase; closing twice is fine.
 function Worker:close()
   if self.child then
     self.child:kill()

@@ -1,8 +1,8 @@
 -- calls/parcel.lua - Lua values as a string, for another process of clshell:
--- tables (shared and cyclic ones stay so), functions with their upvalues and
+-- tables (shared and cyclic tables stay so), functions with their upvalues and
 -- the globals that they name, and objects of module cl with their content.
--- What belongs to a module is not sent: the other process finds it by name in
--- the module of its own.
+-- Values of a module are not sent: the other process finds them by name in its
+-- own module.
 -- SPDX-License-Identifier: MIT
 
 local cl = require "cl"
@@ -11,8 +11,8 @@ local text = require "clshell.base.text"
 
 local M = {}
 
--- Calls f(value, module, key, upvalue) for all that modules hold: a module, a
--- field of it, and what its functions have as upvalues, such as metatables.
+-- Calls f(value, module, key, upvalue) for all values of modules: a module, a
+-- field of it, and the upvalues of its functions, such as metatables.
 local function each_of_module(name, module, f)
   f(module, name)
   if type(module) ~= "table" then
@@ -39,10 +39,10 @@ local function each_of_module(name, module, f)
   end
 end
 
-local known, known_by = nil, nil -- the places, as long as no module is loaded
+local known, known_by = nil, nil -- the places, until another module is loaded
 
--- {value = {module, key, upvalue}} of all modules. Of the globals only the C
--- functions count: others may be the user's.
+-- {value = {module, key, upvalue}} of all modules. Only C functions count
+-- among the globals: other globals may be the user's.
 local function places()
   local loaded = 0
   for _, module in next, package.loaded do
@@ -110,7 +110,7 @@ function Writer:add(format, ...)
   self[#self + 1] = format:pack(...)
 end
 
--- Ends the packing: a value that cannot go, by the way that leads to it.
+-- Ends the packing at a value that cannot be sent, named by its path.
 function Writer:refuse(what)
   local way = self.way
   local name = table.concat(way, "", 2):gsub("^%.", "")
@@ -301,9 +301,9 @@ function Writer:value(x)
 end
 
 --- parcel.pack(...) -> string, or nil and a reason
---- The values as a string. What cannot go to another process is the reason: a
---- coroutine, a function in C or an object of a driver that no module has, a
---- closed object; queues, events, programs and kernels.
+--- The values as a string. A value that cannot go to another process is the
+--- reason: a coroutine, a function in C or an object of a driver that no
+--- module has, a closed object; queues, events, programs and kernels.
 function M.pack(...)
   local w = setmetatable({places = places(), seen = {}, count = 0,
     upvalues = {}, joints = 0, global = {}, wanted = {}, way = {}}, Writer)
@@ -341,7 +341,7 @@ function Reader:note(x)
   return x
 end
 
--- Reserves the number of an object that is made of values which follow.
+-- Reserves the number of an object, which is made of the values that follow.
 function Reader:made(make)
   local at = #self.seen + 1
   self.seen[at] = false

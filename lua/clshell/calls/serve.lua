@@ -1,4 +1,4 @@
--- calls/serve.lua - the loop of a worker process: takes calls, gives answers
+-- calls/serve.lua - the loop of a worker process: it takes calls and answers
 -- SPDX-License-Identifier: MIT
 
 local cl = require "cl"
@@ -32,7 +32,7 @@ local function answer(message)
 end
 
 --- serve.run() -> exit code
---- Does the calls of the parent until it ends.
+--- Runs the calls of the parent until the parent ends.
 function M.run()
   local parent = require "clshell.child".parent()
   function phase.tell(...)

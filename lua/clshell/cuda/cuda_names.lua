@@ -113,7 +113,7 @@ local function conversion(tokens, i)
     and (before.kind ~= "name" or before.text == "return")
 end
 
--- The name here of a kernel: another one for a word of OpenCL C.
+-- The name here of a kernel; a word of OpenCL C gets another name.
 function M.kernel(name)
   return (TAKEN[name] or BUILTIN[name]) and name .. "_" or name
 end

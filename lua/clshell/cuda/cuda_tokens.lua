@@ -36,7 +36,7 @@ local function string_end(text, at)
   return #text
 end
 
--- The first byte behind a comment at byte `at`; nil for none.
+-- The first byte behind a comment at byte `at`; nil without a comment.
 local function comment_end(text, at)
   if text:find("^//", at) then
     return text:find("\n", at, true) or #text + 1
@@ -116,7 +116,7 @@ function M.tokens(text, first, last)
 end
 
 --- lexer.behind(tokens, i) -> place
---- The place behind token i, and behind all of what it opens.
+--- The place behind token i, or behind the partner of an opening bracket i.
 function M.behind(tokens, i)
   local other = tokens[i].other
   return (other and other > i and other or i) + 1

@@ -1,5 +1,5 @@
 -- cuda/declarations.lua - records, variables of file scope and the heads of
--- functions, with the arguments that CUDA does not write
+-- functions, with the arguments that a CUDA text leaves out
 -- SPDX-License-Identifier: MIT
 
 local spaces = require "clshell.cuda.spaces"
@@ -66,7 +66,7 @@ function M.global(t, name, space, type, pointer)
     type = type, pointer = pointer}
 end
 
--- Whether tokens i to j are a constant of integers: numbers and names of such.
+-- Whether tokens i to j are an integer constant: numbers or named constants.
 local function is_constant(t, i, j, fn)
   for k = i, j do
     local token = t.tokens[k]
@@ -82,7 +82,7 @@ local function is_constant(t, i, j, fn)
 end
 
 -- const int N = 16; is a constant in C++, and an enum here. `at` is the place
--- of the name.
+-- of the name N.
 local function constant(t, first, at, fn)
   local tokens = t.tokens
   local stop = spaces.expression_end(tokens, at + 2, #tokens)
@@ -270,7 +270,7 @@ function M.head(t, fn)
   end
 end
 
--- The arguments that calls hand on, and variables of file scope by pointer.
+-- Adds hidden arguments to calls, and variables of file scope by pointer.
 function M.calls(t, fn)
   local tokens = t.tokens
   for i = fn.body + 1, fn.last - 1 do
@@ -292,7 +292,7 @@ function M.calls(t, fn)
   end
 end
 
--- const int N = 16; inside a function, as its arrays may need it.
+-- const int N = 16; inside a function, since its arrays may need the constant.
 function M.constants_of(t, fn)
   local tokens = t.tokens
   for i = fn.body + 1, fn.last - 1 do

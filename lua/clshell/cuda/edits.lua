@@ -1,5 +1,5 @@
 -- cuda/edits.lua - a text with some of its bytes replaced, in which every line
--- keeps its number and every column knows where it came from
+-- keeps its number and every column knows its place in the old text
 -- SPDX-License-Identifier: MIT
 
 local Edits = {}
@@ -20,13 +20,13 @@ function Edits:replace(first, last, new)
   list[#list + 1] = {first = first, last = last, new = new, n = #list}
 end
 
--- The edits in order, those inside others left out.
+-- The edits in order, without edits that lie inside others.
 local function sorted(list)
   table.sort(list, function(a, b)
     if a.first ~= b.first then
       return a.first < b.first
     elseif (a.last < a.first) ~= (b.last < b.first) then
-      return a.last < a.first -- what is inserted comes first
+      return a.last < a.first -- an insertion comes first
     end
     return a.n < b.n
   end)
@@ -62,8 +62,8 @@ function Edits:line(at)
 end
 
 --- Edits:apply() -> string, column
---- The new text, and column(line, column): where in the line of the old text
---- a column of the new one came from.
+--- The new text, and column(line, column): the column of the old text from
+--- which a column of the new text came, in the same line.
 function Edits:apply()
   local text, parts, spans = self.text, {}, {}
   local at, size = 1, 0

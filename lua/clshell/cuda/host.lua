@@ -51,8 +51,8 @@ local function inner(host, i)
   return list
 end
 
--- The dimensions that `dim3 name(x, y)` or `dim3 name = ...` gives; nil where
--- none does.
+-- The dimensions in a declaration `dim3 name(x, y)` or `dim3 name = ...`; nil
+-- without a declaration.
 local function declared(host, name)
   local tokens = host.tokens
   for i = 1, #tokens do
@@ -174,8 +174,8 @@ function M.launches(host)
 end
 
 --- host.calls(tokens, ranges) -> list of {first, text}
---- What replaces each word of CUDA's in the ranges {first, last} of tokens
---- that are left out: the first token of a word, and its sentence.
+--- The Lua for each of CUDA's words in the ranges {first, last} of tokens that
+--- are left out: the first token of a word, and a sentence about it.
 function M.calls(tokens, ranges)
   local found, seen = {}, {}
   for _, range in ipairs(ranges) do

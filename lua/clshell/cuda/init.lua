@@ -1,5 +1,5 @@
 -- cuda/init.lua - CUDA's kernels, built as OpenCL C: require "clshell.cuda"
--- words: the table of CUDA's words and those here; translate: the text, by
+-- words: the table of CUDA's words and the words here; translate: the text, by
 -- lexer, parse and spaces (of pointers), declarations and names, on a
 -- translation with its edits; notes; host: launches and calls of the host's
 -- code as Lua.
@@ -13,12 +13,12 @@ local M = {}
 
 --- cuda.translate(source [, opts]) -> info, or nil, log
 --- Translates the kernels of a CUDA text into OpenCL C without building them:
---- `info.opencl`, `info.launches` (the launches as Lua) and `info.notes` (what
---- the text has besides kernels, and the Lua for it), lists of {line, text}.
+--- `info.opencl`, `info.launches` (the launches as Lua) and `info.notes`
+--- (other parts of the text, and the Lua for them), lists of {line, text}.
 --- Lines keep their numbers. A text that OpenCL C cannot express gives nil and
 --- the reasons. cl.build with cuda = true translates and builds.
 --- Options:
----   options  none   those of the build: "-cl-std=CL3.0" lets a pointer point
+---   options  none   of the build: "-cl-std=CL3.0" lets a pointer point
 ---                   into any memory
 ---   has      none   has(name): whether the device has an extension
 --- Example:

@@ -1,9 +1,9 @@
--- cuda/notes.lua - what a kernel takes here and not in CUDA, in notes
+-- cuda/notes.lua - the differences between a kernel here and in CUDA, in notes
 -- SPDX-License-Identifier: MIT
 
 local M = {}
 
--- Notes about the arguments that a kernel has here and not in CUDA.
+-- Notes about the arguments that a kernel has only here.
 local function hidden_notes(t, notes)
   local seen = {}
   for _, fn in ipairs(t.functions.list) do

@@ -1,7 +1,7 @@
 -- cuda/spaces.lua - the address space of each pointer of a CUDA text. CUDA's
--- pointers may point anywhere; here the type says where. A kernel's pointers
--- are global; any other has the space of its values: what it is set to, and
--- what its function is called with.
+-- pointers may point anywhere; here the type tells the space. A kernel's
+-- pointers are global; any other pointer has the space of its values: the
+-- values that it is set to, and the arguments of calls of its function.
 -- SPDX-License-Identifier: MIT
 
 local behind = require "clshell.cuda.cuda_tokens".behind
@@ -118,7 +118,7 @@ local function declaration(tokens, fn, i, last)
   declarators(tokens, fn, i, first, last, table.concat(words, " "))
 end
 
--- A cast to a pointer at token i, "(" or "<": the last token of its type.
+-- The last token of the type in a cast to a pointer at token i, "(" or "<".
 local function cast(tokens, i)
   local at = i + 1
   while tokens[at].kind == "name" do
@@ -235,7 +235,7 @@ local function prepare(world, fn)
   end
 end
 
--- Adds to a symbol the spaces of its sources; whether that changed it.
+-- Adds to a symbol the spaces of its sources; returns whether it changed.
 local function flow(world, s)
   local changed = false
   for _, source in ipairs(s.fixed and {} or s.sources) do
@@ -290,7 +290,7 @@ function M.infer(world, before)
     each_symbol(world, function(s)
       changed = flow(world, s) or changed
     end)
-    if not changed then -- a parameter that nothing tells of
+    if not changed then -- a parameter without any source
       each_symbol(world, function(s)
         if s.parameter and next(s.spaces) == nil then
           s.spaces.global, changed = true, true

@@ -139,8 +139,8 @@ local function log_of(t)
 end
 
 --- translate.run(source, opts) -> info, or nil, log
---- Translates; log: the errors, as a compiler tells them. `opts`: has(name),
---- whether the device has an extension; options, those of the build. `info`:
+--- Translates; log: the errors in the form of a compiler. `opts`: has(name),
+--- whether the device has an extension; options, of the build. `info`:
 --- opencl (the text), column(line, column) of the CUDA text for a place of the
 --- OpenCL text, launches and notes: lists of {line, text}, in order.
 function M.run(source, opts)

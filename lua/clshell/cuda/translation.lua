@@ -29,7 +29,7 @@ function Translation:text_of(i, j)
   return self.source:sub(self.tokens[i].first, self.tokens[j].last)
 end
 
--- The bytes of tokens i to j as blanks.
+-- Takes tokens i to j out, as a range of `left`.
 function Translation:leave_out(i, j)
   self:put(i, "", j)
   self.left[#self.left + 1] = {i, j}
@@ -38,10 +38,10 @@ end
 local M = {}
 
 --- translation.new(source, opts) -> Translation
---- A translation that has begun; opts as translate.run takes them. Fields:
---- tokens, out (the edits), functions (list, and by name), globals, hidden
---- (arguments that kernels get), and what was met: constants, extensions,
---- helpers, wide.
+--- A new translation; opts as for translate.run. Fields: tokens, out (the
+--- edits), functions (list, and by name), globals, hidden (arguments that
+--- kernels get), and the words of the text that need more: constants,
+--- extensions, helpers, wide.
 function M.new(source, opts)
   return setmetatable({source = source, problems = {}, left = {},
     tokens = lexer.tokens(source), out = edits.new(source), globals = {},

@@ -1,5 +1,5 @@
--- cuda/words.lua - CUDA's words and the words here: the one table that the
--- translator, the messages of failed builds, ??word and ?cuda go by
+-- cuda/words.lua - CUDA's words and the words here: the one table of the
+-- translator, the messages of failed builds, ??word and ?cuda
 -- SPDX-License-Identifier: MIT
 
 local M = {}
@@ -104,7 +104,7 @@ reinterpret_cast  a cast, (type)
 const_cast  a cast, (type)
 ]]
 
--- Functions of floats in C, whose name here has no f.
+-- Functions of floats in C; their names here have no f.
 local FLOATS = [[
 acosf acoshf asinf asinhf atanf atan2f atanhf cbrtf ceilf copysignf cosf coshf
 cospif erfcf erff exp10f exp2f expf expm1f fabsf fdimf floorf fmaf fmaxf fminf
@@ -180,7 +180,7 @@ curand_uniform  a hash of the work-item's id; or h:random() of an array
 curand_init  a hash of the work-item's id, in the kernel
 ]]
 
--- Words that translate, as far as messages of compilers name them.
+-- Words with a translation that messages of compilers name.
 local HINTS = [[
 abs  fabs for floats; abs takes integers alone
 min  min of two values of one type: min(a, (int)b); fmin for floats
@@ -249,7 +249,7 @@ add_lines(OUTSIDE, "outside")
 add_lines(HINTS, "hint")
 add_lines(HOST, "host")
 
--- What messages and pages say where the replacement alone is too short.
+-- Texts of messages and pages for words whose replacement alone is too short.
 local SAID = {
   __device__ = "a plain function; of a variable: an argument of the kernel",
   __host__ = "a Lua function",

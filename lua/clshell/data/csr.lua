@@ -113,12 +113,12 @@ end
 
 --- csr.from_coo(rows, cols, i, j, v [, opts]) -> Csr
 --- The CSR matrix of the triplets (i[k], j[k], v[k]), Lua tables or host
---- arrays of one length: 1-based indices in any order, entries given twice
---- add up (in double). The matrix has
---- rows, cols, nnz, type, format ("csr"), the buffers row_ptr (int, rows + 1,
---- 0-based), col_ind (int, nnz, 0-based, ascending in a row) and values (nnz),
---- and the same as host arrays in `host`. A matrix without entries is legal;
---- its col_ind and values then hold one unused element.
+--- arrays of one length: 1-based indices in any order, entries given twice add
+--- up (in double). The matrix has rows, cols, nnz, type, format ("csr"), the
+--- buffers row_ptr (int, rows + 1, 0-based), col_ind (int, nnz, 0-based,
+--- ascending in a row) and values (nnz), and host arrays with the content of
+--- these buffers in `host`. A matrix without entries is legal; its col_ind and
+--- values then hold one unused element.
 --- Options:
 ---   type     float      element type: float, double or half
 ---   context  session's  the Context of another device
@@ -151,7 +151,7 @@ function M.from_coo(rows, cols, is, js, vs, opts)
     end
     ptr[i + 1], first = n, last + 1
   end
-  if n > 0 and n < room then -- some were added up
+  if n > 0 and n < room then -- some entries were added up
     col, val = head(col, n), head(val, n)
   end
   return sparse.csr(rows, cols, n,

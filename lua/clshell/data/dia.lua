@@ -1,5 +1,5 @@
--- data/dia.lua - sparse matrices stored by diagonals: generators, of CSR and
--- of files; sparse.lua has their methods
+-- data/dia.lua - sparse matrices stored by diagonals: made by generators, of
+-- CSR and of files; sparse.lua has their methods
 -- SPDX-License-Identifier: MIT
 local argument = require "clshell.base.argument"
 local cl = require "cl"
@@ -36,11 +36,11 @@ end
 --- above it; any order) hold random values from [0.5, 1.5), the same for the
 --- same seed.
 ---
---- DIA matrices have rows, cols, ndiags, pitch, nnz, type, format ("dia"),
---- the buffers offsets (int, ndiags, ascending) and values (ndiags x pitch),
---- and the same as host arrays in `host`. values(d, i) belongs to row i and
---- column i + offsets[d]; places outside the matrix, and those between rows
---- and pitch, are zero. The pitch is rows rounded up to a multiple of 32
+--- DIA matrices have rows, cols, ndiags, pitch, nnz, type, format ("dia"), the
+--- buffers offsets (int, ndiags, ascending) and values (ndiags x pitch), and
+--- host arrays with the content of both in `host`. values(d, i) belongs to row
+--- i and column i + offsets[d]; places outside the matrix, and places between
+--- rows and pitch, are zero. The pitch is rows rounded up to a multiple of 32
 --- unless opts.pitch says otherwise. Options as for dia.from_csr.
 --- Options:
 ---   type     float     element type: float, double or half
@@ -113,8 +113,8 @@ end
 --- dia.from_csr(M [, opts]) -> Dia
 --- A CSR matrix by diagonals; a matrix without entries gets one diagonal of
 --- zeros. Refused when more than 20 elements would be stored for each entry
---- (small matrices excepted), and when the device cannot hold that in one
---- buffer.
+--- (small matrices excepted), and when one buffer of the device cannot hold
+--- the elements.
 --- Options:
 ---   type     M's        element type: float, double or half
 ---   pitch    rows up to a multiple of 32  elements from diagonal to diagonal

@@ -1,5 +1,5 @@
--- data/laplacian.lua - the diagonals of the Laplacian of a grid, for all of
--- its rows or some of them
+-- data/laplacian.lua - the diagonals of the Laplacian of a grid, for all rows
+-- or for some rows
 -- SPDX-License-Identifier: MIT
 
 local integer = require "clshell.base.integer"
@@ -36,8 +36,8 @@ function M.new(what, dims, sizes)
 end
 
 -- Zeroes the entries of a diagonal that would wrap around the end of an axis:
--- of the coordinate (i // stride) % length, the one that is `at`. `start` is
--- the place before the diagonal's first element, which is that of row `skip`,
+-- the entries whose coordinate (i // stride) % length is `at`. The diagonal's
+-- first element lies behind place `start` and is the element of row `skip`,
 -- from 0.
 local function cut(values, start, rows, skip, axis, at)
   local stride, period = axis.stride, axis.stride * axis.length
@@ -60,7 +60,7 @@ end
 
 --- laplacian.fill(grid, values, pitch, first, last)
 --- Fills the diagonals, `pitch` elements apart, of rows `first` to `last`:
---- 2 * dims on the main one and -1 for each neighbour.
+--- 2 * dims on the main diagonal and -1 for each neighbour.
 function M.fill(grid, values, pitch, first, last)
   local rows, skip = last - first + 1, first - 1
   local function fill(d, v)

@@ -121,7 +121,7 @@ function M.from(t, opts)
   return cl.buffer(opts.type or "float", {#t, #t[1]}, t, where)
 end
 
--- The ending of a path, which is that of the format.
+-- The ending of a path, which names the format.
 local function extension(what, path)
   local ending = tostring(path):match("%.([^./\\]+)$")
   ending = ending and ending:lower()
@@ -166,9 +166,9 @@ local function load_mtx(path, opts)
 end
 
 --- matrix.load(path [, opts]) -> Buffer; nil, message if it cannot be opened
---- Reads a matrix from a .npy or .mtx file (sparse ones become dense). A
---- .npy vector of n elements becomes n x 1. Other endings, more dimensions
---- and any fault of the file are errors. Options as for matrix.zeros.
+--- Reads a matrix from a .npy or .mtx file (sparse matrices become dense). A
+--- .npy vector of n elements becomes n x 1. Other endings, more dimensions and
+--- any fault of the file are errors. Options as for matrix.zeros.
 --- Options:
 ---   type  the file's  element type; "float" for .mtx
 --- Example:
@@ -237,9 +237,9 @@ end
 
 --- A:sub(row, col [, rows, cols]) -> Buffer
 --- The sub-matrix of `rows` rows and `cols` columns whose first element is
---- A(row, col), from 1; to the end of A without them. It shares memory with A
---- and has its leading dimension. gemm takes and writes it as any matrix; see
---- Buffer:matrix for what else does.
+--- A(row, col), from 1; without `rows` and `cols` it ends where A ends. It
+--- shares memory with A and has its leading dimension. gemm takes and writes
+--- it as any matrix; see Buffer:matrix for other functions that do.
 --- Example:
 --- local A = matrix.random(8)
 --- local B = A:sub(3, 3, 4, 4)

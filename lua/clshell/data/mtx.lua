@@ -15,7 +15,7 @@ local FIELDS = {real = true, integer = true, pattern = true}
 local SYMMETRIES = {
   general = true, symmetric = true, ["skew-symmetric"] = true,
 }
--- Shortest lines there are: "1 1\n", "1 1 1\n", "1\n".
+-- The bytes of the shortest lines: "1 1\n", "1 1 1\n", "1\n".
 local SHORTEST = {pattern = 4, coordinate = 6, array = 2}
 local DIGITS = {double = "%.17g", float = "%.9g", half = "%.5g"}
 
@@ -56,7 +56,7 @@ local function banner(path, text)
   return {format = format, field = field, symmetry = symmetry}
 end
 
--- Number of lines of the data: what the size line says, or follows from it.
+-- The number of lines of data, which follows from the size line.
 local function entries(head)
   local n, m = head.rows, head.cols
   if head.format == "coordinate" then
@@ -97,7 +97,7 @@ local function header(f, path)
   end
   head.rows, head.cols, head.nnz = n, m, nnz
   head.count = entries(head)
-  -- Before anything is stored for them: can the file hold so many?
+  -- Can the file hold so many lines? Asked before they take memory.
   local here = f:seek()
   local left = f:seek("end") - here + 1 -- the last newline may be missing
   f:seek("set", here)
@@ -151,7 +151,7 @@ local function fault(head, text)
   end
 end
 
--- The quick readers found something wrong: goes through the data line by
+-- Called when the quick readers found a fault: goes through the data line by
 -- line and raises the first fault.
 local function explain(f, path)
   f:seek("set")
@@ -178,7 +178,7 @@ end
 
 -- f:read("n") is twice as fast as matching lines (0.5 against 1 us for an
 -- entry). It ignores line ends, so the rest of each line is looked at too;
--- the reader returns nil at the first fault and leave the wording to explain.
+-- the reader returns nil at the first fault, and explain words the error.
 
 local function blank(rest)
   return rest == nil or rest == "" or not rest:find("%S")
@@ -318,8 +318,8 @@ local function same(v)
   return v
 end
 
--- How values of an element type are written, the header's word for them, and
--- the function that makes a value what is written.
+-- The format in which values of an element type are written, the header's word
+-- for them, and the function that prepares a value for the format.
 local function style(type)
   if type == "ulong" then
     return "%s", "integer", base_text.unsigned
@@ -368,7 +368,7 @@ end
 
 --- mtx.write_dense(path, h)
 --- Writes the two-dimensional host array h as an array file (column by
---- column, general). Errors as mtx.write.
+--- column, general). Errors as for mtx.write.
 --- Example: mtx.write_dense("f.mtx", cl.array("float", {2, 2}, 1))
 function M.write_dense(path, h)
   local what = "mtx.write_dense"

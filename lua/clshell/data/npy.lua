@@ -1,5 +1,5 @@
 -- data/npy.lua - NumPy's .npy files (versions 1.0, 2.0, 3.0) to and from host
--- arrays of up to four dimensions, whole, and matrices by parts.
+-- arrays of up to four dimensions, whole; matrices also by parts
 -- SPDX-License-Identifier: MIT
 local argument = require "clshell.base.argument"
 local cl = require "cl"
@@ -34,9 +34,9 @@ end
 
 local BOOLEANS = {True = true, False = false}
 
--- One literal of the header at position p: a string or a boolean as itself,
--- a tuple or list as {text}; other words are nil. Returns it and the position
--- after it.
+-- One literal of the header at position p: a string or a boolean as its value,
+-- a tuple or list as {text}; nil for other words. Returns the literal and the
+-- position after it.
 local function literal(s, p)
   local text, q = s:match("^'([^']*)'()", p)
   if text == nil then
@@ -56,7 +56,7 @@ local function literal(s, p)
   return text and {text}, q
 end
 
--- The header's dictionary as a Lua table, nil where it is none.
+-- The header's dictionary as a Lua table; nil for any other text.
 local function dictionary(s)
   local p = s:match("^%s*{%s*()")
   local dict = {}
@@ -174,8 +174,8 @@ local function reversed(a)
   return b
 end
 
--- What a file's beginning says: {type, swap, fortran, dims, skip},
--- checked against its size.
+-- The header of a file, checked against the file's size: {type, swap, fortran,
+-- dims, skip}.
 local function described(f, path)
   local size = f:seek("end")
   f:seek("set")
@@ -194,8 +194,8 @@ end
 --- npy.load(path) -> host array; nil, message if the file cannot be opened
 --- Reads a .npy file: real, integer and boolean elements (booleans become
 --- uchar), either byte order, C or Fortran order, up to four dimensions. A
---- scalar becomes an array of one element. Anything else, and a file whose
---- size is not what its header says, is an error. npy.open reads parts.
+--- scalar becomes an array of one element. Any other file, and a file whose
+--- size is not the size by its header, is an error. npy.open reads parts.
 --- Example:
 --- npy.save("v.npy", cl.array("double", 3, 2))
 --- local h = npy.load "v.npy"
@@ -224,7 +224,7 @@ function M.load(path)
   return d.fortran and reversed(h) or h
 end
 
--- The header of a file with such elements.
+-- The header of a file with elements of a type.
 local function header_text(path, kind, shape)
   local code = CODES[kind]
   if code == nil then
@@ -242,8 +242,8 @@ end
 
 --- npy.save(path, h)
 --- Writes host array h as .npy version 1.0 in C order, byte for byte as NumPy
---- does. Errors: an element type that .npy has not (vectors), a file that
---- cannot be written.
+--- does. Errors: an element type that .npy does not have (vectors), a file
+--- that cannot be written.
 --- Example: npy.save("m.npy", cl.array("float", {2, 3}, 1))
 function M.save(path, h)
   if class_of(h) ~= "Array" then
@@ -260,8 +260,8 @@ end
 
 local File = {}
 
--- Raises unless the file is open; the box of a call, in elements as they lie
--- in the file: first, rows, cols.
+-- Raises unless the file is open. Returns the box of a call, in elements as
+-- the file stores them: first, rows, cols.
 local function box(self, what, opts)
   if self.closed then
     cl.error(("%s: this file, %s, is closed"):format(what, self.path))
@@ -284,8 +284,8 @@ local function box(self, what, opts)
 end
 
 --- NpyFile:read([dst] [, opts]) -> Array
---- Reads a part of an open .npy file as a matrix: into the Array `dst`, of its
---- size, or a new one.
+--- Reads a part of an open .npy file as a matrix: into the Array `dst`, whose
+--- size it takes, or into a new Array.
 --- Options:
 ---   from  {1, 1}  row and column of its first element
 ---   size  to the end  rows and columns
@@ -368,9 +368,10 @@ end
 
 --- npy.open(path) -> NpyFile; nil, message if the file cannot be opened
 --- Opens a .npy file of a matrix or a vector, which is a column, to read parts
---- of it: file:read{from = {row, col}, size = {rows, cols}}. It may be larger
---- than the memory. Fields: path, type, rows, cols, fortran (whether its
---- columns lie in one piece), swap (whether its bytes have the other order).
+--- of it: file:read{from = {row, col}, size = {rows, cols}}. The file may be
+--- larger than the memory. Fields: path, type, rows, cols, fortran (whether
+--- each column lies in one piece), swap (whether its bytes have the other
+--- order).
 --- Example:
 --- npy.save("w.npy", cl.array("float", {9, 9}, 12))
 --- local f <close> = npy.open "w.npy"
@@ -397,9 +398,9 @@ function M.open(path)
 end
 
 --- npy.create(path, type, {rows, cols}) -> NpyFile
---- Makes a .npy file of a matrix, to be written by parts: file:write(h,
---- {from = {row, col}, size = {rows, cols}}). What is not written is 0. A file
---- of this name is replaced. Errors: one that cannot be written.
+--- Makes a .npy file of a matrix, to be written by parts: file:write(h, {from
+--- = {row, col}, size = {rows, cols}}). Elements that are not written are 0. A
+--- file of this name is replaced. Errors: a file that cannot be written.
 --- Example: as for NpyFile:write
 function M.create(path, kind, shape)
   argument.check("npy.create", "path", path, "string")

@@ -46,20 +46,20 @@ function M.csr(rows, cols, nnz, host, context)
   }, csr_meta)
 end
 
--- Rows first..last (from 1) of diagonal `offset` lie inside the matrix.
+-- The first and the last row (from 1) of diagonal `offset` inside the matrix.
 function M.extent(m, offset)
   return math.max(1, 1 - offset), math.min(m.rows, m.cols - offset)
 end
 
--- Which of two diagonals, k and -k, that mirror each other is not stored: the
--- shorter one, the lower one of a square matrix. Its element in column j is
--- that of the other in row j, which is in the matrix.
+-- Whether diagonal `offset` is read from its mirror, where diagonals k and -k
+-- mirror each other: true for the shorter one, in a square matrix the lower
+-- one. Its element in column j is the mirror's element in row j of the matrix.
 function M.is_mirrored(m, offset)
   return offset ~= 0 and (offset < 0) == (m.rows <= m.cols)
 end
 
--- A matrix still on the host: type, pitch and zeroed values for these
--- offsets (a Lua table, ascending). Raises where the device cannot hold it.
+-- A matrix still on the host: type, pitch and zeroed values for a list of
+-- offsets, ascending. Raises where the device cannot hold it.
 function M.new_dia(what, rows, cols, offsets, opts)
   local pitch = opts.pitch or (rows + ALIGN - 1) // ALIGN * ALIGN
   integer.check(what, "pitch", pitch, rows, INT_MAX)
@@ -122,8 +122,8 @@ function M.dia_rows(m, first, rows, col, cols, context)
   }, dia_meta)
 end
 
--- Rows of a CSR matrix in the same way; its columns are those from `col` on,
--- which hold all entries of the rows. It has no host copy.
+-- Rows of a CSR matrix, likewise; its columns from `col` on hold all entries
+-- of the rows. The new matrix has no host copy.
 function M.csr_rows(m, first, rows, col, cols, context)
   local ptr = m.row_ptr:read{first = first, count = rows + 1}
   local base, nnz = ptr[1], ptr[rows + 1] - ptr[1]
@@ -156,7 +156,7 @@ local function each(c, visit)
   end
 end
 
--- The offsets that occur, ascending; the main diagonal for an empty matrix.
+-- The offsets of all entries, ascending; for no entries the main diagonal.
 local function occupied(c)
   local seen, offsets = {}, {}
   each(c, function(i, j)
@@ -200,7 +200,7 @@ function M.dia_from_csr(c, opts)
   return M.upload_dia(m, opts.context)
 end
 
--- Closes these arrays of a matrix, on the device and on the host.
+-- Closes some arrays of a matrix, on the device and on the host.
 local function release(matrix, ...)
   for _, name in ipairs{...} do
     matrix[name]:close()
@@ -341,12 +341,12 @@ function dia:save(path, opts)
   c:save(path, opts)
 end
 
--- Types that the values of a type may be exact in, the smallest first.
+-- Types that can hold values of a type exactly, the smallest first.
 local AS = {half = {"half"}, float = {"half", "float"},
   double = {"half", "float", "double"}}
 
--- The values of diagonal d, those outside the matrix 0, as they lie on the
--- device.
+-- The values of diagonal d as they lie on the device; outside the matrix they
+-- are 0.
 local function line(m, d)
   local h = m.values:read{from = {d, 1}, size = {1, m.rows}}
   local first, last = M.extent(m, m.host.offsets[d])
@@ -354,7 +354,7 @@ local function line(m, d)
     :fill(0, math.max(last, 0) + 1, m.rows)
 end
 
--- The smallest type in which the values of these diagonals are exact.
+-- The smallest type that holds the values of all these diagonals exactly.
 local function narrowest(m, list)
   local types, k = AS[m.type], 1
   for _, d in ipairs(list) do
@@ -371,7 +371,7 @@ local function narrowest(m, list)
   return types[k]
 end
 
--- These diagonals on the device, in a type, a row of `stride` elements each.
+-- A list of diagonals on the device, in a type, each `stride` elements long.
 local function store(m, list, kind, stride)
   local where = {context = m.values.context}
   local b = cl.buffer(kind, {math.max(#list, 1), stride}, 0, where)
@@ -384,9 +384,9 @@ local function store(m, list, kind, stride)
   return b
 end
 
--- The places of the diagonals, for each the number of its stored one, from 0,
--- or -1 if it has joined; and the list of those to be stored. Of two that
--- mirror each other, and have not joined, one is stored.
+-- The places of the diagonals, for each the number of its stored diagonal,
+-- from 0, or -1 if it has joined; and the list of diagonals to be stored. Of
+-- two diagonals that mirror each other, and have not joined, one is stored.
 local function allot(m, joined, mirrors)
   local places, list = {}, {}
   for d = 1, m.ndiags do
@@ -423,24 +423,25 @@ end
 --- The matrix in fewer bytes, for spmv, whose kernel `packed` then computes
 --- the same sums, bit for bit, but reads less. Rows that are equal, diagonal
 --- by diagonal, are one pattern; a row then takes one byte, or none where all
---- are alike. Diagonals join as long as there are no more than 256 patterns,
---- and no more than one for 16 rows. Those that do not are stored as half or
---- float if each of their values is exact there, else as they are; of two of
---- them, k and -k, that mirror each other only one: a symmetric 5-point matrix
---- of any values has 3 diagonals to read, and one of 27 points 14. A Poisson
---- matrix has 3 patterns in two dimensions and 9 in three. Values are compared
---- by their bits; places outside the matrix fit any.
+--- rows are alike. Diagonals join as long as there are no more than 256
+--- patterns, and no more than one pattern for 16 rows. Other diagonals are
+--- stored as half or float if each of their values is exact there, else as
+--- they are; of two such diagonals, k and -k, that mirror each other only one
+--- is stored: a symmetric 5-point matrix of any values has 3 diagonals to
+--- read, and a 27-point matrix 14. A Poisson matrix has 3 patterns in two
+--- dimensions and 9 in three. Values are compared by their bits; places
+--- outside the matrix fit any.
 ---
---- It is a matrix of its own: what is written to M later does not change it.
---- It takes what the device holds now, and looks at each value on the host, at
---- 10^8 of them a second or so: it pays where a matrix is used many times.
---- Printed, it says what was found. It has rows, cols, ndiags, nnz, type,
---- format ("packed"), places (for each diagonal the number of its stored one,
---- from 0, or -1; two that mirror each other have the same), stored_type,
---- value_bytes (what a product reads of the values), the Buffers codes (the
---- pattern of each row), patterns (a row of values for each) and stored, and
---- in `host` offsets, values (by diagonals, at `pitch`) and patterns. Its
---- fields are for reading.
+--- It is a matrix of its own: later writes to M do not change it. It takes
+--- what the device holds now, and looks at each value on the host, at 10^8
+--- values a second or so: it pays where a matrix is used many times. Printed,
+--- it tells its patterns and diagonals. It has rows, cols, ndiags, nnz, type,
+--- format ("packed"), places (for each diagonal the number of its stored
+--- diagonal, from 0, or -1; two that mirror each other have the same place),
+--- stored_type, value_bytes (the bytes of the values that a product reads),
+--- the Buffers codes (the pattern of each row), patterns (a row of values for
+--- each) and stored, and in `host` offsets, values (by diagonals, at `pitch`)
+--- and patterns. Its fields are for reading.
 --- Example:
 --- local M = dia.poisson2d(512, 512)
 --- local P = M:pack()
@@ -482,7 +483,7 @@ function dia:pack(...)
 end
 
 --- Packed:to_dia() -> Dia
---- The matrix by diagonals again, with the bits that it was packed from.
+--- The matrix by diagonals again, with the bits from before it was packed.
 --- Example: print(dia.poisson2d(8, 8):pack():to_dia().format) --> dia
 function packed:to_dia()
   return M.upload_dia({
@@ -494,11 +495,11 @@ function packed:to_dia()
 end
 
 --- Packed:info() -> table
---- format, type, rows, cols, nnz, ndiags; constant, joined, stored and
---- mirrored, the diagonals of one value, those in patterns (constant ones
---- among them), the stored ones and those that are read from one of these;
---- patterns, how many there are; stored_type; bytes, of the values that a
---- product reads, and dia_bytes, those by diagonals.
+--- format, type, rows, cols, nnz, ndiags; the numbers of diagonals: constant
+--- (of one value), joined (in patterns, constant ones included), stored, and
+--- mirrored (read from a stored one); patterns, their number; stored_type;
+--- bytes, of the values that a product reads, and dia_bytes, of the values by
+--- diagonals.
 --- Example: print(dia.poisson3d(16, 16, 16):pack():info().patterns) --> 9
 function packed:info()
   local stored, joined = -1, 0
@@ -552,7 +553,7 @@ end
 
 --- Dia:info() -> table
 --- format, type, rows, cols, nnz, ndiags, pitch, bytes (on the device), lower
---- and upper (the outermost offsets) and fill, the part of the stored
+--- and upper (the outermost offsets) and fill, the fraction of the stored
 --- elements that are entries.
 --- Example:
 --- local info = dia.poisson2d(8, 8):info()

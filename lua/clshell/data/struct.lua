@@ -1,5 +1,5 @@
--- data/struct.lua - C structs: their layout by OpenCL's rules, and values of
--- them as bytes for kernels
+-- data/struct.lua - C structs: their layout by OpenCL's rules, and their
+-- values as bytes for kernels
 -- SPDX-License-Identifier: MIT
 
 local argument = require "clshell.base.argument"
@@ -12,7 +12,7 @@ for _, name in ipairs(cl.types()) do
   known_types[name] = true
 end
 
--- Struct -> its fields by name; Struct -> the contexts that agree with it.
+-- Struct -> its fields by name; Struct -> the contexts with its layout.
 local by_name = setmetatable({}, {__mode = "k"})
 local checked = setmetatable({}, {__mode = "k"})
 
@@ -62,7 +62,7 @@ local function round_up(n, multiple)
   return (n + multiple - 1) // multiple * multiple
 end
 
--- Reads the attributes that stand here into `to`: packed, aligned(n).
+-- Reads the attributes at the reader's place into `to`: packed, aligned(n).
 local function attributes(read, to)
   while read.accept "__attribute__" do
     read.take("%(", "'('")
@@ -84,7 +84,7 @@ end
 
 local body
 
--- Reads a type: a struct, or {name, size, align} of one of OpenCL's.
+-- Reads a type: a struct, or an OpenCL type as {name, size, align}.
 local function type_of(read, known)
   while read.accept "const" or read.accept "volatile"
       or read.accept "global" or read.accept "__global" do end
@@ -179,7 +179,7 @@ function body(read, known, name, set)
   return setmetatable(s, meta)
 end
 
--- The value of a field, or of an element of it, for a message.
+-- The name of a field, or of an element of a field, for a message.
 local function where(path, name)
   return path == "" and name or path .. "." .. name
 end
@@ -272,13 +272,13 @@ end
 
 --- cl.struct(text) -> Struct
 --- A C struct from its declaration, `struct p {float4 pos; float m; int
---- id[3];};` or `typedef struct {...} p;`: the last of a text, whose other
---- structs it may hold. Its layout is OpenCL's: vectors are aligned to their
---- size, one of 3 as one of 4; __attribute__ takes packed and aligned(n). A
---- pointer is an integer on the host: `b.address` (see ?svm).
+--- id[3];};` or `typedef struct {...} p;`: the last struct of a text, which
+--- may hold other structs. Its layout is OpenCL's: vectors are aligned to
+--- their size, a vector of 3 as a vector of 4; __attribute__ takes packed and
+--- aligned(n). A pointer is an integer on the host: `b.address` (see ?svm).
 --- `s.size` and `s.align` in bytes, `s.fields` (a list of {name, offset,
---- size}), `s.source`: the text, to put before a kernel's. `s{m = 2}` is a
---- value for a kernel's parameter; fields without a value are 0. On the host
+--- size}), `s.source`: the text, to put before a kernel's text. `s{m = 2}` is
+--- a value for a kernel's parameter; fields without a value are 0. On the host
 --- structs are tables by field: see Struct:buffer and Struct:read.
 --- Example:
 --- local particle = cl.struct "struct particle {float4 pos; float m;};"
@@ -316,9 +316,9 @@ function cl.struct(declaration)
 end
 
 --- Struct:check([opts]) -> Struct
---- Compares the layout with the device's: a kernel tells its sizeof and the
---- offsets. Raises where they differ. Struct:buffer, read and write do it
---- once for each Context.
+--- Compares the layout with the device's layout: a kernel tells its sizeof and
+--- the offsets. Raises where they differ. Struct:buffer, read and write
+--- compare it once for each Context.
 --- Options:
 ---   context  session's  the Context of another device
 --- Example: print(cl.struct "struct s {char c; double x;};":check())
@@ -363,9 +363,9 @@ local function pack_list(s, list)
 end
 
 --- Struct:buffer(values [, opts]) -> Buffer
---- A Buffer of structs: of a list of tables by field, or a number of zeroes.
---- It is one of uchar with a row for each struct, and a kernel's parameter
---- `global struct p *` takes it.
+--- A Buffer of structs: of a list of tables by field, or a number of structs
+--- of zeros. It is a Buffer of uchar with a row for each struct, and a
+--- kernel's parameter `global struct p *` takes it.
 --- Options:
 ---   context  session's  the Context of another device
 --- Example: as for cl.struct
@@ -401,7 +401,7 @@ local function check_buffer(s, name, b, first, count)
 end
 
 --- Struct:read(buffer [, first [, count]]) -> list
---- The structs of a Buffer, from the first one or `first` on, as tables by
+--- The structs of a Buffer, from number `first` (default 1) on, as tables by
 --- field; a vector or an array is a list.
 --- Example: as for cl.struct
 function struct:read(b, first, count)
@@ -419,8 +419,8 @@ function struct:read(b, first, count)
 end
 
 --- Struct:write(buffer, values [, first]) -> Event
---- Writes a list of tables by field to structs of a Buffer, from the first
---- one or `first` on.
+--- Writes a list of tables by field to structs of a Buffer, from number
+--- `first` (default 1) on.
 --- Example:
 --- local point = cl.struct "typedef struct {int x, y;} point;"
 --- local b = point:buffer(100)

@@ -6,22 +6,22 @@ local cl = require "cl"
 
 local M = {}
 
-M.double = nil -- false: devices are taken to have no doubles
+M.double = nil -- false: summaries take devices to have no doubles
 
 local KINDS = {float = 2, half = 3, double = 4} -- others are integers
 local PER_ITEM = 64 -- elements that make a work-item worth while
 local built = setmetatable({}, {__mode = "k"}) -- context -> type -> kernels
 
--- The scalar type of an element type, its lanes, and those it takes in memory.
+-- The scalar type of an element type, its lanes, and its lanes in memory.
 local function lanes_of(name)
   local scalar, lanes = name:match "^(%a+)(%d*)$"
   lanes = math.tointeger(tonumber(lanes)) or 1
   return scalar, lanes, lanes == 3 and 4 or lanes
 end
 
--- The kernels for a type, and how they are launched. A vector's lanes are
--- passed as such where the buffer begins with its memory: no device needs to
--- know the vector then.
+-- The kernels for a type, and how they are launched. The lanes of a vector are
+-- passed as scalars where the buffer begins with its memory: no device needs
+-- to know the vector type then.
 local function kernels(context, name, inside, gaps)
   built[context] = built[context] or {}
   local key = ("%s %s %s %s"):format(name, inside, gaps, M.double)
@@ -75,9 +75,9 @@ end
 --- summary.of(b) -> {count, min, max, mean, nan, inf, whole}
 --- The extremes and the mean of a Buffer's elements, found by a reduction on
 --- its device: the components of vectors count one by one, gaps between rows
---- do not. min, max (of integers exact) and mean are those of the finite ones,
---- nil where there are none; nan and inf count the others; whole tells
---- whether all finite ones are whole numbers.
+--- do not. min, max (of integers exact) and mean are over the finite elements,
+--- nil where there are none; nan and inf count the other elements; whole tells
+--- whether all finite elements are whole numbers.
 function M.of(b)
   local context = b.context
   local inside, gaps = b.start > 0, b.rows and b.rows > 1 and b.ld > b.cols

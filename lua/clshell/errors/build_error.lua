@@ -12,13 +12,13 @@ local user_source = require "clshell.errors.user_source"
 
 local M = {}
 
-local ERRORS, WARNINGS = 8, 3 -- shown; the whole log is in e.log
+local ERRORS, WARNINGS = 8, 3 -- shown in a message; the whole log is in e.log
 local NOTES = 4               -- of one diagnostic
 local PLACES = 4              -- of one text
 local LINES = 40              -- of an unknown kind of log
 local OPTIONS = 160           -- bytes of the build options
 
--- Names of built-in functions, for those misspelt.
+-- Names of built-in functions, to correct misspelt names.
 local BUILTINS = {
   "get_global_id", "get_local_id", "get_group_id", "get_global_size",
   "get_local_size", "get_num_groups", "get_global_offset", "get_work_dim",
@@ -28,9 +28,9 @@ local BUILTINS = {
   "convert_float", "convert_int", "as_float", "as_int",
 }
 
--- What logs say of a part of OpenCL C that the device lacks, or that its
--- compiler offers by an option alone; and what serves then. NVIDIA's name a
--- part in the line of source that they quote.
+-- Phrases of logs about a part of OpenCL C that the device lacks, or that its
+-- compiler offers by an option alone; and the remedy. NVIDIA's compiler names
+-- a part in the line of source that it quotes.
 local LACKS = {
   {{"of type '[^']*%f[%w]half%f[%W][^']*' is not allowed",
     "to type '[^']*%f[%w]half%f[%W][^']*' is not allowed",
@@ -80,8 +80,8 @@ local function did_you_mean(name)
   return name and ("did you mean '%s'?"):format(name)
 end
 
--- The text of a diagnostic, and a note: the name that was probably meant, or
--- the word here for one of CUDA's; or nil.
+-- The text of a diagnostic, and a note or nil: the name that was probably
+-- meant, or the word here for a word of CUDA's.
 local function advice(build, d)
   local said, meant = d.text:match("^(.-)[;,] did you mean '([^']+)'%?$")
   local ambiguous = build.cuda
@@ -121,8 +121,8 @@ local function marked_column(d, line)
   end
 end
 
--- The source lines of a diagnostic. The log's own quote stands in for a
--- source that cannot be had or that disagrees with it (#line).
+-- The source lines of a diagnostic. The log's own quote replaces a source that
+-- cannot be read or that disagrees with the quote (#line).
 local function source_lines(d, place, note, before, width)
   local line = place.text and excerpt.line(place.text, place.n)
   local opts = {number = place.line, width = width, note = note}
@@ -169,7 +169,7 @@ local function also_line(build, d, name)
     more > 0 and (", and %d more like this"):format(more) or "")
 end
 
--- The name that a linker's message is about.
+-- The name in a message of a linker.
 local function linked_name(d)
   local name = d.text:match("symbol:? '?([%w_]+)")
     or d.text:match("reference to [`'\"]?([%w_]+)")
@@ -179,7 +179,7 @@ local function linked_name(d)
   return length and rest:sub(1, tonumber(length)) or name
 end
 
--- The line that defines the function of a linker's message, else the last
+-- The line that defines the function in a linker's message, or else the last
 -- line that calls it.
 local function function_place(build, d)
   local name = linked_name(d)
@@ -204,7 +204,7 @@ local function decimal(s)
   end))
 end
 
--- Adds a diagnostic to the lines, `before` source lines in front of its own.
+-- Adds a diagnostic to the lines, with `before` source lines before its line.
 local function add(build, lines, d, before)
   local said, note = advice(build, d)
   local place = user_source.resolve(build,
@@ -232,8 +232,7 @@ local function add(build, lines, d, before)
   end
 end
 
--- Adds the diagnostics of a kind, `most` at most; returns the count of the
--- others.
+-- Adds at most `most` diagnostics of a kind; returns the count of the others.
 local function add_kind(build, lines, list, kind, most)
   local shown, left = 0, 0
   for _, d in ipairs(list) do
@@ -247,7 +246,7 @@ local function add_kind(build, lines, list, kind, most)
   return left
 end
 
--- Counts of errors and warnings, every place of each.
+-- Counts of errors and warnings; each place of a diagnostic counts.
 local function count(list)
   local n = {error = 0, warning = 0}
   for _, d in ipairs(list) do
@@ -300,7 +299,7 @@ function M.lines(build, list)
   return lines
 end
 
--- The build options in a message: the user's, and only a part of a long list.
+-- The user's build options in a message; of a long list only a part.
 local function short_options(options)
   options = options:gsub("^%-cl%-kernel%-arg%-info%s*", "")
   if #options > OPTIONS then

@@ -115,7 +115,7 @@ local function ptxas(line)
   return word and {kind = KINDS[word] or "error", text = "ptxas: " .. text}
 end
 
--- Messages without a place: of linkers, about options.
+-- Messages without a place, from linkers or about options.
 local function loose(line)
   local kind, text = split_kind(line)
   if kind then
@@ -155,7 +155,7 @@ function M.lines(log)
   return lines
 end
 
--- A line without clang's new gutter: "    3 | source".
+-- A line without the gutter of new versions of clang: "    3 | source".
 local function bare(line)
   return line and (line:match("^%s*%d+ | (.*)$") or line:match("^%s+| (.*)$")
     or line:match("^%s+|$") and "" or line)
@@ -171,8 +171,8 @@ local function begins(line)
     or read(line) ~= nil
 end
 
--- Takes the source line, the marks below it and a fix that follow a
--- diagnostic; the lines before them go on with its text where `wrapped`.
+-- Takes the source line, the line of marks below it and a fix that follow a
+-- diagnostic; where `wrapped`, the lines before them continue its text.
 -- Returns the place of the next line.
 local function take_excerpt(d, lines, i)
   local stop = i
@@ -213,8 +213,8 @@ local function same(a, b)
 end
 
 -- Adds a diagnostic to a list. A repeated diagnostic is counted; the same text
--- at another place joins the places of the first. `seen`: kind and text -> the
--- first.
+-- at another place adds a place to the first diagnostic. `seen`: kind and text
+-- -> the first diagnostic.
 local function add(list, seen, d)
   local key = d.kind .. d.text
   local other = seen[key]
@@ -254,12 +254,12 @@ end
 
 --- buildlog.parse(log) -> list of diagnostics
 --- The diagnostics of a compiler's log, each {kind = "error" or "warning",
---- file, line, column (nil where the log has none), text, notes = list of the
---- same, also = list of places with the same text, count = its repeats in the
---- log, quoted = the source line and marks = the line of marks below it,
---- included = list of {file, line}}. The formats are those of PoCL, NVIDIA
+--- file, line, column (nil where the log has none), text, notes = list of
+--- diagnostics, also = list of places with the same text, count = its repeats
+--- in the log, quoted = the source line and marks = the line of marks below
+--- it, included = list of {file, line}}. The formats are those of PoCL, NVIDIA
 --- (with ptxas), Intel (CPU and GPU), AMD (ROCm and older), Apple, Mesa and
---- any other driver that leaves clang's as it is.
+--- any other driver that keeps clang's format.
 function M.parse(log)
   local lines, list, seen = M.lines(log), {}, {}
   local last, included

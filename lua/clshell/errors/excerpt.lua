@@ -80,8 +80,8 @@ function M.line(text, n)
   return text:match("^[^\r\n]*", first), first
 end
 
--- The character at byte `at` of a line: how it is shown, its width in
--- columns, its bytes. `column` (from 0) is where it stands.
+-- The character at byte `at` of a line: its text on the screen, its width in
+-- columns, its bytes. `column` (from 0) is its place.
 local function character(line, at, column)
   local c = line:sub(at, at)
   if c == "\t" then
@@ -101,7 +101,7 @@ local function character(line, at, column)
 end
 
 -- The characters of a line as cells {s, width, column}, the column (from 0)
--- of each byte's character, and the columns of all.
+-- of each byte's character, and the number of columns of the line.
 local function cells(line)
   local list, columns = {}, {}
   local at, column = 1, 0
@@ -128,8 +128,8 @@ local function cut(list, from, to)
   return table.concat(parts)
 end
 
--- A line as it fits into `room` columns, byte `byte` in sight; the column of
--- each byte, and the count of columns that are cut off in front.
+-- The part of a line that fits into `room` columns, with byte `byte` in sight;
+-- the column of each byte, and the number of columns cut off in front.
 local function fit(line, byte, room)
   local list, columns, width = cells(line)
   if width <= room then

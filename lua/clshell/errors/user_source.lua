@@ -10,7 +10,7 @@ local M = {}
 local LEVELS = 200 -- callers to look for the kernel's text in
 local SHORT = 8    -- bytes of a text too short to be found in another
 
--- The names, without folder, that compilers give to the source itself.
+-- The names, without folder, that compilers give to the source.
 local SOURCE_NAMES = {"^$", "^%d+$", "^<kernel>$", "^<program source>$",
   "^<source>$", "^<stdin>$", "^input%.cl$", "^tempfile[%w_]*%.cl$",
   "^OCL[%w_]*%.cl$", "^OCL.*%.tmp%.cl$", "^CompileSource$",
@@ -34,8 +34,8 @@ local function includes(source, base)
   return false
 end
 
--- The text of an included file; nil where the user cannot open it: the
--- compiler's own headers, and macros.
+-- The text of an included file; nil where the user cannot open it: a header of
+-- the compiler, or a macro.
 local function included_text(build, file)
   build.texts = build.texts or {}
   if build.texts[file] == nil then
@@ -113,8 +113,8 @@ function M.literal(source)
   end)
 end
 
--- The place of one line of a source that was put together of pieces; nil
--- where the line stands more than once. The user's may lack its semicolon.
+-- The place of one line of a source that was put together from pieces; nil
+-- where the line occurs more than once. The user's line may lack a semicolon.
 local function find_line(line)
   local indent, s = line:match("^(%s*)(.-)%s*$")
   local without = s:match("^(.-)%s*;$")
@@ -155,8 +155,8 @@ local function renamed(build)
   return list
 end
 
--- The line that #line directives name so; nil without directives, and where
--- the log's quote shows that the compiler ignores them.
+-- The line that has a diagnostic's place by #line directives; nil without
+-- directives, and where the log's quote shows that the compiler ignores them.
 local function directed(build, d)
   local line = d.quoted and excerpt.line(build.source, d.line)
   if line and line:gsub("%s+", "") == d.quoted:gsub("%s+", "") then
@@ -170,8 +170,8 @@ local function directed(build, d)
   end
 end
 
--- The file and the line of each line that the compiler got, by the directives
--- that clshell put there: before the source, and around included files.
+-- The file and the line of each line that the compiler got, by clshell's own
+-- directives: before the source, and around included files.
 local function origins(given)
   local list, file, line = {}, "<kernel>", 1
   for text in given:gmatch("([^\n]*)\n?") do
@@ -191,7 +191,7 @@ local function alike(text, n, quoted)
   return line and line:gsub("%s+", "") == quoted:gsub("%s+", "")
 end
 
--- Calls fn for all places of diagnostics, those of notes as well.
+-- Calls fn for all places of diagnostics, and of their notes.
 local function each_place(list, fn)
   for _, d in ipairs(list) do
     fn(d)
@@ -203,8 +203,8 @@ end
 
 --- user_source.renumber(list, source, given)
 --- Gives diagnostics the lines of the user's files where the compiler counts
---- those of the text it got and ignores #line directives (NVIDIA's does): its
---- quotes of source lines show that.
+--- the lines of the text it got and ignores #line directives (NVIDIA's does):
+--- its quotes of source lines show that.
 function M.renumber(list, source, given)
   if not given or given == source then
     return
@@ -225,8 +225,8 @@ function M.renumber(list, source, given)
 end
 
 --- user_source.untranslate(list, column)
---- Gives diagnostics of a translated text, whose lines are those of the
---- user's, the user's columns: column(line, column).
+--- Gives diagnostics of a translated text, whose lines are the user's lines,
+--- the columns of the user's text: column(line, column).
 function M.untranslate(list, column)
   each_place(list, function(d)
     if d.line and d.file and names_source(d.file:match "[^/\\]*$") then

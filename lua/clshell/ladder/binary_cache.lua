@@ -1,12 +1,12 @@
 -- ladder/binary_cache.lua - the binaries of programs as files, so that another
 -- process need not compile. It is for drivers that keep no builds themselves.
--- PoCL does: a kernel that costs it 170 ms costs 40 in another process. Out of
--- this cache it costs 4 there, but 700 in the first one, as PoCL makes
--- a binary by compiling again.
+-- PoCL keeps its builds: a kernel takes 170 ms in the first process and 40 ms
+-- in another one. From this cache it takes 4 ms there, but 700 ms in the first
+-- process, as PoCL makes a binary by compiling again.
 -- SPDX-License-Identifier: MIT
 --
--- The folder has a fixed number of places. A program goes to the place that
--- its key names and takes it from the program before: so the folder stays
+-- The folder has a fixed number of places. The key of a program names its
+-- place, and the program replaces an earlier one there: so the folder stays
 -- below 256 MB, and nobody has to clean it. The key is a hash of the text, the
 -- included files, the defines, the options, the device and its driver.
 
@@ -21,8 +21,8 @@ local M = {}
 
 local PLACES = 512
 local LARGEST = 1 << 19    -- bytes of a file
-local FORMAT = "<s4s4s4s4" -- the sum of key, parameters and log; these two;
-                           -- the binary, which has a sum of its own
+local FORMAT = "<s4s4s4s4" -- a sum of key, parameters and log; parameters;
+                           -- log; the binary, which has a sum of its own
 
 -- identity of a device -> true: its binaries lose the parameters of kernels
 local unfit = {}
@@ -60,7 +60,7 @@ local function load_kept(key)
   end
 end
 
--- Keeps a program; a folder or a disk that does not take it is no error.
+-- Writes a program to the folder; a folder or a disk that refuses is no error.
 local function save(key, program)
   local ok, binary = pcall(program.binary, program)
   if not ok or #binary > LARGEST or not place() then
@@ -74,9 +74,10 @@ local function save(key, program)
 end
 
 --- binary_cache.build(source, opts) -> Program
---- cl.build, from the binary of an earlier build where there is one. A binary
---- that is damaged, that the driver refuses or that loses the parameters of
---- kernels counts as none. opts must name the context.
+--- Builds a program as cl.build does, from the binary of an earlier build
+--- where there is one. A binary is not used if it is damaged, if the driver
+--- refuses it or if it loses the parameters of kernels. opts must name the
+--- context.
 function M.build(source, opts)
   local identity = cachefile.identity(opts.context.device)
   if unfit[identity] then

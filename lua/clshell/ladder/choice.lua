@@ -1,6 +1,6 @@
--- ladder/choice.lua - the rung of a call that names none, by the rows that the
--- user keeps and those of choices.lua: the rows that fit a device and a shape,
--- the row taken, the reasons against the others
+-- ladder/choice.lua - the rung of a call that names no rung: the rows of
+-- user_choices.lua and choices.lua that fit a device and a shape, the row
+-- taken, the reasons against the other rows
 -- SPDX-License-Identifier: MIT
 
 local argument = require "clshell.base.argument"
@@ -60,7 +60,7 @@ local function measured(family, s)
   return measures and setmetatable(measures(s), {__index = s}) or s
 end
 
--- The reason against a rung that a call does not name; nil: there is none.
+-- The reason why only a call that names the rung may take it; or nil.
 local function unsafe(row, rung)
   if rung.input_roundoff then
     return "cuts its operands; name it to have it"
@@ -69,7 +69,7 @@ local function unsafe(row, rung)
   end
 end
 
--- The reasons against rungs, each after "\n  " and a word.
+-- The reasons against rungs, as text: each begins with "\n  " and `word`.
 local function reasons(passed, word)
   local lines, told = {}, {}
   for _, other in ipairs(passed) do
@@ -101,8 +101,8 @@ local choice_meta = {
   end,
 }
 
--- The rows of a family until the user gives others: those of choices.lua, or
--- its rungs from the last, the fastest of a ladder, to the first.
+-- The rows of a family until the user gives others: its rows in choices.lua,
+-- or else a row for each rung, from the last, the fastest, to the first.
 local function default_rows(family)
   local rows = choices[family.name]
   if rows then
@@ -115,8 +115,8 @@ local function default_rows(family)
   return rows
 end
 
--- The rows that fit, first those that the user keeps, unless other rows are
--- in place: a list of {row, number}, without a number of kept ones.
+-- The rows that fit, as a list of {row, number}. The rows that the user keeps
+-- come first, without a number; rows given to family.choices replace them.
 local function offered(family, s, dev)
   local list, sizes = {}, measured(family, s)
   if not family.rows then
@@ -133,7 +133,7 @@ end
 
 -- The first row that fits and whose rung `try(rung, params)` takes: a table
 -- {rung, definition, params, row, number, kept, passed}, and the first result
--- of `try`. Raises with all reasons where there is none.
+-- of `try`. Raises with all reasons where no row serves.
 function M.pick(family, s, dev, try)
   local passed = {}
   for _, offer in ipairs(offered(family, s, dev)) do
@@ -167,8 +167,8 @@ local function check_table(what, value)
   return value or {}
 end
 
--- Raises unless each row is one of the family: known fields, a rung of its
--- ladder with legal parameters, a known class.
+-- Raises unless each row has known fields, a rung of the family's ladder with
+-- legal parameters, and a known class.
 local function check(family, rows)
   check_table(family.name .. ".choices: the list of rows", rows)
   for i, row in ipairs(rows) do
@@ -194,8 +194,8 @@ local function check(family, rows)
   end
 end
 
--- The rows in force of a family; with `rows`, a list or "default", these
--- from now on.
+-- Returns the rows in force of a family; `rows`, a list or "default", replaces
+-- them first.
 function M.rows(family, rows)
   if rows ~= nil then
     local own = rows ~= "default" and rows ~= choices[family.name]

@@ -1,4 +1,4 @@
--- ladder/choices.lua - the kernels of calls that name none, as data: rung and
+-- ladder/choices.lua - the kernels of calls that name no kernel: rung and
 -- parameters by device class, element type and shape
 -- SPDX-License-Identifier: MIT
 --
@@ -7,7 +7,7 @@
 -- accepts the operands is taken. A row's fields:
 --
 --   rung     the rung's name
---   params   its parameters; those left out have their defaults
+--   params   its parameters; parameters left out have their defaults
 --   class    a device class; nil: every device
 --   device   the name of one device: for rows that were tuned there
 --   type     the element type; nil: every type
@@ -18,17 +18,17 @@
 --            conv2d rows, cols, bytes of A; for conv2d frows, fcols, rest =
 --            lda modulo 4)
 --   guarded  true: only where the rung detects operands that it does not
---            cover and hands them to one that does
+--            cover and hands them to another rung
 --   note     why, for people
 --
--- A condition is a value to be equal to, true (there is one), or a table
--- {min =, max =} of which either may be left out. Rungs that cut their
+-- A condition is a value that the field must equal, true (the field is there),
+-- or a table {min =, max =} with one limit or both. Rungs that cut their
 -- operands, such as nv_tf32, are never taken unasked. `gemm.choices(rows)`
--- puts other rows in place.
+-- replaces the rows.
 
 local TINY = 16^3  -- multiply-adds that are not worth packing
-local SMALL = 64^3 -- nor a tile for each work-group of a GPU, if alone
--- products that are worth a kernel for their shape, each small
+local SMALL = 64^3 -- of a single product: too few for tiles on a GPU
+-- batches of small products, which are worth a kernel for their shape
 local SEVERAL = {batch = {min = 64}, m = {max = 64}, n = {max = 64},
   k = {max = 64}}
 local WIDE = 1536  -- rows and columns of C from which packing A once pays

@@ -1,5 +1,5 @@
 -- ladder/declaration.lua - the specification of a family from its declaration:
--- what follows from the sizes of the operands is filled in, the rest checked
+-- fields that follow from the sizes of operands are filled in, others checked
 -- SPDX-License-Identifier: MIT
 
 local argument = require "clshell.base.argument"
@@ -38,7 +38,7 @@ local function is_name(x)
   return type(x) == "string" and x:find "^[%a_][%w_]*$" ~= nil
 end
 
--- The fields of a declaration: known, of their types, the needed ones there.
+-- Raises for an unknown field, a field of a wrong type or a missing field.
 local function check_fields(given)
   if type(given) ~= "table" then
     fail(WHAT, "the declaration must be a table; got %s", text.got(given))
@@ -67,7 +67,7 @@ local function check_fields(given)
   return ("%s: %s"):format(WHAT, given.name)
 end
 
--- Raises where a script takes a name that is clshell's.
+-- Raises where a script's family takes a name of clshell's own.
 local function check_name(name)
   if families.is_own(name) or name == "cl" or lazy.public.module(name) then
     fail(WHAT, "the name '%s' is clshell's own; take another", name)
@@ -203,8 +203,8 @@ local function same(a, b)
   return true
 end
 
--- Takes the sizes of an argument into `s`; `from` has the argument that told
--- each. Numbers, and functions of the sizes before, are compared.
+-- Takes the sizes of an argument into `s`; `from` has the argument that gave
+-- each size. Sizes that are numbers or functions are compared.
 local function take_sizes(what, one, b, s, from)
   local shape, n = b.shape, #one.sizes
   if n == 1 and #shape > 1 and not (b.rows and b.ld ~= b.cols) then
@@ -255,7 +255,7 @@ local function option_value(what, one, value, type)
     text.values(one.values), text.got(value)), {arg = one.name})
 end
 
--- The type of the first operand that has one; nil: there are only tables.
+-- The type of the first operand that has one; nil where all are tables.
 local function type_of(parts, o)
   for _, one in ipairs(parts.inputs) do
     local x = o[one.name]
@@ -277,7 +277,7 @@ local function check_type(what, types, type)
     text.values(types), text.got(type)))
 end
 
--- Makes the output, or checks the one given; `updated`: it is read as well.
+-- Makes the output, or checks a given one; `updated`: the kernel reads it too.
 local function bind_output(what, parts, o, s, context, queue, updated)
   local one = parts.output
   local name, sizes = one.name, sizes_in(what, one, s)
@@ -309,7 +309,7 @@ local function bind_output(what, parts, o, s, context, queue, updated)
   end
 end
 
--- Checks a Buffer for more results, and that it shares no memory with others.
+-- Checks a Buffer for more results; it shares no memory with `bound` Buffers.
 local function bind_more(what, one, o, s, bound)
   local name, b = one.name, o[one.name]
   local sizes = sizes_in(what, one, s)
@@ -325,8 +325,8 @@ local function bind_more(what, one, o, s, bound)
   bound[name] = b
 end
 
--- What follows from the declared sizes: the functions of a specification.
--- Each takes the declaration `d` first, {name, given, types, parts, parameters
+-- The functions of a specification that follow from the declared sizes. Each
+-- takes the declaration `d` first, {name, given, types, parts, parameters
 -- (functions(s, o) -> arguments), updates(s), terms(s)}.
 local derived = {}
 
@@ -338,12 +338,12 @@ function derived.context(d, o, queue)
   return operands.context(list, queue)
 end
 
--- A shape of its type and options; the sizes are missing.
+-- A new shape with a type and options, but no sizes yet.
 local function started(d, type, o)
   local s = {type = check_type(d.name, d.types, type or d.types[1])}
   s.esize = cl.typesize(s.type)
   for _, one in ipairs(d.parts.options) do
-    if one.sizes then -- whether there is one
+    if one.sizes then -- whether the call names the Buffer
       s[one.name] = o[one.name] and true or false
     else
       s[one.name] = option_value(d.name, one, o[one.name], s.type)
@@ -368,7 +368,7 @@ function derived.bind(d, o, context, queue)
     if one.sizes and s[one.name] then
       bind_more(name, one, o, s, bound)
     elseif one.sizes then
-      o[one.name] = nil -- a shape says `false`
+      o[one.name] = nil -- the shape has `false` for it
     end
   end
   operands.check_context(name, bound, context)
@@ -429,7 +429,7 @@ function derived.bytes(d, s)
   return elements * s.esize
 end
 
--- What choices.lua may ask besides: the bytes of the first operand.
+-- The value that rows of choices.lua may ask for: bytes of the first operand.
 function derived.measures(d, s)
   local bytes = s.esize
   for _, size in ipairs(sizes_in(d.name, d.parts.inputs[1], s)) do
@@ -476,7 +476,7 @@ function derived.truth(d, o, s)
     d.given.reference(h, s)), h[d.parts.output.name]
 end
 
--- The Buffers that the result consists of: the output, and those of options.
+-- The Buffers of the result: the output, and Buffers that are options.
 local function pieces_of(parts)
   local more = {}
   for _, one in ipairs(parts.options) do
@@ -501,7 +501,7 @@ local function check_types(what, types)
   return types[1] and types or fail(what, "types must not be empty")
 end
 
--- The names of leading dimensions, and those of the sizes: ints in kernels.
+-- The names of leading dimensions and of sizes, which are ints in kernels.
 local function ints_of(parts)
   local ints = {table.unpack(parts.dims)}
   for _, one in ipairs(parts.all) do
@@ -574,7 +574,7 @@ local function parameters_of(what, text_of, parts)
   return list
 end
 
--- The entry of help for a family's call, as base/api.lua has them.
+-- The entry of help for a family's call, in the form of base/api.lua.
 local function page(spec, given, parts)
   local rows = {}
   local function row(name, default, words)
@@ -596,7 +596,7 @@ local function page(spec, given, parts)
     table.concat(spec.inputs, ", "), spec.output)}
 end
 
--- The routines without OpenCL, checked.
+-- The host routines of a declaration, checked.
 local function hosts_of(what, hosts)
   for i, host in ipairs(hosts) do
     if type(host) ~= "table" or type(host.name) ~= "string"
@@ -610,7 +610,7 @@ end
 
 --- declaration.spec(given, foreign) -> specification
 --- The specification by which the engine runs a family, from the table that
---- family.new takes; `foreign`: of a script, which takes no name of clshell's.
+--- family.new takes; `foreign`: a script's family takes no name of clshell's.
 function M.spec(given, foreign)
   local what = check_fields(given)
   if foreign then

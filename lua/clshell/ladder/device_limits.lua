@@ -12,8 +12,7 @@ local RESERVE = 1024 -- bytes, see NVRESERVE in context.c
 
 local M = {}
 
--- Whether a number is above a limit. A limit that the device does not tell is
--- none.
+-- Whether a number is above a limit; false where the device tells no limit.
 local function above(n, limit)
   return math.type(limit) ~= nil and n > limit
 end
@@ -84,7 +83,7 @@ function M.device(ints, rung, p, s, dev)
   end
   local size, most = local_size(rung, s, p), dev.max_work_item_sizes
   for i, n in ipairs(size or {}) do
-    local limit = most and most[1] and (most[i] or 1) -- has no such dimension
+    local limit = most and most[1] and (most[i] or 1) -- no such dimension: 1
     if above(n, limit) then
       return ("local %s: dimension %d allows %d on this device"):format(
         text.shape(size), i, limit)
@@ -96,7 +95,7 @@ function M.device(ints, rung, p, s, dev)
   end
 end
 
--- The reason by the limits of a rung's built kernel.
+-- The reason why a limit of a rung's built kernel refuses a launch, or nil.
 function M.kernel(rung, kernel, size, dev)
   if above(items(size), kernel.work_group_size) then
     return ("local %s = %.0f work-items, this kernel allows %d on the device")
@@ -110,7 +109,7 @@ function M.kernel(rung, kernel, size, dev)
   end
 end
 
--- The reason by the buffers that a kernel takes as constant memory.
+-- The reason why a Buffer is too large for constant memory, or nil.
 function M.constants(kernel, args, dev)
   for i, param in ipairs(kernel.args) do
     local b = args[i]

@@ -1,6 +1,6 @@
--- ladder/families.lua - the kernel families by name: those that a session
--- offers, whose modules load at their first use, and those that scripts make;
--- and the methods that rooms above the engine give to all of them
+-- ladder/families.lua - the kernel families by name: clshell's families, whose
+-- modules load at their first use, and families of scripts; and the methods
+-- that rooms above the engine give to all families
 -- SPDX-License-Identifier: MIT
 
 local lazy = require "clshell.base.lazy"
@@ -8,7 +8,7 @@ local lazy = require "clshell.base.lazy"
 local M = {}
 
 local offered, made = {}, {} -- names, and families of scripts, in order
-local by_name = {}           -- tables; an offered one may wait for its load
+local by_name = {}           -- tables; an offered table may wait for its load
 local is_own = {}            -- by name: whether a session offers it
 
 --- families.offer(name, table)
@@ -64,7 +64,7 @@ function M.is(value)
 end
 
 --- families.add(family)
---- Adds a family of a script, in place of an earlier one of its name.
+--- Adds a family of a script; it replaces an earlier family of its name.
 function M.add(family)
   local old = by_name[family.name]
   by_name[family.name] = family
@@ -80,10 +80,9 @@ end
 local announced = {} -- {names, load, only} of each call of extend
 
 --- families.extend(names, load [, only])
---- Announces methods of the families that are made from now on, or of the one
---- that is called `only`, as cl.extend does for the classes of module cl: a
---- call takes the function of that name from load(), and hands it the family
---- first.
+--- Announces methods of the families that are made from now on, or of family
+--- `only`, as cl.extend does for the classes of module cl: a call of a method
+--- takes the function of its name from load(), and hands it the family first.
 function M.extend(names, load, only)
   announced[#announced + 1] = {names = names, load = load, only = only}
 end

@@ -24,8 +24,8 @@ local M = require "clshell.base.lazy".table(...)
 local methods = {} -- of a family; each takes the family first
 
 --- family.rung(name) -> rung
---- The rung of that name: the table it was defined with, parameters checked
---- and defaults filled in. An unknown name raises, with the nearest one.
+--- The rung called `name`: the table of its definition, parameters checked and
+--- defaults filled in. An unknown name raises, with the nearest name.
 --- Example:
 --- local rung = gemm.rung "tiled"
 --- print(rung.name, rung.params[1].name) --> tiled tile
@@ -65,7 +65,7 @@ end
 
 methods.forget_plans = forget_plans
 
--- Adds a rung; a user's own may be defined again.
+-- Adds a rung; only a rung of the user may be defined again.
 local function add(family, rung)
   forget_plans(family)
   for i, old in ipairs(family.list) do
@@ -94,7 +94,7 @@ end
 ---   file     -       a .cl, beside the script or in the working folder
 ---   source   -       its text, instead of file
 ---   range    needed  range(s, p) -> global, local: numbers or lists
----   lesson   none    what it teaches, in a line
+---   lesson   none    its lesson, in a line
 ---   params   none    a list such as {{name = "tile", values = {8, 16},
 ---            default = 16, help = "side of a tile"}}; a call that leaves one
 ---            out gets its default, or the nearest value that the device's
@@ -103,14 +103,14 @@ end
 ---   options  none    options(p, s) -> string, for the compiler
 ---   kernel   the only one  its name, where the file has several
 ---   format   any     of a sparse matrix: "dia", "packed" or "csr"
----   local_bytes  -   local_bytes(s, p) -> what a group takes
+---   local_bytes  -   local_bytes(s, p) -> bytes of a work-group
 ---   accepts  all     accepts(dev, s, p) -> nil, or the reason against
 ---   args     the family's  args(s, p, o) -> list of arguments
 ---   prepare  -       prepare(s, p, o, run): helpers before
 ---   pack     -       of gemm: pack(s, p, side, X, run) -> table: helpers that
 ---            pack operand "a" or "b"; calls hand the table to `prepare`, as
 ---            s.ready.a or s.ready.b. A second result check() may give a
----            reason against what was packed. See gemm.pack
+---            reason against the packed operand. See gemm.pack
 ---   finish   -       finish(s, p, o, run, original): helpers after
 ---   flop     the family's  flop(s) -> floating-point operations
 ---   bytes    the family's  bytes(s, p) -> bytes that have to move
@@ -200,8 +200,8 @@ end
 --- wanted. It is the fast way to run a call many times: from the third run on,
 --- several commands go out as one recording, with one Event from the START of
 --- the first to the END of the last; plan:run() always gives the times of
---- each. Fields: output (the result's Buffer), rung, params, shape, operands,
---- choice (see gemm.choice; nil for a named kernel).
+--- each command. Fields: output (the result's Buffer), rung, params, shape,
+--- operands, choice (see gemm.choice; nil for a named kernel).
 --- Options:
 ---   kernel  the best known  a rung's name; with it the rung's own parameters
 ---   queue, after  -  and whatever else the call itself takes
@@ -214,7 +214,7 @@ function methods.plan(family, ...)
   return plan.new(family, gather(family, ...))
 end
 
--- What an operand in parts on several devices has in the place of the call.
+-- The function that calls a family for an operand in parts on several devices.
 local function in_parts(x)
   local meta = debug.getmetatable(x)
   return type(meta) == "table" and rawget(meta, "__family")
@@ -230,7 +230,7 @@ local function call(family, ...)
   return plan_cache.run(family, gather(family, ...))
 end
 
--- The shape of operands such as {A = A, B = B}, or one given by hand.
+-- The shape of operands such as {A = A, B = B}, or a shape given by hand.
 local function shape_of(family, target, who)
   if math.type(target) ~= nil then
     target = {target}
@@ -273,9 +273,9 @@ end
 
 --- family.choices([rows]) -> rows
 --- The table by which calls that name no kernel are served: the first row
---- that fits the device and the shape and whose rung accepts them. With
---- `rows`, those from now on, such as {{class = "cpu", rung = "simd", params =
---- {mr = 6}}, {rung = "naive"}}; "default" brings back those that come along.
+--- that fits the device and the shape and whose rung accepts them. `rows`
+--- replaces the table, such as {{class = "cpu", rung = "simd", params =
+--- {mr = 6}}, {rung = "naive"}}; "default" brings back clshell's own rows.
 --- Fields of a row: rung, params, and as conditions class (of the device),
 --- device (its name), type (of the elements) and where (the shape, such as
 --- {m = {min = 64, max = 512}}).
@@ -296,9 +296,9 @@ function methods.kept(family)
 end
 
 --- family.forget([target]) -> number
---- Forgets the kept rows that a call with these operands, such as
---- {A = A, B = B}, or of this shape finds; without a target all rows of the
---- family. Returns how many.
+--- Forgets the kept rows that serve a call with these operands, such as
+--- {A = A, B = B}, or of this shape; without a target all kept rows of the
+--- family. Returns the number of rows forgotten.
 --- Example: print(spmv.forget()) --> 0
 function methods.forget(family, target)
   forget_plans(family)
@@ -340,8 +340,8 @@ function methods.check(family, name, params, target)
   return nil, reason
 end
 
--- The reason of the device against a configuration on a bound shape, before
--- anything is built; nil: there is none.
+-- The reason why the device cannot run a configuration on a bound shape, found
+-- before anything is built; or nil.
 function methods.refusal(family, name, p, s)
   local rung = methods.rung(family, name)
   return device_limits.device(family.spec.ints, rung, p,
@@ -389,7 +389,7 @@ function methods.bind(family, given)
   return plan.bind(family, given, given.queue)
 end
 
--- Raises unless s is a whole shape, as a plan has one.
+-- Raises unless s is a complete shape, such as the shape of a plan.
 local function check_shape(family, what, s)
   if type(s) ~= "table" or not s.esize then
     cl.error(("%s.%s: the shape must be that of a plan; got %s"):format(
@@ -439,8 +439,8 @@ end
 ---              {{"A", "rows", "cols"}, {"x", "cols"}}
 ---   output     needed  the result likewise; a size, also of an argument, may
 ---              be a number, or function(s) -> number of options and sizes
----   rungs      needed  the ladder, from plain to fast: a list of what
----              family.define takes; a file lies beside the script
+---   rungs      needed  the ladder, from plain to fast: a list of
+---              definitions for family.define; files lie beside the script
 ---   reference  needed  reference(h, s) -> result [, scale]: the right result
 ---              in double as a number, list or Array, from the operands as
 ---              Arrays h.A; errors count as fractions of `scale`, by default
@@ -460,7 +460,7 @@ end
 ---   cache      hot     "cold": bench lets the caches hold other data, and
 ---              shows bandwidth; for kernels that memory limits
 ---   memory     the highest of all  "copy", "read" or "write": the peak that
----              bounds what memory moves
+---              bounds the bandwidth
 ---   measures   bytes of the first operand  measures(s) -> values that rows of
 ---              choices may ask for
 ---   title      sizes and type  title(s) -> the shape in words
@@ -471,8 +471,8 @@ end
 ---   keeps_plans  true  a repeated call reuses its plan
 ---   signature  the sizes, operands and numbers  the parameters of a kernel,
 ---              in their order and with the declared names
----   args, bind, sizes, shape, truth  -  functions in place of those that
----              follow from the declared sizes, as in gemm and spmv
+---   args, bind, sizes, shape, truth  -  functions that replace the
+---              functions of the declared sizes, as in gemm and spmv
 ---   dims       as they come in the arguments  the order of the sizes in a
 ---              shape; false: `make` takes shapes of its own
 ---   pieces     -  pieces(plan) -> the Buffers of the result, for `truth`
@@ -505,7 +505,7 @@ end
 --- print(z:read()[2], axpy.verify("plain", {1000}).ok) --> 26.0 true
 --- print(bench("axpy", {100000}).ok) --> true
 function M.new(given, family)
-  local own = family ~= nil -- a table to fill: of clshell's own
+  local own = family ~= nil -- the table to fill: a family of clshell
   local spec = declaration.spec(given, not own)
   family = family or {}
   family.name, family.spec, family.list = spec.name, spec, {}

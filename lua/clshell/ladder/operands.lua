@@ -23,7 +23,7 @@ function M.describe(b)
   return ("a vector of %d %s"):format(#b, b.type)
 end
 
--- Nested tables of more dimensions are no operands, but may be in a circle.
+-- The most dimensions of a nested table: a table may contain itself.
 local MOST_DIMENSIONS = 8
 
 local function nested_shape(t, depth)
@@ -36,9 +36,9 @@ local function nested_shape(t, depth)
   return #t
 end
 
--- Operand `x` as a Buffer: a buffer itself, an Expression's, or host data (an
--- Array, a nested table) copied into the context. `like` is the type for a
--- nested table.
+-- Operand `x` as a Buffer: x itself, the Buffer of an Expression, or a copy of
+-- host data (an Array, a nested table) in the context. `like` is the element
+-- type for a nested table.
 function M.buffer(what, name, x, context, like)
   if text.class(x) == "Expression" then
     x = x:eval()
@@ -88,7 +88,8 @@ function M.shape(what, s, ...)
   return type, cl.typesize(type)
 end
 
--- The memory of an operand: a packed one's, a sparse matrix's, or itself.
+-- The value whose memory an operand uses: of a packed operand its source, of a
+-- sparse matrix a Buffer, else the operand itself.
 local function memory_of(x)
   if type(x) == "table" then
     return rawget(x, "source") or rawget(x, "values") or rawget(x, "patterns")
@@ -97,8 +98,8 @@ local function memory_of(x)
   return x
 end
 
--- The first open buffer or Expression of a list decides the context, else the
--- queue does, else it is the session's.
+-- The context of the first open Buffer or Expression in a list, else of the
+-- queue, else of the session.
 function M.context(list, queue)
   for i = 1, list.n or #list do
     local x = memory_of(list[i])
@@ -168,8 +169,8 @@ function M.is_packed(x)
   return debug.getmetatable(x) == meta
 end
 
--- The Buffers of a packed operand: its copy of the source, and those that
--- its rung made.
+-- The Buffers of a packed operand: its copy of the source, and the Buffers
+-- that its rung made.
 local function buffers_of(x)
   local list = {x.source}
   for _, value in pairs(x.ready) do
@@ -181,7 +182,7 @@ end
 -- operands.packed(fields) -> packed operand
 -- The packed operand of {family, name (of the operand), kernel, params, trans,
 -- source, ready}: `source` is the operand as a Buffer that nobody else writes,
--- `ready` what the rung's `pack` gave.
+-- `ready` the result of the rung's `pack`.
 function M.packed(fields)
   fields.closed, fields.bytes = false, 0
   for _, b in ipairs(buffers_of(fields)) do
@@ -211,7 +212,7 @@ function M.copy_packed(x)
   return M.packed(fields)
 end
 
--- Releases its memory; once closed, calls refuse it.
+-- Releases the memory of a packed operand; calls refuse it from then on.
 function methods.close(x)
   for _, b in ipairs(buffers_of(x)) do
     b:close()
@@ -231,8 +232,8 @@ function meta.__tostring(x)
     x.config, text.bytes(x.bytes))
 end
 
--- The reason against the rung and parameters that options name, where operand
--- x is packed for its own; nil: there is none.
+-- The reason why options that name a rung or parameters do not suit operand x,
+-- which is packed; or nil.
 local function against(x, opts)
   local other = opts.kernel ~= nil and opts.kernel ~= x.kernel
     and ("the call names %s"):format(tostring(opts.kernel))
@@ -246,9 +247,9 @@ local function against(x, opts)
 end
 
 -- operands.packed_for(family, given, opts) -> name, params; nil, nil, reason
--- The rung and the parameters that packed ones among the operands leave to a
--- call with these options; the reason where the options name others, or where
--- two operands are packed for different ones. Nothing without packed operands.
+-- The rung and the parameters for which operands of a call are packed. The
+-- reason where the options name others, or where two operands are packed for
+-- different ones. Nothing without packed operands.
 function M.packed_for(family, given, opts)
   local first
   for _, name in ipairs(family.spec.inputs) do
@@ -272,8 +273,8 @@ function M.packed_for(family, given, opts)
 end
 
 --- operands.key(x) -> string, false or nil
---- The address of an operand that lies on the device; false of a closed one,
---- nil of any other value.
+--- The address of an operand that lies on the device; false for a closed
+--- operand, nil for any other value.
 function M.key(x)
   if cl.class(x) == "Buffer" or debug.getmetatable(x) == meta then
     return not x.closed and ("%p"):format(x)

@@ -19,15 +19,15 @@ local M = {}
 
 local RECORDED = 3 -- the run of a plan from which on its commands are recorded
 
--- An Event of several commands: these fields are those of its first command,
--- of its last one, or the sum over all. A driver may compile a kernel at its
--- first launch, between two commands (PoCL does): span_ms counts that, ms does
--- not.
+-- The fields of an Event of several commands come from the first command, from
+-- the last command, or are the sum over all commands. A driver may compile a
+-- kernel at its first launch, between two commands (PoCL does): span_ms counts
+-- that time, ms does not.
 local FIRST = {queued = true, submit = true, start = true}
 local LAST = {stop = true, status = true}
 local SUMS = {ms = true, flop = true, bytes = true}
 
--- The sum of a field; nil where no event has it.
+-- The sum of a field over all events; nil where no event has the field.
 local function sum_of(span, name)
   local sum
   for _, event in ipairs(span.events) do
@@ -89,9 +89,9 @@ local meta = {
   end,
 }
 
--- The only event of a list itself, or an object with the fields and methods
--- of an Event, where `ms` is the time inside the commands, `span_ms` goes
--- from the first START to the last STOP, and `events` lists them.
+-- The event of a list of one event, or an object with the fields and methods
+-- of an Event, where `ms` is the time inside the commands, `span_ms` goes from
+-- the first START to the last STOP, and `events` lists the events.
 function M.event(events)
   if #events == 1 then
     return events[1]
@@ -123,7 +123,7 @@ function Plan:add(launch, once, ...)
   }
 end
 
--- Notes the useful work of a run; the rung's own command carries it.
+-- Sets the useful work of a run, at the command of the rung.
 function Plan:work(flop, bytes)
   local main = self.commands[self.main]
   main.launch = main.launch:work{flop = flop, bytes = bytes}
@@ -155,8 +155,8 @@ local function set_output(places, output)
   end
 end
 
--- Runs a plan of calls that name no output, into a new one by default. The
--- Buffer belongs to the caller alone: the plan lets go of it.
+-- Runs a plan whose calls name no output, into `y` or a new Buffer. The Buffer
+-- belongs to the caller alone: the plan lets go of it.
 function Plan:run_into(y)
   local like = self.output_like
   y = y or result.new(like.type, like.shape, like.context, self.queue)
@@ -166,8 +166,8 @@ function Plan:run_into(y)
   return y, event
 end
 
--- Makes the plan ready for later calls; `named`: they name the output. Returns
--- false where there can be none.
+-- Makes the plan ready for later calls; `named`: these calls name the output.
+-- Returns false where the plan cannot serve later calls.
 function Plan:keep(named)
   self.programs, self.operands = {}, nil -- the operands include the output
   for _, command in ipairs(self.commands) do
@@ -187,7 +187,7 @@ function Plan:keep(named)
   return #places > 0
 end
 
--- Whether all programs are made of what their files hold now.
+-- Whether all programs are built from the present text of their files.
 function Plan:is_current()
   for prog in pairs(self.programs) do
     if not program.current(prog) then
@@ -197,9 +197,9 @@ function Plan:is_current()
   return true
 end
 
--- Enqueues the commands at less cost to the host, as a recording: a plan that
--- runs again and again does not need the times of each of them. An Event costs
--- 7 us of NVIDIA's driver, and a launch from here 5 us. Returns one event.
+-- Enqueues the commands as a recording and returns one event. It costs the
+-- host less, as a plan that runs often needs no times of each command: an
+-- Event takes 7 us of NVIDIA's driver, and a launch from here 5 us.
 function Plan:again()
   if #self.commands == 1 or self.queue or self.after or not self.ran
       or recording.current() then
@@ -217,7 +217,7 @@ end
 
 Plan.__call = Plan.again
 
--- A new kernel object of a rung's configuration, or nil and why there is none.
+-- A new kernel object of a rung's configuration, or nil and the reason.
 local function build(rung, p, s, context)
   local prog, reason = program.get(context, rung, rungs.defines(rung, p, s),
     rung.options and rung.options(p, s))
@@ -227,15 +227,15 @@ local function build(rung, p, s, context)
   return program.kernel(prog, rung.kernel)
 end
 
--- The shape that a rung gets to see: operands as it takes them.
+-- The shape for a rung, with operands in the form that the rung takes.
 function M.shape(family, rung, s)
   local placing = family.spec.placing
   return placing and placing.adapt(rung, s) or s
 end
 
 -- The parameters of a call of a rung: the `given` values, and for the others
--- the defaults, or the values nearest to them that the device allows. The
--- defaults where it allows none: the call tells the reason.
+-- the defaults, or the nearest values that the device allows. Where it allows
+-- none, the defaults stay and the call tells the reason.
 function M.parameters(family, rung, given, s)
   local own, dev = M.shape(family, rung, s), s.context.device
   return rungs.nearest(rung, given, family.name, function(p)
@@ -271,8 +271,8 @@ function M.merged(o, changes)
   return both
 end
 
--- Arguments as a kernel takes them, and how many matrices of a batch they
--- are for, in dimension 2 of the NDRange (nil: that does not apply).
+-- Arguments as a kernel takes them, and the number of matrices in dimension 2
+-- of the NDRange; nil for a launch without a batch.
 local function pass(family, args)
   if family.spec.placing then
     return family.spec.placing.pass(args)
@@ -290,9 +290,8 @@ end
 
 -- The function by which `prepare` and `finish` add helper launches to a plan:
 -- run(file, kernel, defines, global, local, ...), or run(other), the commands
--- of another family's plan. In place of the file's name {file =, ptx =, once
--- =} tells that its comments mark instructions, as a rung's ptx does, and that
--- only the first run of the plan needs it.
+-- of another family's plan. The file may be a table {file =, ptx =, once =}:
+-- ptx as in a rung; once: only the first run of the plan needs the launch.
 local function helper(plan, s)
   local family = plan.family
   return function(file, name, defines, global, size, ...)
@@ -314,8 +313,8 @@ local function helper(plan, s)
   end
 end
 
--- Adds the commands of one launch of a plan's rung, its helpers' around it, on
--- operands `o` of shape `s`. Returns why the device cannot run it, or nil.
+-- Adds one launch of a plan's rung, with its helper launches before and after,
+-- on operands `o` of shape `s`. Returns the reason of a refusal, or nil.
 local function launch(plan, run, s, o)
   local rung, p, spec = plan.rung, plan.params, plan.family.spec
   local own = M.merged(o, rung.prepare and rung.prepare(s, p, o, run))
@@ -341,8 +340,7 @@ function M.helpers(family, s, f)
   return results, plan:run()
 end
 
--- Fills in the commands of a plan. Returns why the device cannot run it, or
--- nil.
+-- Fills in the commands of a plan. Returns the reason of a refusal, or nil.
 local function fill(plan)
   local s, o, placing = plan.shape, plan.operands, plan.family.spec.placing
   local run = helper(plan, s)
@@ -360,9 +358,9 @@ local function fill(plan)
 end
 
 --- plan.bind(family, given, queue, now) -> operands, shape
---- Operands as the family binds them: a new table with everything on the
---- device, the shape, and the context. now: the next command is that of the
---- call; else the caller may use the output on another queue first.
+--- Binds the operands of a call: returns a new table with all operands on the
+--- device, and the shape, with the context. now: the call's commands come
+--- next; else the caller may use the output on another queue first.
 function M.bind(family, given, queue, now)
   local o, first = {}, queue
   if not (queue or now) then
@@ -379,8 +377,8 @@ end
 
 --- plan.configure(family, s [, rung, params]) -> choice; or nil, reason
 --- The configuration for a bound shape, {definition (of the rung), params,
---- kernel}: the named rung with its parameters, else a choice, see
---- family.choice. nil: why the device cannot run it.
+--- kernel}: the named rung with its parameters, else the rung of
+--- family.choice. nil and the reason where the device cannot run it.
 function M.configure(family, s, rung, params)
   if rung then
     local kernel, reason = M.kernel(family, rung, params, s)

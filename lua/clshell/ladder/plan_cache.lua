@@ -30,7 +30,7 @@ local CHAIN = {__mode = "k"}
 local held = setmetatable({}, {__mode = "k"}) -- plans -> chains, oldest first
 
 --- plan_cache.new(old) -> plans
---- An empty table of plans, in the place of an old one or nil.
+--- An empty table of plans, which replaces the table `old`, or nil.
 function M.new(old)
   if old then
     held[old] = nil
@@ -41,14 +41,14 @@ function M.new(old)
 end
 
 --- plan_cache.give_up()
---- Holds no plan of any family any longer: a collection takes them.
+--- Lets go of the plans of all families; the next collection takes them.
 function M.give_up()
   for plans in pairs(held) do
     held[plans] = {}
   end
 end
 
--- Whether each operand of a chain is there, and open.
+-- Whether all operands of a chain exist and are open.
 local function is_whole(chain)
   while getmetatable(chain) == CHAIN do
     local operand, rest = next(chain)
@@ -125,8 +125,8 @@ local function chain_of(names, given, opts, made)
 end
 
 --- plan_cache.run(family, given, opts) -> output, event
---- Runs the plan of a call with these operands and options: one that is kept,
---- with a new output unless the call names one, or a new one.
+--- Runs the plan of a call with these operands and options, a kept plan or a
+--- new one. A call that names no output gets a new Buffer.
 function M.run(family, given, opts)
   local spec, plans = family.spec, family.kept_plans
   local key = spec.keeps_plans and not recording.current()
@@ -143,7 +143,7 @@ function M.run(family, given, opts)
     plans[key] = kept
   end
   local chains = held[plans]
-  if chains and chains[#chains] ~= kept.chain then -- nil: a rung was defined
+  if chains and chains[#chains] ~= kept.chain then -- nil after a definition
     hold(chains, kept.chain)
   end
   if kept.output_places then

@@ -12,7 +12,7 @@ local text = require "clshell.base.text"
 local M = {}
 
 --- program.seconds
---- The time of all builds of this process that went well.
+--- The seconds that all successful builds of this process took.
 M.seconds = 0
 
 local built = setmetatable({}, {__mode = "k"}) -- context -> key -> program
@@ -39,9 +39,9 @@ local function folder_of(info)
   end
 end
 
--- The folder of the innermost script that is not clshell's own Lua code, and
--- that of function f (nil: none): a script that returns the call is not on
--- the stack.
+-- The folder of the innermost script on the stack that is not clshell's own
+-- Lua code, and the folder of function f (nil: none). The latter serves where
+-- no script is on the stack: a script that returns the call has left it.
 function M.script_folder(f)
   local own = f and folder_of(debug.getinfo(f, "S"))
   for level = 2, math.huge do
@@ -53,8 +53,8 @@ function M.script_folder(f)
   end
 end
 
--- The path of `file` in the first of `folders` that has it. Raises where
--- none has.
+-- The path of `file` in the first of `folders` that has it. Raises where no
+-- folder has it.
 function M.locate(file, folders, what)
   if file:sub(1, 1) == "/" then
     folders = {""}
@@ -72,22 +72,22 @@ function M.locate(file, folders, what)
 end
 
 --- program.current(program) -> boolean
---- Whether a program is open and made of what its files hold now.
+--- Whether a program is open and built from the present text of its files.
 function M.current(program)
   return not program.closed
     and not (before_edit[program] or program):changed()
 end
 
 --- program.keep_binaries(yes)
---- Whether programs come out of the binary cache and go into it: for searches
---- on drivers that keep no builds themselves.
+--- Turns the binary cache on or off for programs: for searches on drivers that
+--- keep no builds themselves.
 function M.keep_binaries(yes)
   build = yes and binary_cache.build or cl.build
 end
 
 -- The program of `from`, {path =} or {source =, name =, ptx =}, for a
--- context. With ptx it is built once more, as ptx.lua says; where that does
--- not apply: nil and the reason.
+-- context. With ptx the program is edited and built again, see ptx.lua; nil
+-- and the reason where that fails.
 function M.get(context, from, defines, options)
   local key = table.concat({
     from.path or "", from.source or "",
@@ -121,8 +121,8 @@ function M.get(context, from, defines, options)
 end
 
 --- program.forget(list)
---- Keeps these programs no longer. A call builds its program of what the file
---- holds then anyway.
+--- Drops these programs. A later call builds its program from the present text
+--- of the file anyway.
 function M.forget(list)
   local gone = {}
   for _, program in ipairs(list) do
@@ -139,7 +139,7 @@ local hashes = {} -- by text
 
 --- program.source(rung [, opts]) -> text, hash; or nil
 --- The text of a rung's kernel file, and a hash of it and of the files that it
---- includes, which opts of cl.build may help to find.
+--- includes; the include folders among opts of cl.build help to find them.
 function M.source(rung, opts)
   local source = rung.source
   if source then
@@ -157,7 +157,7 @@ function M.source(rung, opts)
   end
 end
 
--- A new kernel object of a program: the one called `name`, or its only one.
+-- A new kernel object of a program: the kernel `name`, or the only kernel.
 function M.kernel(program, name)
   if name == nil then
     local names = program:kernels()

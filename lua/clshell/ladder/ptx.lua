@@ -1,5 +1,5 @@
 -- ladder/ptx.lua - edits of the PTX text that NVIDIA's driver makes of OpenCL:
--- instructions of sm_90a in OpenCL programs, and kernels for CUDA's driver
+-- instructions of sm_90a in OpenCL programs, and kernels for CUDA's driver.
 -- NVIDIA's compiler names .target sm_90, on which it refuses wgmma, but its
 -- "binary" is PTX text and may be edited. So a kernel marks such instructions
 -- as comments, asm volatile("//PTX wgmma..."), which all stages of the
@@ -18,8 +18,8 @@ local M = {}
 
 --- ptx.local_limit(dev) -> bytes
 --- The local memory that a work-group of an edited program may have: on NVIDIA
---- GPUs what the compute capability gives a group that asks for it, elsewhere
---- what the device tells.
+--- GPUs the most that the compute capability gives a group on demand,
+--- elsewhere the limit that the device tells.
 function M.local_limit(dev)
   local major = dev.nv_compute_capability_major
   local unit = major and gpus.nvidia(("%d.%d"):format(major,
@@ -49,7 +49,7 @@ local function enlarge(text)
 end
 
 --- ptx.edit(text) -> text, or nil and the reason
---- The text of a program with its instructions marked "//PTX " in force.
+--- The text of a program, with its comments "//PTX " made instructions.
 function M.edit(text)
   if not (text:find("%.version%s+%d") and text:find("%.target%s+sm_")) then
     return nil, "the driver's binary is no PTX text"
@@ -72,8 +72,8 @@ function M.edit(text)
 end
 
 --- ptx.rebuild(program, opts) -> Program, or nil and the reason
---- The program of a program built from such source; opts as for
---- cl.build_binary. A driver that refuses it raises.
+--- Builds a new program from the edited PTX of a program whose source has such
+--- comments; opts as for cl.build_binary. Raises where the driver refuses it.
 function M.rebuild(program, opts)
   local edited, reason = M.edit(program:binary{raw = true})
   if edited == nil then
@@ -86,9 +86,10 @@ end
 
 --- ptx.for_cuda(text, kernel, name) -> text, or nil and the reason
 --- The text of a program as CUDA's driver takes it, its kernel called `name`
---- there. Marks of memory at the parameters go. Registers that only OpenCL's
---- driver sets become what they hold in a launch without an offset: 0 for the
---- offsets (%envreg0 to 5), %nctaid for the number of groups (6 to 8).
+--- there. It removes the marks of memory at the parameters. Registers that
+--- only OpenCL's driver sets become their values in a launch without an
+--- offset: 0 for the offsets (%envreg0 to 5), %nctaid for the number of groups
+--- (6 to 8).
 function M.for_cuda(text, kernel, name)
   local entry = text:match("%.entry%s+" .. kernel .. "%s*%b()")
   if not entry then

@@ -19,7 +19,7 @@ local function is_words(x)
   return type(x) == "string"
 end
 
--- Sizes of an NDRange as a list; nil where they are none.
+-- The sizes of an NDRange as a list; nil for any other value.
 local function sizes(x)
   local list = type(x) == "table" and x or {x}
   for i = 1, #list do
@@ -31,7 +31,7 @@ local function sizes(x)
   return #list >= 1 and #list <= 3 and list or nil
 end
 
--- By function: the rule, the test of a result, and whether none will do.
+-- By function: the rule, the test of a result, and whether it may be nil.
 local RULES = {
   accepts = {"nil, or the reason as a string", is_words, true},
   args = {"the list of the kernel's arguments", is_table},
@@ -67,7 +67,7 @@ end
 
 --- result_checks.checked(what, name, f) -> function
 --- Function `name` of the family or rung `what`, such as "gemm.tiled", with a
---- check of its result. A range of numbers becomes one of lists.
+--- check of its result. Numbers of a range become lists.
 function M.checked(what, name, f)
   if name == "range" then
     return checked_range(what, f)

@@ -129,7 +129,7 @@ function M.parameters(rung, given, what)
 end
 
 -- The parameters without a given value, each {name, values, at}, `at` the
--- place of its default; and the most steps from these defaults.
+-- place of its default; and the largest number of steps from these defaults.
 local function left_out(rung, given)
   local free, most = {}, 0
   for _, param in ipairs(rung.params) do
@@ -142,9 +142,9 @@ local function left_out(rung, given)
   return free, most
 end
 
--- The rung's parameters with `given` values, the others as near to their
--- defaults as try(p) allows, which returns whether p will do: a step is one
--- place in a list of values. Nil where it takes none.
+-- The rung's parameters: the `given` values, and for the others the values
+-- nearest to their defaults for which try(p) is true; nil for no such values.
+-- A step is one place in a list of values.
 function M.nearest(rung, given, what, try)
   local p = M.parameters(rung, given, what)
   if try(p) then
@@ -206,8 +206,8 @@ function M.names(rung)
   return names
 end
 
--- Raises where `opts` has a name that no call of the family, nor of the rung
--- if one is given, takes.
+-- Raises where `opts` has a name that neither a call of the family takes, nor
+-- the rung if one is given.
 function M.check_options(family, opts, rung)
   local names = {table.unpack(family.reserved)}
   for _, name in ipairs(rung and M.names(rung) or {}) do
@@ -245,8 +245,8 @@ function M.tostring(rung, p)
   return table.concat(words, " ")
 end
 
--- The defines of a configuration: those of the rung, else each parameter
--- under its upper-case name; REAL is the element type.
+-- The defines of a configuration: the rung's own, else each parameter under
+-- its upper-case name; REAL is the element type.
 function M.defines(rung, p, s)
   local defines = {REAL = s.type}
   for name, value in pairs(rung.defines and rung.defines(p, s) or p) do

@@ -34,7 +34,7 @@ function M.range(cols, rows, width, height, lx, ly)
   return {M.groups(cols, width) * lx, M.groups(rows, height) * ly}, {lx, ly}
 end
 
--- For rungs whose parameters their kernels need not know.
+-- No defines: for rungs whose kernels need no parameters.
 function M.no_defines()
   return {}
 end
@@ -47,23 +47,23 @@ function M.add_defines(list, p)
   return list
 end
 
--- The work-items of a work-group: a power of two, `most` and what the device
--- allows at most.
+-- The work-items of a work-group: a power of two, at most `most` and at most
+-- the limit of the device.
 function M.group_size(s, most)
   local dev = s.context and s.context.device
   return M.power_of_two(math.min(most, dev and dev.max_work_group_size
     or most))
 end
 
--- Why a device cannot run a rung for CPUs, nil if it can.
+-- The reason why a device cannot run a rung for CPUs, or nil.
 function M.cpu_only(dev)
   return dev.type == "gpu"
     and "for CPU devices: it uses 1 work-item per work-group" or nil
 end
 
 -- A Buffer of counters that are 0 before the first run of a plan, and that
--- each run leaves as 0. `run` is that of a rung's `prepare`: cl.record takes
--- launches alone.
+-- each run leaves as 0. `run` is the function that `prepare` of a rung gets: a
+-- launch clears the Buffer, since cl.record takes launches alone.
 function M.counters(s, count, run)
   local b = cl.buffer("int", count, nil, {context = s.context})
   run({file = "../reduce/counters.cl", once = true}, "clear", {}, {count}, nil,
@@ -71,8 +71,8 @@ function M.counters(s, count, run)
   return b
 end
 
--- Why a device cannot run a rung for NVIDIA GPUs, nil if it can: `least` is
--- the compute capability, 9.0 as 90; `only`: no other will do.
+-- The reason why a device cannot run a rung for NVIDIA GPUs, or nil: `least`
+-- is the compute capability, 9.0 as 90; `only`: the device has exactly this.
 function M.lacks(dev, least, only)
   local major = dev.nv_compute_capability_major
   if not major then
@@ -96,8 +96,8 @@ function M.vector_width(s, p)
   return p.vector // s.esize
 end
 
--- Why a device cannot run a rung for CPUs with vectors of `least` to 16
--- elements, nil if it can.
+-- The reason why a device cannot run a rung for CPUs with vectors of `least`
+-- to 16 elements, or nil.
 function M.cpu_vectors(dev, s, p, least)
   local width = M.vector_width(s, p)
   local reason = M.cpu_only(dev)
@@ -114,7 +114,7 @@ function M.access_at(n, bytes, at)
   return {n = n, bytes = bytes, at = at}
 end
 
--- The same where neighbours in x and in y are so many bytes apart (nil: 0).
+-- An access whose neighbours in x and y are dx and dy bytes apart (nil: 0).
 function M.access(n, bytes, dx, dy)
   dx, dy = dx or 0, dy or 0
   return M.access_at(n, bytes, function(x, y) return x * dx + y * dy end)

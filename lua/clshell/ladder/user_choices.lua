@@ -21,14 +21,14 @@ local text_table = require "clshell.base.text_table"
 local M = {}
 
 local FORMAT = 1 -- of a file
-local NEAR = 2   -- the most between a size and that of the shape measured
+local NEAR = 2   -- the largest factor between a size and the measured size
 
 local FIELDS = {family = "string", rung = "string", params = "table",
   config = "string", device = "string", driver = "string", type = "string",
   shape = "table", title = "string", time = "string"}
 
-local rows       -- all of the user's; nil: not read yet
-local noted = {} -- files whose fault was told
+local rows       -- all rows of the user; nil: not read yet
+local noted = {} -- files whose fault was reported
 
 local function place()
   local config = folder.of "CONFIG"
@@ -75,7 +75,7 @@ local row_meta = {
   end,
 }
 
--- All rows, in the order of their files. A damaged file is told once.
+-- All rows, in the order of their files. A damaged file is reported once.
 local function all()
   if rows then
     return rows
@@ -102,9 +102,9 @@ local function all()
   return rows
 end
 
--- How far two shapes are apart, 0 for equal sizes; nil where a size is more
--- than a factor of 2 from the other, or only one of them has it, or a word,
--- such as the op of reduce, is another: words are compiled into the kernel.
+-- The distance of two shapes, 0 for equal sizes. nil where sizes differ by
+-- more than a factor of 2, where only one shape has a size, or where words
+-- differ, such as the op of reduce: words are compiled into the kernel.
 local function distance(a, b)
   local sum = 0
   for name, x in pairs(a) do
@@ -165,7 +165,7 @@ function M.against(family, row, dev)
 end
 
 -- Keeps a row {rung, params, config, device, driver, type, shape, title, ms,
--- source_hash, note}, in place of an older one of the same device, type and
+-- source_hash, note}, which replaces an older row of the same device, type and
 -- shape. Returns the row, complete.
 function M.keep(family, row)
   row.format, row.family, row.version = FORMAT, family.name, cl.version

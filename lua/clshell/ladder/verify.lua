@@ -23,15 +23,15 @@ local SAMPLED = 2^30
 --- verify.bound(type, terms) -> number
 --- The largest error of a sum of `terms` products in `type`, as a fraction of
 --- the sum of their absolute values (|A||B| for a matrix product). Whatever
---- the order and with or without fused plans, such a sum is off by at
+--- the order and with or without fused multiply-adds, such a sum is off by at
 --- most gamma(n) = n u / (1 - n u), u the unit roundoff and n the number of
---- terms and of the roundings after them (alpha, beta, their sum): that is
---- the bound for short sums, and no correct kernel can exceed it. For long
---- ones it would let a lost term pass, since the worst case needs all the
---- roundings on one side. Independent ones grow with the root of n: Higham
---- and Mary (SIAM J. Sci. Comput. 41, 2019) show lambda sqrt(n) u to hold but
---- for a chance of 2 exp(-lambda^2 / 2) per sum; lambda = 8 makes that
---- 3e-14. The reference sums in double and has its own error.
+--- terms and of the roundings after them (alpha, beta, their sum): that is the
+--- bound for short sums, and no correct kernel can exceed it. For long sums it
+--- would let a lost term pass, since the worst case needs all the roundings on
+--- one side. Independent roundings grow with the root of n: Higham and Mary
+--- (SIAM J. Sci. Comput. 41, 2019) show lambda sqrt(n) u to hold but for a
+--- chance of 2 exp(-lambda^2 / 2) per sum; lambda = 8 makes that 3e-14. The
+--- reference sums in double and has its own error.
 --- Example:
 --- print(verify.bound("float", 1024) > verify.bound("double", 1024)) --> true
 function M.bound(type, terms)
@@ -43,13 +43,13 @@ function M.bound(type, terms)
   return gamma(ROUNDOFF[type]) + gamma(ROUNDOFF.double)
 end
 
--- The sums of tensor cores: one cuts what it adds to a sum, for each 16
--- products by up to 1.5 units of float's roundoff, always downwards.
+-- The error of a tensor core, which cuts the numbers that it adds to a sum:
+-- for each 16 products up to 1.5 units of float's roundoff, always downwards.
 local CUT = 1.5 / 16 * ROUNDOFF.float
 
 --- verify.bound_in_float(type, terms) -> number
---- The same where halves are multiplied exactly, added up in float, by tensor
---- cores even, and the sum rounded once, to `type`, "half" or "float".
+--- The bound where halves are multiplied exactly and added in float, also by
+--- tensor cores, and the sum is rounded once, to `type`, "half" or "float".
 --- Example:
 --- local sums = verify.bound_in_float("half", 4096)
 --- print(sums < verify.bound("half", 4096)) --> true
@@ -79,14 +79,14 @@ function M.sample_rows(m, n, k)
   return rows
 end
 
--- The Buffers that the result of an plan consists of.
+-- The Buffers of the result of a plan.
 local function pieces(plan, output)
   return plan.pieces and plan:pieces() or {output}
 end
 
 --- verify.restore(plan, output, before)
---- Writes to the output what it has to hold before a run: an Array, or one
---- for each of its pieces.
+--- Writes to the output the content that it must have before a run: an Array,
+--- or an Array for each of its pieces.
 --- Example:
 --- local out = cl.buffer("float", 4, 1)
 --- verify.restore({}, out, cl.array("float", 4, 5))
@@ -99,12 +99,13 @@ function M.restore(plan, output, before)
 end
 
 --- verify.run(plan, output, truth [, before]) -> result
---- Runs a plan once and compares: `output` is the Buffer that it writes,
+--- Runs a plan once and compares: `output` is the Buffer that the plan writes,
 --- poisoned with NaN (integers: 0x55) first (or set to the Array `before`,
---- where it is read as well); `truth(array)` returns error, bound, what was
---- compared and the place of the error. Where plan.pieces(plan) is a list of
---- Buffers, `before` and what truth gets are lists as well. The result: {ok,
---- err, bound, mode, row, col, event}.
+--- where the plan reads it as well); `truth(array)` returns error, bound, the
+--- name of the elements compared and the place of the error. Where
+--- plan.pieces(plan) is a list of Buffers, `before` and the argument of
+--- `truth` are lists as well. The result: {ok, err, bound, mode, row, col,
+--- event}.
 --- Example:
 --- local out = cl.buffer("float", 4)
 --- local operation = {run = function() return out:fill(2) end}
@@ -135,8 +136,8 @@ function M.run(plan, output, truth, before)
 end
 
 -- verify.once(f) -> function(plan)
--- f(plan), a truth of the operands of a plan and their output before it,
--- computed once for all plans on the same operands that round them alike.
+-- Computes f(plan), the truth for a plan's operands and the content of its
+-- output before the run, once for all plans that round these operands alike.
 function M.once(f)
   local known = {}
   return function(plan)
@@ -147,7 +148,7 @@ function M.once(f)
 end
 
 --- verify.all(truths) -> function(list)
---- The truth of several results: that of the one which is furthest off.
+--- The truth of several results: the truth of the result with most error.
 --- Example:
 --- local function near(array)
 ---   return math.abs(array[1] - 1), 0.5, "the first element"
@@ -178,13 +179,12 @@ function M.judge(result, truth)
 end
 
 --- verify.gemm(A, B, s [, C0 [, cut [, in_float]]]) -> function(C)
---- The truth of a product, from host arrays: all elements up to 2^27
---- multiply-adds, beyond that Freivalds' check (C v against A (B v) for
---- random signs v) and whole rows, the first and the last among them. `cut`
---- is the relative error of operands that a kernel rounds before it
---- multiplies, as in TF32; in_float: halves are added up in float. The first
---- call computes the product, later ones
---- compare with it.
+--- The truth of a product, from host arrays. It compares all elements up to
+--- 2^27 multiply-adds. Beyond that it does Freivalds' check (C v against A (B
+--- v) for random signs v) and compares whole rows, also the first and the
+--- last. `cut` is the relative error of operands that a kernel rounds before
+--- it multiplies, as in TF32; in_float: halves are added up in float. The
+--- first call computes the product, later calls compare with it.
 --- Example:
 --- local A, B = cl.array("float", {8, 8}, 1), cl.array("float", {8, 8}, 1)
 --- local truth = verify.gemm(A, B, {m = 8, n = 8, k = 8, type = "float",
@@ -221,9 +221,9 @@ end
 
 --- verify.window(A, F [, keep]) -> function(B)
 --- The truth of sums over windows of A with the weights F, host arrays, for
---- convolutions and stencils; `keep` is that of cl.host.window_error. All
---- elements up to 2^30 multiply-adds, beyond that rows at equal distances and
---- the last one.
+--- convolutions and stencils; `keep` as for cl.host.window_error. It compares
+--- all elements up to 2^30 multiply-adds, and beyond that rows at equal
+--- distances and the last row.
 --- Example:
 --- local A, F = cl.array("float", {8, 8}, 1), cl.array("float", {1, 1}, 2)
 --- local truth = verify.window(A, F)
@@ -249,8 +249,8 @@ function M.transpose(A)
   end
 end
 
--- The result of a reference as an Array: of the element type where that is an
--- integer, which is exact, else of double.
+-- The result of a reference as an Array: of the element type for integers,
+-- which are exact, else of double.
 local function as_array(who, result, type, y)
   if text.class(result) ~= "Array" then
     result = math.type(result) and {result} or result
@@ -266,10 +266,9 @@ local function as_array(who, result, type, y)
 end
 
 -- verify.reference(who, s, terms, result [, scale]) -> function(y)
--- What verify.run compares the output y with, where the `reference` of a
--- family gave `result`. Errors are fractions of `scale`, by default the
--- largest absolute value; the bound is that of sums of so many terms, for
--- integers 0.
+-- The truth of an output y, for verify.run, where the `reference` of a family
+-- gave `result`. Errors are fractions of `scale`, by default the largest
+-- absolute value; the bound is verify.bound(type, terms), for integers 0.
 function M.reference(who, s, terms, result, scale)
   local real = ROUNDOFF[s.type]
   local bound = real and M.bound(s.type, terms) or 0

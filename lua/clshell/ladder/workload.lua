@@ -69,8 +69,8 @@ function M.shape(shape, names, what)
 end
 
 local EQUAL = {1, 7, 16, 17, 33}      -- all sizes of a shape
-local UNEQUAL = {100, 7, 33, 1}       -- in turn, of shapes with several
-local LONG = {100, 1000}              -- of shapes with a single one
+local UNEQUAL = {100, 7, 33, 1}       -- sizes in turn, of shapes with several
+local LONG = {100, 1000}              -- sizes of shapes with a single one
 local FEW = {1, 7, 17, 100}           -- in place of EQUAL
 local LARGER = {33, 65, 129}          -- than a tile, in place of UNEQUAL
 
@@ -205,7 +205,7 @@ local function is_launch(what)
   return text.class(what) == "Launch"
 end
 
--- The rung that a call without its name takes, and its parameters.
+-- The rung of a call that names no rung, and its parameters.
 local function chosen(who, family, o, params)
   if params ~= nil and next(params) ~= nil then
     cl.error(("%s: parameters belong to a rung; name one, such as \"%s.%s\"")

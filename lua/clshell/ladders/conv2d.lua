@@ -1,4 +1,4 @@
--- ladders/conv2d.lua - the family of convolutions of a matrix with a small one
+-- ladders/conv2d.lua - the family of convolutions of a matrix with a filter
 -- Each rung names its file in kernels/conv2d/, its one-line lesson, its
 -- parameters and its NDRange. Where the tile lies in local memory, the size of
 -- the filter is compiled in.
@@ -31,7 +31,7 @@ local function height(help, default)
   return param("height", {1, 2, 4, 8}, default or 4, help)
 end
 
--- Why constant memory cannot hold the filter, nil if it can.
+-- The reason why constant memory cannot hold the filter, or nil.
 local function constant(dev, s)
   local bytes = ((s.frows - 1) * s.ldf + s.fcols) * s.esize
   local most = dev.max_constant_buffer_size
@@ -39,14 +39,14 @@ local function constant(dev, s)
     :format(text.bytes(bytes), text.bytes(most)) or nil
 end
 
--- Why `taker` refuses filters of more than `most` elements, nil for others.
+-- Why `taker` refuses a filter of more than `most` elements; else nil.
 local function at_most(most, s, taker)
   local n = s.frows * s.fcols
   return n > most and ("%s takes filters of at most %d elements; got %d")
     :format(taker, most, n) or nil
 end
 
--- Why the rows of a work-item cannot be written out, false if they can.
+-- The reason why the rows of a work-item cannot be written out, or false.
 local function written(s, p)
   local n = p.height * p.width * s.frows * s.fcols
   return n > LONG and ("unroll = 1 writes out %d multiply-adds at most; "
@@ -240,15 +240,16 @@ local rungs = {
 
 --- conv2d(A, F [, opts]) -> B, event
 --- The direct convolution of an image with a filter of any size: B[i][j] is
---- the sum of the elements of A around (i, j) times those of F. B has the
---- shape of A; outside A is 0 ("same", padded with zeros). With indices from
---- 1, element (1 + (frows - 1) // 2, 1 + (fcols - 1) // 2) of F belongs to the
---- element itself: the middle of an odd size, the one before it of an even
---- size. F is not turned round, as in libraries for neural networks; give it
---- turned by 180 degrees for the convolution of mathematics. A and F are
---- Buffers of float or double with two dimensions, whose rows may have gaps
---- (Arrays and nested tables are copied to the device). An element of B is off
---- by verify.bound(type, #F) of the sum of absolute values at most.
+--- the sum of the elements of A around (i, j) times the elements of F. B has
+--- the shape of A; outside A is 0 ("same", padded with zeros). With indices
+--- from 1, element (1 + (frows - 1) // 2, 1 + (fcols - 1) // 2) of F belongs
+--- to the element itself: the middle of an odd size, the element before the
+--- middle of an even size. F is not turned round, as in libraries for neural
+--- networks; give it turned by 180 degrees for the convolution of mathematics.
+--- A and F are Buffers of float or double with two dimensions, whose rows may
+--- have gaps (Arrays and nested tables are copied to the device). An element
+--- of B is off by verify.bound(type, #F) of the sum of absolute values at
+--- most.
 --- Options:
 ---   kernel  the best known  a rung's name, see conv2d.kernels; with it the
 ---           rung's own parameters
@@ -272,7 +273,7 @@ local conv2d = family.new({
   truth = function(o)
     return verify.window(o.A:read(), o.F:read())
   end,
-  measures = function(s) -- what choices.lua may ask besides
+  measures = function(s) -- values that rows of choices.lua may ask for
     return {bytes = s.rows * s.cols * s.esize, rest = s.lda % 4}
   end,
   awkward = {{1, 1, 1, 1}, {1, 1, 3, 3}, {7, 7, 3, 3}, {16, 16, 3, 5},

@@ -1,7 +1,7 @@
 -- ladders/gemv.lua - the product of a matrix and a vector, y = alpha A x +
--- beta y Each rung names its file in kernels/gemv/, its one-line lesson, its
--- parameters and its NDRange. One half takes A as it stands, the other half
--- A transposed.
+-- beta y. Each rung names its file in kernels/gemv/, its one-line lesson, its
+-- parameters and its NDRange. One half takes A as it stands, the other half A
+-- transposed.
 -- SPDX-License-Identifier: MIT
 
 local cl = require "cl"
@@ -39,7 +39,7 @@ local function rung(trans, def)
   return def
 end
 
--- A rung of two launches: the sums of parts of the rows, then these added.
+-- A rung of two launches: the sums of parts of the rows, then their sums.
 local function parted(def)
   local function parts(s, p)
     return groups(s.rows, p.part)
@@ -218,8 +218,8 @@ local function size(plain, transposed)
   end
 end
 
--- The product as one of two matrices: on the left A or x as a row, on the
--- right x as a column or A, what y held, and the sizes.
+-- The product as a product of two matrices: on the left A, or x as a row; on
+-- the right x as a column, or A; the former content of y, and the sizes.
 local function as_matrices(o, s)
   local A, x = o.A:read(), o.x:read()
   local y0 = s.beta ~= 0 and o.y:read() or nil

@@ -1,7 +1,7 @@
 -- ladders/reduce.lua - the reduction family, y = x[1] op x[2] op ... op x[n]
 -- Each rung names its file in kernels/reduce/, its one-line lesson, its
 -- parameters and its NDRange. A first launch leaves one element for each
--- work-group; where those are several, a second launch reduces them to one.
+-- work-group; a second launch reduces the elements of several groups to one.
 -- SPDX-License-Identifier: MIT
 
 local cl = require "cl"
@@ -66,8 +66,8 @@ local function defines(p, s)
   return tiling.add_defines({OP = s.op:upper()}, p)
 end
 
--- A rung with what all have in common: the results of several work-groups go
--- to a buffer of their own, which a second launch reduces.
+-- Adds the fields that all rungs have in common: the results of several
+-- work-groups go to a buffer of their own, which a second launch reduces.
 local function rung(def)
   def.defines = defines
   local function count(s, p)
@@ -113,7 +113,7 @@ local function stride_groups(s, p)
   return math.min(p.groups, groups(s.n, p.wg * p.width))
 end
 
--- A rung of grid_stride.cl; args(s, p, o) are the kernel's.
+-- A rung of grid_stride.cl; args(s, p, o) are the kernel's arguments.
 local function grid(def)
   def.file = "grid_stride.cl"
   def.params = {
@@ -251,11 +251,11 @@ local function magnitude(x, seen)
 end
 
 --- reduce(x [, opts]) -> y, event
---- The sum, the least or the greatest of all elements of x, a Buffer of
---- float, double or int without gaps (an Array or a table is copied there). y
+--- The sum, the least or the greatest of all elements of x, a Buffer of float,
+--- double or int without gaps (an Array or a table is copied to the device). y
 --- is a Buffer of one element, y:read()[1] the number. A sum of n elements is
---- off by verify.bound(type, n) of the sum of absolute values at most; one of
---- int wraps as int does. NaN among the elements is the result. The methods
+--- off by verify.bound(type, n) of the sum of absolute values at most; a sum
+--- of int wraps as int does. NaN among the elements is the result. The methods
 --- x:sum(), x:min() and x:max() give numbers, of expressions and along a
 --- dimension too.
 --- Options:

@@ -12,7 +12,7 @@ local groups, param = tiling.groups, tiling.param
 
 local SECOND = 256 -- work-items of a work-group of the later launches
 local HOPPER = 233472 -- bytes of local memory of a multiprocessor
-local KEPT = 2048     -- and those of a work-group besides its tiles
+local KEPT = 2048     -- bytes of a work-group besides its tiles
 
 local wg = param("wg", {32, 64, 128, 256, 512}, 256,
   "work-items in a work-group")
@@ -56,13 +56,14 @@ local function twice(p)
   return 2 * p.wg
 end
 
--- Why a device cannot have work-groups tell one another sums; nil if it can.
+-- The reason why work-groups of a device cannot tell one another sums, or nil.
 local function mute(dev)
   return not dev:has "cl_khr_int64_base_atomics"
     and "it needs the extension cl_khr_int64_base_atomics" or nil
 end
 
--- The words by which `count` of them do, cleared by a launch.
+-- The words by which `count` work-groups tell one another sums, cleared by a
+-- launch.
 local function state_of(s, count, run)
   local words = 1 + count * s.esize // 4
   local state = cl.buffer("ulong", words, nil, {context = s.context})
@@ -95,7 +96,7 @@ local lookback = {
   end,
 }
 
--- One launch for all as well; tiles come and go by the copy engine meanwhile.
+-- The next rung has one launch too; the copy engine moves tiles meanwhile.
 local function tile_bytes(p)
   return p.wg * p.units * 16
 end
@@ -170,10 +171,10 @@ local simd = {
   end,
 }
 
--- A rung that finds the totals of pieces first: a scan of these by the same
--- kernel is what lies before each. each(p) elements are a piece, that of a
--- work-group of size(p) work-items; args(x, n, groups, y, before) are those
--- of the kernel.
+-- A rung that finds the totals of pieces first: a scan of the totals by the
+-- same kernel gives what lies before each piece. A work-group of size(p)
+-- work-items takes a piece of each(p) elements; args(x, n, groups, y, before)
+-- are the arguments of the kernel.
 local function totals_first(def, size, each, args)
   local function range(n, p)
     return {groups(n, each(p)) * size(p)}, {size(p)}
@@ -276,7 +277,7 @@ local rungs = {
 --- scan(x [, opts]) -> y, event
 --- The sums of all elements of x up to each one, or before each one. x is a
 --- Buffer of float, double or int without gaps (an Array or a table is copied
---- there), y a vector of as many elements. An element of y is off by
+--- to the device), y a vector of as many elements. An element of y is off by
 --- verify.bound(type, n) of the sum of absolute values at most; sums of int
 --- wrap as int does. The method x:cumsum() keeps the shape and adds integers
 --- in 64 bits.

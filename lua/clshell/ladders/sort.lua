@@ -28,7 +28,7 @@ local KEYS = {
   double = {KEY = "ulong", FRACTION = 52},
 }
 
--- The defines of a configuration; `fixed` are those of the rung.
+-- The defines of a configuration; `fixed` are the rung's own.
 local function defines(p, s, fixed)
   local list = {REAL = s.type, INDEX = s.index and 1 or 0,
     DESCENDING = s.order == "descending" and 1 or 0}
@@ -49,7 +49,7 @@ local function log2(n)
   return k
 end
 
--- The work-groups of kernels that have no barrier.
+-- The NDRange of n work-items for kernels without a barrier.
 local function plain(s, n)
   local size = tiling.group_size(s, PLAIN)
   return {groups(n, size) * size}, {size}
@@ -112,7 +112,7 @@ local bitonic_local = {
   end,
 }
 
--- A rung of passes, each over a digit of so many bits: size(p) work-items take
+-- A rung of passes, each over a digit of `bits` bits: size(p) work-items take
 -- each(p) elements.
 local function passes(def, bits, fixed, size, each)
   local file = def.file
@@ -138,7 +138,7 @@ local function passes(def, bits, fixed, size, each)
     local index = last > 0 and s.index and new("uint", s.n) or nil
     local own = {count = count, offsets = offsets, x = o.x, y = o.y,
       from = index or o.index, to = o.index, shift = last}
-    -- Two Buffers take turns; the last result is in that of the call.
+    -- Two Buffers take turns; the call's Buffer has the last result.
     local x, from = o.x, own.from
     local to_y, to_index = o.y, o.index
     if (last // bits) % 2 == 1 then
@@ -169,7 +169,7 @@ local function passes(def, bits, fixed, size, each)
   return def
 end
 
--- A rung whose work-groups sort in local memory by so many bits at once.
+-- A rung whose work-groups sort in local memory by `bits` bits at once.
 local function in_groups(def, bits, step)
   def.file = "radix.cl"
   def.params = {wg, param("each", {4, 8, 16}, 8, "elements per work-item")}
@@ -222,9 +222,9 @@ end
 
 --- sort(x [, opts]) -> y, event
 --- The elements of x in order. x is a Buffer of a scalar type, without gaps
---- and with less than 2^31 elements (an Array or a table is copied there); y
---- is a vector. Equal elements stay in their order. -0.0 comes before 0.0
---- (descending: behind it), and NaN at the end, either way.
+--- and with less than 2^31 elements (an Array or a table is copied to the
+--- device); y is a vector. Equal elements stay in their order. -0.0 comes
+--- before 0.0 (descending: behind it), and NaN at the end, either way.
 --- Buffer:sort and Buffer:argsort are the same as methods.
 --- Options:
 ---   order   ascending      "ascending" or "descending"

@@ -128,7 +128,7 @@ local rungs = {
 --- The weighted sums of each element of a matrix and of its four neighbours:
 --- B[i][j] = centre A[i][j] + left A[i][j-1] + right A[i][j+1] + up A[i-1][j]
 --- + down A[i+1][j]. The first and the last row and column have no such
---- neighbours: B has them from A as they are, as with fixed values at the edge
+--- neighbours: B takes them from A unchanged, as with fixed values at the edge
 --- of a grid (Dirichlet). A is a Buffer of float or double with two
 --- dimensions, whose rows may have gaps (an Array or a nested table is copied
 --- to the device). With the weights below B is a step of Jacobi's method for

@@ -31,7 +31,7 @@ local function pieces(plan)
 end
 
 -- Host copies of the operands, one product at a time: function(i) -> A, B,
--- C0, i from 1; `stored`: A and B as they lie there, transposed or not. A
+-- C0, i from 1; `stored`: A and B as they are stored, transposed or not. A
 -- matrix that all products share is read once.
 local function reader(o, s, stored)
   local shared = {}
@@ -63,7 +63,7 @@ local function truth(o, s, input_roundoff, in_float)
 end
 
 -- The host routine of that name on the operands: results, seconds; or nil,
--- reason. `trans`: it takes transposed operands as they lie there.
+-- reason. `trans`: it takes transposed operands as they are stored.
 local function on_host(routine, trans)
   return function(o, s)
     local read, results, seconds = reader(o, s, trans), {}, 0
@@ -115,8 +115,8 @@ end
 --- The matrix product C = alpha op(A) op(B) + beta C on the device; op(A) is
 --- m x k, op(B) k x n, in float, double or half; C of halves may be of float,
 --- see the option. A and B: Buffers with two dimensions, views such as
---- M:sub(2, 3, 64, 64), or Arrays and nested tables, which are copied there.
---- Matrices are row-major; their leading dimension is that of the Buffer. C
+--- M:sub(2, 3, 64, 64), or Arrays and nested tables, which are copied to the
+--- device. Matrices are row-major, with the leading dimension of the Buffer. C
 --- shares no element with A or B. The event covers everything that ran on the
 --- device: where a rung takes several commands, `event.ms` is the time inside
 --- them, `event.span_ms` goes from the first START to the last STOP, and
@@ -137,7 +137,7 @@ end
 ---   trans_b   false  true or "T": B is n x k
 ---   batch     -      so many products of one shape in a call: A, B and C then
 ---             have three dimensions, {batch, rows, columns}, which also says
----             it; an A or B with two is shared by all of them
+---             it; an A or B with two dimensions serves all products
 ---   stride_a, stride_b, stride_c  -  elements from one matrix of a batch to
 ---             the next, for A, B, C being the first of them; 0 shares A or B
 ---   queue     default queue  the Queue to run on
@@ -174,15 +174,15 @@ local gemm = family.new({
   signature = "int m, int n, int k, REAL alpha, global const REAL *A, int "
     .. "lda, global const REAL *B, int ldb, REAL beta, global REAL *C, int "
     .. "ldc",
-  measures = function(s)           -- what choices.lua may ask besides
+  measures = function(s)           -- values for choices.lua to ask for
     return {work = 1.0 * s.m * s.n * s.k} -- beyond 2^63 for some shapes
   end,
   pieces = pieces,                 -- the matrices of the result
-  truth = truth,                   -- what a result is compared with
+  truth = truth,                   -- the comparison of a result
   flop = function(s)
     return (s.alpha == 0 and 1 or 2 * s.k) * s.m * s.n * s.batch
   end,
-  -- what must move if every element is touched once
+  -- the bytes that must move if every element is touched once
   bytes = function(s)
     local function count(stride)
       return stride == 0 and 1 or s.batch
@@ -194,7 +194,7 @@ local gemm = family.new({
     return (s.m * s.k * count(s.stride_a) + s.k * s.n * count(s.stride_b))
       * s.esize + c
   end,
-  -- on the CPU without OpenCL; gflops: what to expect, to refuse long runs
+  -- on the CPU without OpenCL; gflops: expected speed, to refuse long runs
   hosts = {
     {name = "openblas", gflops = 100, run = on_host("gemm_blas", true)},
     {name = "plain_c", gflops = 5, run = on_host "gemm_loop"},
@@ -203,16 +203,16 @@ local gemm = family.new({
 }, require "clshell.base.lazy".table(...))
 
 --- gemm.pack(B [, opts]) -> packed
---- An operand packed once for calls to come, which take it in the place of
---- the Buffer and need not pack it: gemm(A, gemm.pack(B)). It pays where a
---- kernel packs its operands (simd, nv_fp16x3) and one of them stays the same,
---- such as weights. The result has the same bits as that of the Buffer. A call
---- runs the kernel and the parameters that the operand was packed for, and
---- refuses others; sizes and element type are checked as for a Buffer, and all
---- products of a batch share it. It keeps a copy of the matrix: what is
---- written to the Buffer later does not change it. Fields: kernel, params,
---- side, trans, type, bytes (of device memory, the copy included), closed;
---- p:close() releases the memory. bench, verify and plan take it as well.
+--- An operand packed once for calls to come, which take it in the place of the
+--- Buffer and need not pack it: gemm(A, gemm.pack(B)). It pays where a kernel
+--- packs its operands (simd, nv_fp16x3) and one of them stays the same, such
+--- as weights. A call gives the same bits as with the Buffer. It runs the
+--- kernel and the parameters that the operand was packed for, and refuses
+--- others; sizes and element type are checked as for a Buffer, and all
+--- products of a batch share the operand. It keeps a copy of the matrix: later
+--- writes to the Buffer do not change it. Fields: kernel, params, side, trans,
+--- type, bytes (of device memory, the copy included), closed; p:close()
+--- releases the memory. bench, verify and plan take it as well.
 --- Options:
 ---   side    b      "a": the operand is the first one, A
 ---   trans   false  true or "T": the matrix is stored transposed; calls need
@@ -221,7 +221,7 @@ local gemm = family.new({
 ---           own parameters
 ---   m       columns of B  rows of A in the products to come, by which the
 ---           kernel is chosen
----   n       rows of A  the same for side "a": columns of B
+---   n       rows of A  for side "a": columns of B in the products to come
 --- Example:
 --- local A, B = matrix.random(64, 512), matrix.random(512, 512)
 --- local on_cpu = cl.device().type == "cpu"

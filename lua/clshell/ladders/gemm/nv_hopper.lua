@@ -12,7 +12,7 @@ local tiling = require "clshell.ladder.tiling"
 local groups, roundup = tiling.groups, tiling.roundup
 
 local LINE = 128      -- bytes of a line of a stage
-local MAP_BYTES = 128 -- of a tensor map, which begins at a multiple of that
+local MAP_BYTES = 128 -- bytes of a tensor map, and its alignment
 local HALF, TF32 = 6, 11 -- element types of tensor maps
 local BYTES = {[HALF] = 2, [TF32] = 4} -- of an element
 local PAIR_DEPTH = 32    -- elements of a line of pairs
@@ -20,7 +20,7 @@ local SPLITS = {1, 2, 4, 8}
 local LEAST = 4          -- stages of a part that is worth its addition
 
 -- Tiles of C, the stages for which local memory has room, and the measured
--- speed on a large product, in TFLOPS of one H100: its proportions matter.
+-- speed on a large product, in TFLOPS of one H100: only proportions matter.
 local HALVES = {
   {bm = 128, bn = 256, stages = 4, rate = 740},
   {bm = 128, bn = 128, stages = 6, rate = 586},
@@ -62,15 +62,15 @@ local function tiles_of(t, s)
   return groups(s.m, t.bm) * groups(s.n, t.bn)
 end
 
--- Whether sums in so many parts have a work-group for each part at one time,
--- and each part a stage.
+-- Whether all parts of the sums, `splits` for each sum, have work-groups at
+-- one time, and each part has a stage.
 local function splits_fit(t, s, splits)
   return tiles_of(t, s) * splits <= units(s)
     and groups(s.k, PAIR_DEPTH) >= splits
 end
 
--- The parts of each sum: those named, or as many as there are multiprocessors
--- for, of LEAST stages at least.
+-- The number of parts of each sum: the parameter, or as many parts of LEAST
+-- stages or more as there are multiprocessors for.
 local function splits_of(t, s, p)
   local splits = p.split or 1
   if splits == 0 then
@@ -83,9 +83,9 @@ local function splits_of(t, s, p)
   return splits
 end
 
--- The tile that the parameters name, or the one with the least time: that of
--- the multiprocessor with the most of them; nil if there is none. lists(s) are
--- the tiles of a shape.
+-- The tile that the parameters name, or the tile with the least time on the
+-- multiprocessor with the most tiles; nil if there is none. lists(s) are the
+-- tiles of a shape.
 local function choose(lists, s, p)
   local best, chosen
   for _, t in ipairs(lists(s)) do
@@ -113,7 +113,7 @@ end
 -- Work-items: eight warps compute, and in some rungs one asks for operands.
 local EIGHT, NINE = 256, 288
 
--- What a device lacks, another type, or a tile that is none of the shape's.
+-- The field `accepts`: it refuses a device, a type, or a tile of other shapes.
 local function accepts(type, lists)
   return function(dev, s, p)
     local reason = tiles.other_type({[type] = true}, s)
@@ -165,13 +165,13 @@ local function rung(r, lists, size)
   return r
 end
 
--- Along or across which the operands lie, for nv_hopper.cl.
+-- Whether k runs along the stored rows of A and B, for nv_hopper.cl.
 local function along(s)
   return {ALONG_A = s.trans_a and 0 or 1, ALONG_B = s.trans_b and 1 or 0}
 end
 
--- The stages of nv_fp16x3 whose sums stay in the tensor cores: a short sum is
--- as exact as one of floats only if these are few.
+-- The defines of nv_fp16x3. Sums of CHUNK stages stay in the tensor cores:
+-- only with few stages is a short sum as exact as a sum of floats.
 local function pair_defines(s, p)
   return {CHUNK = s.k >= 2048 and 2 or 1, SPLITS = splits_of(PAIRS[1], s, p)}
 end
@@ -209,7 +209,7 @@ local function fetchable(s, name, X, run)
 end
 
 -- The operands as they are stored, and their maps. A box has all lines of a
--- tile where k runs along the rows of the matrix, else those of a stage.
+-- tile where k runs along the rows of the matrix, else the lines of a stage.
 local function map_operands(lists, type)
   return function(s, p, o, run)
     local t, own = choose(lists, s, p), {maps = new_maps(s)}
@@ -228,7 +228,7 @@ local function map_operands(lists, type)
   end
 end
 
--- The arguments of nv_hopper.cl, each of its type, for stages of that depth.
+-- The arguments of nv_hopper.cl, each of its type, for stages of `depth`.
 local function args(depth)
   return function(s, _, o)
     return {cl.int(s.m), cl.int(s.n), cl.int(groups(s.k, depth)),
@@ -266,7 +266,7 @@ local function pair_args(s, p, o)
 end
 
 --- hopper(stand_by) -> rungs
---- `stand_by` is what nv_fp16x3 has as `finish`, for operands that it refuses.
+--- `stand_by` is the `finish` of nv_fp16x3, for operands that it refuses.
 return function(stand_by)
   local pairs_only, halves = always(PAIRS), always(HALVES)
   return {

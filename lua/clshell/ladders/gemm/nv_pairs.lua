@@ -17,15 +17,15 @@ M.PANEL = 128
 local PACK = "nv_fp16x3_pack.cl"
 local HELD = 4    -- pieces of a line that a work-item keeps in registers
 local DEPTH = 64  -- elements of a part of columns, at least
--- Parts whose largest elements different work-groups find, or as many as it
--- takes for so many work-groups.
+-- Parts of columns, each searched by a work-group for its largest elements:
+-- PARTS, or as many as it takes for ABREAST work-groups.
 local PARTS, ABREAST = 8, 264
 -- Elements of the largest operands whose columns one launch searches and
 -- packs, and the work-groups that search the same columns there.
 local WHOLE, SHARES = 2^20, 8
 
 -- Memory for an operand with so many lines, rows of A or columns of B, in
--- blocks of that depth.
+-- blocks of `block` elements.
 local function packed(s, lines, block)
   local context = {context = s.context}
   local height = roundup(lines, M.PANEL)
@@ -51,10 +51,10 @@ local function abreast(s)
   return lx
 end
 
--- What the first launch does for an operand, {side, to, X}: packs it, if its
--- lines are the stored rows or it is `whole`, or else finds the largest
--- elements of its columns, in parts. Returns its arguments in the kernel, its
--- work-groups, and the elements in a load.
+-- Prepares the first launch for an operand, {side, to, X}: it packs the
+-- operand, if its lines are the stored rows or it is `whole`, or else finds
+-- the largest elements of its columns, in parts. Returns the operand's
+-- arguments in the kernel, its work-groups, and the elements in a load.
 local function first_pass(s, x, whole)
   local to, X = x.to, x.X
   if by_rows(s, x.side) then
@@ -112,8 +112,8 @@ end
 --- Packs A and B in blocks of 16 or 32 elements of a line: {data, top, height,
 --- pieces} of each, and the Buffer of the flag that the kernels set where an
 --- operand does not go into pairs, and of a counter for the kernel that stands
---- by and clears both. Operands that gemm.pack has packed stay as
---- they are. The products of a batch use the same memory, one after another.
+--- by and clears both. Operands that gemm.pack has packed stay as they are.
+--- The products of a batch use the same memory, one after another.
 function M.operands(s, o, run, block)
   local ready, list = s.ready or {}, {}
   s.packed = s.packed or {
@@ -132,8 +132,8 @@ function M.operands(s, o, run, block)
 end
 
 --- pairs.once(block) -> function(s, p, side, X, run) -> packed, check
---- The field `pack` of a rung, for blocks of that depth. The check returns why
---- the operand does not go into pairs, or nil.
+--- The field `pack` of a rung, for blocks of `block` elements. The check
+--- returns the reason why the operand does not go into pairs, or nil.
 function M.once(block)
   return function(s, _, side, X, run)
     local to = packed(s, lines_of(s, side), block)

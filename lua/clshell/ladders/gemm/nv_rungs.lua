@@ -1,7 +1,6 @@
 -- ladders/gemm/nv_rungs.lua - rungs of the GEMM ladder for NVIDIA GPUs, in
--- inline PTX An array of rung tables like ladders/gemm/rungs.lua. Each rung
--- asks the device for its compute capability and refuses where that does not
--- suffice.
+-- inline PTX: an array of rung tables like ladders/gemm/rungs.lua. Each rung
+-- asks the device for its compute capability and refuses a lower one.
 -- SPDX-License-Identifier: MIT
 
 local cl = require "cl"
@@ -60,7 +59,7 @@ local TF32 = {
 }
 local BLOCK = 16 -- depth of the packed blocks of nv_fp16x3_mma.cl
 
--- Adds whether A and B are handed over transposed.
+-- Adds the defines that tell whether A and B are handed over transposed.
 local function with_trans(defines, s)
   defines.TRANS_A = s.trans_a and 1 or 0
   defines.TRANS_B = s.trans_b and 1 or 0
@@ -77,7 +76,7 @@ local function ffma_defines(t, splits, s)
   return with_trans(defines, s)
 end
 
--- nv_ffma after a rung that has refused its operands.
+-- Runs nv_ffma after a rung that has refused its operands.
 local function stand_by(s, _, o, run)
   local t = tiles.choose(FFMA[s.type], s, {tile = "auto", split = 1})
   local size = 32 * tiles.warps(t)

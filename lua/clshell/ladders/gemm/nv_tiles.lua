@@ -35,8 +35,8 @@ local function footprint(t, s)
   return t.stages * t.bk * lines * s.esize
 end
 
--- Whether the device has that much; `large` tilings are of kernels whose local
--- memory ptx.lua enlarges.
+-- Whether a tiling fits the local memory of the device; `large` tilings are of
+-- kernels whose local memory ptx.lua enlarges.
 local function fits(t, s)
   local dev = s.context and s.context.device
   local limit = dev and (t.large and ptx.local_limit(dev)
@@ -54,11 +54,11 @@ local function cost(t, splits, s, units)
   local most = groups(tiles, units)
   local depth = depth_of(s.k, splits)
   local one = 2 * t.bm * t.bn * depth / (t.rate / 132 * 1e12)
-  local function share(count) -- of the rate that so many tiles at once reach
+  local function share(count) -- of the rate, with `count` tiles at once
     return 1 / (1 + 1.2 / (count * M.warps(t)))
   end
   local rest = most % t.resident
-  -- C goes out, and other tiles compute meanwhile only where there are some
+  -- the store of C; other tiles hide it only where there are several
   one = one + t.bm * t.bn * s.esize / (2.5e12 / 132) / t.resident
   local time = 5e-6 + (most - rest) * one
   if rest > 0 then
@@ -70,9 +70,9 @@ local function cost(t, splits, s, units)
   return time
 end
 
--- The tiling and the number of splits of a product: those of the parameters,
--- the cheapest where they leave a choice. nil where the type has no tiling of
--- that name.
+-- The tiling and the number of splits of a product: the values of the
+-- parameters, the cheapest where they leave a choice. nil where the type has
+-- no tiling of that name.
 function M.choose(list, s, p)
   local units = s.context and s.context.device.compute_units or 132
   local best, chosen, splits
@@ -108,7 +108,7 @@ local function params(tilings)
   }
 end
 
--- Why a rung with entries for some types only does not take this one.
+-- The reason why a rung with entries for some types refuses another, or nil.
 function M.other_type(entries, s)
   if not entries[s.type] then
     return ("computes in %s, the matrices are %s"):format(
@@ -117,8 +117,8 @@ function M.other_type(entries, s)
 end
 
 -- Elements that a copy or store of operand "a", "b" or "c" may move at once:
--- `wide` where rows of that length, their distance and where the matrices
--- begin keep to 16 bytes, else 1. Buffers begin at multiples of more.
+-- `wide` where the length of rows, their distance and the starts of matrices
+-- are multiples of 16 bytes, else 1. Buffers begin at larger multiples.
 function M.vector(wide, length, s, name)
   local sum = length % wide + s["ld" .. name] % wide
     + s["start_" .. name] % wide + s["stride_" .. name] % wide
@@ -143,7 +143,7 @@ function M.defines(t, splits, s, names, wide)
 end
 
 -- The fields that rungs of tilings have in common, for a compute capability
--- of `least` or more, or `only` that one. rung.defines gets the tiling, the
+-- of `least` or more, or of `only`. rung.defines gets the tiling, the
 -- splits and the shape here. Sums in parts have memory of their own: see
 -- nv.cl.
 function M.tiled(rung, tilings, least, only)

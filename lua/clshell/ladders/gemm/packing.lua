@@ -1,5 +1,5 @@
 -- ladders/gemm/packing.lua - operands of gemm packed once for the calls to
--- come: making them, and what a call takes of them
+-- come: how they are made, and how a call takes them
 -- SPDX-License-Identifier: MIT
 
 local argument = require "clshell.base.argument"
@@ -25,7 +25,7 @@ local function packers(gemm)
   return table.concat(list, ", ")
 end
 
--- The rung to pack for: the one of the options, or that of the calls to come.
+-- The rung to pack for: the option `kernel`, or the rung of the calls to come.
 local function rung_of(gemm, s, opts)
   local rung = opts.kernel and gemm.rung(opts.kernel)
   rungs.check_options(gemm, opts, rung)
@@ -44,8 +44,8 @@ local function rung_of(gemm, s, opts)
   return rung, chosen.params
 end
 
--- The options of gemm.pack, checked: {side, trans, size} and those of the
--- kernel. `size` is the one that the operand does not tell, or nil.
+-- The options of gemm.pack, checked: {side, trans, size} and the options of
+-- the kernel. `size` is the size that the operand does not tell, or nil.
 local function settings(gemm, operands, opts)
   opts = options.given(opts)
   argument.check(WHO, "options", opts, "table")
@@ -90,7 +90,7 @@ local function shape_of(operands, X, set)
 end
 
 -- packing.pack(gemm, operands, X, opts) -> packed operand
--- See gemm.pack; `operands` is that module.
+-- See gemm.pack; `operands` is the module ladders/gemm/operands.lua.
 function M.pack(gemm, operands, X, opts)
   local set, of_kernel = settings(gemm, operands, opts)
   local name = SIDES[set.side]
@@ -119,7 +119,7 @@ function M.pack(gemm, operands, X, opts)
 end
 
 --- Puts Buffers in the place of packed operands in `o`, which is changed.
---- Returns what is ready by side, {a =, b =}, or nil where there is none.
+--- Returns the packed data by side, {a =, b =}, or nil where there is none.
 function M.unpack(o, transposed)
   local ready
   for side, name in pairs(SIDES) do

@@ -1,5 +1,5 @@
--- ladders/gemm/rungs.lua - the rungs of the GEMM ladder, C = alpha A B + beta
--- C An array of rung tables, from the plain kernel to the fastest ones.
+-- ladders/gemm/rungs.lua - the rungs of the GEMM ladder, C = alpha A B +
+-- beta C: an array of rung tables, from the plain kernel to the fastest ones
 -- SPDX-License-Identifier: MIT
 
 local submatrix = require "clshell.ladders.gemm.submatrix"
@@ -10,7 +10,7 @@ local groups, param, product = tiling.groups, tiling.param, tiling.product
 local roundup = tiling.roundup
 
 local INT_MAX = 0x7fffffff
-local COPY = 10 -- of a vector, in multiply-adds of vectors
+local COPY = 10 -- cost of a copy of a vector, in multiply-adds of vectors
 local WIDEST = 16 -- bytes of the widest access that a compiler may form
 
 -- Local sizes of the kernels that put no demand on them.
@@ -30,8 +30,8 @@ local function plain(rung)
   return rung
 end
 
--- A rung of square tiles, those of A and B with p.pad more elements to a row;
--- its own parameters come after `tile`.
+-- A rung of square tiles, with p.pad more elements in each row of a tile; its
+-- own parameters come after `tile`.
 local function tiled(rung)
   rung.params = {tile, rung.params}
   rung.range = rung.range or function(s, p)
@@ -44,7 +44,7 @@ local function tiled(rung)
 end
 
 -- 1 where all rows of an operand begin at multiples of 4 elements, else 0.
--- Buffers begin at multiples of more.
+-- Buffers begin at larger multiples.
 local function on_fours(s, name)
   local start, stride = s["start_" .. name], s["stride_" .. name]
   return (s["ld" .. name] % 4 + start % 4 + stride % 4) == 0 and 1 or 0
@@ -166,8 +166,8 @@ local function pack_panels(s, p, side, X, run)
   return P
 end
 
--- Operands in panels in the place of the others: those packed beforehand, and
--- an A that is packed once, as all tiles across would copy it again.
+-- Puts panels in the place of operands: of operands packed beforehand, and of
+-- A, which is packed once, as all tiles across would copy it again.
 local function simd_prepare(s, p, o, run)
   local function panels(side, X, now)
     local ready = s.ready and s.ready[side]
@@ -215,8 +215,8 @@ local function traffic_of_plain(bt, sums)
   end
 end
 
--- The same of square tiles. `turned`: B lies transposed in local memory, and
--- with `bt` in global memory; else the local rows of a turned B are read
+-- The traffic of square tiles. `turned`: B lies transposed in local memory,
+-- and with `bt` in global memory; else the local rows of a turned B are read
 -- along.
 local function traffic_of_tiles(turned, bt)
   return function(s, p)

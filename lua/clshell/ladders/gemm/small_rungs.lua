@@ -66,7 +66,7 @@ local function own_rows(s)
   return size >= 256 and 4 or size >= 64 and 2 or 1
 end
 
--- How `small` divides a shape: the defines that tell it.
+-- The defines that tell how `small` divides a shape.
 local function layout(s, p)
   local most = WIDEST // s.esize
   local vn, vk = common(most, s.n), common(most, s.k)
@@ -86,7 +86,7 @@ local function layout(s, p)
   }, many * (sa + sb) * s.esize
 end
 
--- The kernel's arguments. Of an operand as submatrix.lua has it: its buffer,
+-- The kernel's arguments. An operand of submatrix.lua gives its buffer,
 -- leading dimension, start and stride.
 local function args(s, _, o)
   local list = {s.batch, s.alpha}
@@ -137,7 +137,7 @@ local function blocks(s, p)
   }
 end
 
--- Adds whether A and B are stored transposed.
+-- Adds the defines that tell whether A and B are stored transposed.
 local function with_trans(defines, s)
   defines.TRANS_A = s.trans_a and 1 or 0
   defines.TRANS_B = s.trans_b and 1 or 0

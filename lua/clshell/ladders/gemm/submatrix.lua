@@ -64,7 +64,7 @@ function M.element(s, type)
   return type == "half" and {HALF = 1} or {REAL = type}
 end
 
--- A Buffer that a rung packed beforehand, as it takes it in place of `like`.
+-- A Buffer that a rung packed beforehand, in the form that replaces `like`.
 function M.ready(b, like)
   return is_submatrix(like) and submatrix_of(b, 0, 1) or b
 end
@@ -105,7 +105,7 @@ function M.extent(s, name)
   return rows, cols
 end
 
--- Whether a rung wants the operand turned that the shape has.
+-- Whether a rung wants an operand of the shape turned.
 local function wants_turn(rung, s, name)
   local wanted = rung.trans and rung.trans[name:lower()] or false
   return wanted ~= "any" and wanted ~= (s[OPERANDS[name].trans] or false)
@@ -120,7 +120,7 @@ local function stored(t, name, trans)
   t[x.stride] = t[x.stride] == 0 and 0 or rows * cols
 end
 
--- The shape that a rung gets to see: operands as it takes them.
+-- The shape for a rung, with operands in the form that the rung takes.
 function M.adapt(rung, s)
   if not s.placed and not wants_turn(rung, s, "A")
       and not wants_turn(rung, s, "B") then

@@ -1,6 +1,6 @@
 -- ladders/spmv/init.lua - the sparse matrix-vector family, y = M x
--- M is stored by diagonals (DIA), packed ones (see Dia:pack), or by compressed
--- rows (CSR).
+-- M is stored by diagonals (DIA), by packed diagonals (see Dia:pack), or by
+-- compressed rows (CSR).
 -- SPDX-License-Identifier: MIT
 
 local cl = require "cl"
@@ -151,8 +151,8 @@ local function vector(M, type, seed)
 end
 
 -- The operands of a grid such as {512, 512} or {nx = 64, ny = 64, nz = 64},
--- with 5 or 7 diagonals, of rows and offsets, or of a matrix, which is no
--- random one then. Packed, the grid has its Poisson matrix.
+-- with 5 or 7 diagonals; of rows and offsets; or of a matrix, which stays the
+-- same. A packed grid has its Poisson matrix.
 local function make(s, seed, type)
   if s.values or s.codes then
     return {M = s, x = vector(s, values_of(s).type, seed)}, true
@@ -181,7 +181,7 @@ local function make(s, seed, type)
 end
 
 -- Bytes that move if every element is touched once: the values with their
--- indices, or what is left of them, x and y.
+-- indices, or the packed values, x and y.
 local function bytes(s)
   if s.format == "packed" then
     return (s.cols + s.rows) * s.esize + s.packing.bytes
@@ -205,8 +205,8 @@ local function on_host(o, s)
   return product(host_args(o.M.host, o.x:read(), s))
 end
 
--- What a result is compared with. The bound follows from the most products in
--- one sum.
+-- The truth of a product. The bound follows from the most products in one
+-- sum.
 local function truth(o, s)
   local h, x = o.M.host, o.x:read()
   local error_of = s.format == "csr" and host.csr_error or host.dia_error
@@ -262,7 +262,7 @@ local spmv = family.new({
     .. "REAL *y\nint rows, int cols, int pitch, global const uchar *codes, "
     .. "global const REAL *patterns, global const NARROW *stored, global "
     .. "const REAL *x, global REAL *y", -- of CSR, and packed
-  measures = function(s) -- what choices.lua may ask besides
+  measures = function(s) -- values for choices.lua to ask for
     return {row = s.nnz / s.rows, bytes = s.nnz * s.esize}
   end,
   truth = truth,

@@ -1,6 +1,6 @@
--- ladders/spmv/packed_diagonals.lua - what the kernel of a packed matrix is
--- built for: its first pattern, the places of its diagonals, mirrored ones,
--- the type of the stored ones
+-- ladders/spmv/packed_diagonals.lua - the facts for which the kernel of a
+-- packed matrix is built: its first pattern, the places of its diagonals, the
+-- mirrored diagonals, the type of stored diagonals
 -- SPDX-License-Identifier: MIT
 
 local argument = require "clshell.base.argument"
@@ -15,13 +15,13 @@ M.unsigned = {half = "ushort", float = "uint", double = "ulong"}
 M.signed = {half = "short", float = "int", double = "long"}
 
 --- packing.stride(rows) -> number
---- The elements from one stored diagonal to the next, and of the codes.
+--- The elements from one stored diagonal to the next, and the number of codes.
 function M.stride(rows)
   return tiling.roundup(rows, 32)
 end
 
 -- Raises unless the parts of a packed matrix are as large as its sizes say;
--- check_part(A, name, n, type) looks at one of them.
+-- check_part(A, name, n, type) looks at one part.
 function M.check(A, rows, ndiags, check_part)
   local patterns = argument.check("spmv", "M.host.patterns", A.host.patterns,
     "Array")
@@ -38,7 +38,7 @@ function M.check(A, rows, ndiags, check_part)
 end
 
 -- For each diagonal 1 if it is read from its mirror, which has the same place,
--- else 0; and how many are.
+-- else 0; and the number of diagonals that are.
 local function mirrored(A, offsets)
   local place, list, count = {}, {}, 0
   for d, offset in ipairs(offsets) do
@@ -54,10 +54,10 @@ end
 
 -- packing.of(A, offsets) -> {patterns, main, places, mirrored, narrow, bytes,
 --   again}
--- How a packed matrix is packed: how many patterns, the bits of the first one,
--- the places of the diagonals, which of them are read from their mirrors, the
--- type of the stored ones, the bytes that a product reads of the values, and
--- those that it reads again, of the mirrors.
+-- The packing of a packed matrix: the number of patterns, the bits of the
+-- first pattern, the places of the diagonals, whether each diagonal is read
+-- from its mirror, the type of stored diagonals, the bytes of the values that
+-- a product reads, and the bytes of the mirrors that it reads again.
 function M.of(A, offsets)
   local main = {}
   local bits = A.host.patterns:as(M.unsigned[A.patterns.type])
@@ -70,7 +70,7 @@ function M.of(A, offsets)
     again = count * A.rows * cl.typesize(A.stored.type)}
 end
 
--- The same of a shape given by hand: constant diagonals of zeros.
+-- The packing of a shape given by hand: constant diagonals of zeros.
 function M.plain(type, ndiags)
   local main, places, list = {}, {}, {}
   for d = 1, ndiags do

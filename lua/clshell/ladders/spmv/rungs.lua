@@ -1,4 +1,4 @@
--- ladders/spmv/rungs.lua - the ladder of sparse matrix-vector kernels, as data
+-- ladders/spmv/rungs.lua - the ladder of sparse matrix-vector kernels:
 -- DIA rungs from the plain one to the specialised, packed DIA, and CSR for
 -- comparison.
 -- Each rung names its file in kernels/spmv/, the storage format it takes, its
@@ -79,7 +79,7 @@ local function traffic_of(width, from_local)
   end
 end
 
--- Why a rung that compiles the diagonals in does not take a matrix.
+-- The reason why a rung that compiles the diagonals in refuses a matrix.
 local function compiled(_, s)
   if s.ndiags < 1 or s.ndiags > MAX_COMPILED then
     return ("compiles 1 to %d diagonals in, the matrix has %d"):format(
