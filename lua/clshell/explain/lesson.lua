@@ -18,7 +18,6 @@ local M = require "clshell.base.lazy".table(...)
 --- its vectors, where one lane would be as fast), vectors (that length, where
 --- one lane would be slower), over (a roof of the traffic model below the
 --- result, which the model overcounts). Options as for lesson.
---- the model overcounts). Options as for lesson.
 --- Example:
 --- local r = bench("gemm.tiled", {64, 64, 64}, nil, {effort = "quick"})
 --- local reading = lesson.read(r)

@@ -50,8 +50,8 @@ end
 
 --- oclgrind.build_options(optimized) -> string
 --- Options of the simulator's compiler. They drop words that it lacks and that
---- change no result: clang's prefetches, and, without optimization, `restrict`,
---- from which inlining makes functions that the simulator lacks.
+--- change no result: clang's prefetches, and, without optimization, `restrict`
+--- (inlining makes functions of it that the simulator lacks).
 function M.build_options(optimized)
   return "-D__builtin_prefetch(...)="
     .. (optimized and "" or " -Drestrict= -cl-opt-disable")

@@ -5,7 +5,8 @@
 -- and where a driver does not, the binary cache does. A build that fails in a
 -- builder fails again in the worker process, and counts there. As drivers of
 -- CPUs compile at the first launch, builders have the arguments on a CPU, and
--- run each point once. SPDX-License-Identifier: MIT
+-- run each point once.
+-- SPDX-License-Identifier: MIT
 
 local cl = require "cl"
 local interrupt = require "clshell.base.interrupt"

@@ -5,8 +5,8 @@
 -- the process costs the point. So does a rank that ends, where mpirun lets the
 -- others go on, as Open MPI's does with --enable-recovery. A rank measures
 -- only where its device is like the device of rank 0, and where no other rank
--- measures on it: its times would not be comparable. SPDX-License-Identifier:
--- MIT
+-- measures on it: its times would not be comparable.
+-- SPDX-License-Identifier: MIT
 
 local bench = require "clshell.measure.bench"
 local builders = require "clshell.tune.builders"

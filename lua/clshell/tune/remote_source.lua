@@ -1,7 +1,8 @@
 -- tune/remote_source.lua - a source whose points are built, checked and
 -- measured in a worker process, which a point may hang or crash: that costs
 -- the point. This file is used at both ends. The rest of a search, and the run
--- store, stay in the process of the user. SPDX-License-Identifier: MIT
+-- store, stay in the process of the user.
+-- SPDX-License-Identifier: MIT
 
 local bench = require "clshell.measure.bench"
 local cl = require "cl"
