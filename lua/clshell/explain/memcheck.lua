@@ -76,7 +76,7 @@ local function keep(...)
   end
 end
 
--- Looks at the log after a launch and tells what is new.
+-- Looks at the log after a launch and tells its new findings.
 local function look(log, counts, launch, ...)
   count(counts, "launch")
   keep(...)

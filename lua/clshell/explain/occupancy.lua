@@ -38,9 +38,9 @@ M.limits = multiprocessor.limits
 --- a work-item and use.local_bytes of a group. The result: groups, warps and
 --- items that a unit holds at a time; share (warps over the unit's limit of
 --- warps); by (the limit reached first: "registers", "local memory",
---- "work-items" or "work-groups"). The arithmetic is that of NVIDIA's
---- occupancy calculator: registers go to a warp in pieces from a partition of
---- the file, local memory to a group in pieces of `unit`.
+--- "work-items" or "work-groups"). NVIDIA's occupancy calculator has the same
+--- arithmetic: registers go to a warp in pieces from a partition of the file,
+--- local memory to a group in pieces of `unit`.
 --- Example:
 --- local limits = {items = 2048, groups = 32, registers = 65536, warp = 32,
 ---   local_bytes = 233472, unit = 128, reserve = 1024, source = "by hand"}
@@ -309,7 +309,7 @@ end
 
 --- Occupancy:table([width]) -> string
 --- The table of an occupancy result, in so many columns (the window's): a row
---- for each case. groups and warps: those that a compute unit holds at a time;
+--- for each case. groups, warps: the numbers that a unit holds at a time;
 --- occupancy: warps over the most that the unit holds; limit: the limit
 --- reached first; next step: the most registers and local memory that give one
 --- group more, else the work-group that gives the most.

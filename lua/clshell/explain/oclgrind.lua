@@ -61,8 +61,8 @@ end
 --- Variables for a process whose only driver is the simulator, which writes
 --- its findings to the file `log`. It compiles without optimization: what a
 --- compiler drops or moves it cannot see. It has one thread: its findings come
---- in the same order each time. Both variables, as loaders differ: ocl-icd
---- takes a library in the first, those of Khronos and NVIDIA in the second.
+--- in the same order each time. Loaders differ, so two variables name it:
+--- ocl-icd reads the first, the loaders of Khronos and NVIDIA the second.
 function M.environment(log)
   local driver = M.driver()
   return {OCL_ICD_VENDORS = driver, OCL_ICD_FILENAMES = driver,

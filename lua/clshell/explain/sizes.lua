@@ -164,7 +164,7 @@ local function check_options(opts)
 end
 
 --- sizes.check(family, name, opts) -> check
---- Checks a rung over sizes, see check. Fields besides those of check: sizes,
+--- Checks a rung over sizes, see check. Further fields of the result: sizes,
 --- a list of {title, status, reason, err, bound, row, col}.
 function M.check(family, name, opts)
   local limit = check_options(opts)

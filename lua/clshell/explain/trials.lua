@@ -67,7 +67,7 @@ function M.local_reads(one, other)
 end
 
 -- The most work-groups that were under way at the same time, of `groups` with
--- 64 work-items and so many bytes of local memory.
+-- 64 work-items and `bytes` bytes of local memory.
 local function at_once(groups, bytes)
   local zeros <close> = cl.array("int", 2, 0)
   local state, out = cl.buffer("int", 2, zeros), cl.buffer("int", 64 * groups)

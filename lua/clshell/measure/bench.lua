@@ -420,8 +420,8 @@ M.of_families = {}
 
 --- family.bench(name, params, operands [, opts]) -> result
 --- Verifies and times a rung, or one of the host's routines (openblas,
---- plain_c), on operands such as {A = A, B = B}, or random ones of a size such
---- as 512 or {512, 512, 512}. `params` are the rung's (nil, or left out:
+--- plain_c), on operands such as {A = A, B = B}, or random operands of a size,
+--- 512 or {512, 512, 512}. `params` are the rung's (nil, or left out:
 --- defaults). Besides the fields of bench, the result has name ("gemm.tiled"),
 --- family and kernel ("gemm", "tiled"; of the host's routines as well),
 --- params, config (the same as text), type, shape, title (the shape as text),
@@ -456,8 +456,8 @@ end
 --- now on and in later sessions they take it on this device for this element
 --- type, the same words of options (the op of reduce) and shapes whose sizes
 --- are each within a factor of 2, before the rows of family.choices, until
---- family.forget. The driver and the kernel file have to be those of the
---- measurement; see family.choice. `note` is for people. The rows are files in
+--- family.forget. The driver and the kernel file must not have changed since
+--- the measurement; see family.choice. `note` is for people. The rows are in
 --- ~/.config/clshell/choices.
 --- Example:
 --- local r = bench("transpose.tiled", {64}, {tile = 8}, {effort = "quick"})

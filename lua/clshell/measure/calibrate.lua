@@ -127,7 +127,7 @@ local function least(times, f)
   return t
 end
 
--- The iterations with which `run` takes so many seconds. The least of several
+-- The iterations with which `run` takes `seconds`. The least time of several
 -- launches counts, as a busy host may delay one.
 local function iterations_for(run, seconds)
   local n = 16

@@ -26,9 +26,9 @@ local LOOKS = {11, 22, 44, 88}
 local STRICT = 0.997 -- coverage of several looks; of one look: stats.COVERAGE
 
 -- On a CPU device other programs take the processor away in slices of some
--- milliseconds, and can only make a sample longer: many samples that are
--- shorter than a slice, of which the lower quartile counts, see little of
--- them. See compare.
+-- milliseconds, and can only make a sample longer: the lower quartile of many
+-- samples that are shorter than a slice sees little of these programs. See
+-- compare.
 local defaults = {
   cpu = {rounds = LOOKS[#LOOKS], samples = 12, least = 0.001, quantile = 0.25,
     seconds = 20},

@@ -238,7 +238,7 @@ end
 
 --- stats.mann_whitney(a, b) -> p, shift
 --- The probability that two lists of samples of the same distribution differ
---- in their ranks at least as much as these (two-sided; Mann and Whitney,
+--- in their ranks at least as much as a and b (two-sided; Mann and Whitney,
 --- Annals of Mathematical Statistics 18, 1947). Up to 40 samples in all it is
 --- exact, ties included; above, it comes from the normal distribution with
 --- corrections for ties and continuity. `shift` is the fraction of pairs in

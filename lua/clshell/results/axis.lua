@@ -178,7 +178,7 @@ function Axis:log_values(most)
 end
 
 -- axis:ticks(most) -> list of {at =, text =, value =}
--- Ticks at round values, about `most` of them.
+-- About `most` ticks, at round values.
 function Axis:ticks(most)
   local ticks = {}
   if self.names then

@@ -30,10 +30,10 @@ function M.history(opts)
 end
 
 --- best([opts]) -> list
---- The fastest kept run with a right result, over all parameters, of each name,
---- shape, element type, cache mode and device. Its field `stale` says "source
---- changed since" or "driver changed since" where the kernel's source or the
---- device's driver differs now. Prints as a table. Options as for history.
+--- The fastest kept run with a right result, over all parameters, for each
+--- name, shape, element type, cache mode and device. Its field `stale` says
+--- "source changed since" or "driver changed since" where the kernel's source
+--- or the driver differs now. Prints as a table. Options as for history.
 --- Example: print(best{name = "gemm"})
 function M.best(opts)
   return session():best(opts)

@@ -239,7 +239,7 @@ end
 
 --- builders:measured(seconds, running, building)
 --- Notes the seconds of a point in all, in launches and in builds. Where the
---- first launch builds, all seconds but those of launches count as builds.
+--- first launch builds, all seconds outside launches count as builds.
 function Builders:measured(seconds, running, building)
   self.points, self.rebuilding = self.points + 1, self.rebuilding + building
   if self.points > 1 then

@@ -1,6 +1,6 @@
--- tune/known_runs.lua - what the run store knows of a search: the runs of its
--- points, found by the setting that tells equal measurements, and the winners
--- of a search whose rows are all known
+-- tune/known_runs.lua - a search in the run store: the runs of its points,
+-- found by the setting that tells equal measurements, and the winners of a
+-- search whose rows are all known
 -- SPDX-License-Identifier: MIT
 
 local cachefile = require "clshell.base.cachefile"

@@ -51,8 +51,8 @@ end
 --- seconds}
 --- In a builder: builds programs x, a list of the arguments of program.get; or
 --- `launches` the point x of the source once, unchecked. `stays`: the point is
---- measured here next, so its programs are kept. The seconds are those of the
---- builds alone.
+--- measured here next, so its programs are kept. The seconds count builds
+--- alone.
 function M.build(keep, launches, x, stays)
   local begin, before = cl.now(), program.seconds
   local context = served and served.context or cl.context()

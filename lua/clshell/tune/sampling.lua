@@ -83,8 +83,8 @@ end
 
 --- sampling.turns(subjects, seconds) -> list of lists, or nil
 --- Seconds of a launch of each subject in each round: the subjects run one
---- after the other, in the next round the other way round, 11 times, fewer
---- where the seconds are over; nil where they do not suffice for 8 rounds.
+--- after the other, in the next round in reverse order. There are 11 rounds,
+--- fewer where the seconds are over; nil where they suffice for less than 8.
 function M.turns(subjects, seconds)
   local c = subjects[1].calibration
   local timer, batches, each = c.event and c.batch and "event" or "wall", {}, 0

@@ -56,7 +56,7 @@ local function shuffle(list, random)
   return list
 end
 
--- The best of `count` points by chance: number, cost.
+-- The best of `count` random points: number, cost.
 local function best_of(space, random, measure, count)
   local best, least
   local list = {}
@@ -86,8 +86,8 @@ function M.exhaustive(space)
   end
 end
 
--- Every point once, in an order by chance: a Fisher-Yates shuffle that stores
--- only the places it has touched.
+-- Every point once, in random order: a Fisher-Yates shuffle that stores only
+-- the places it has touched.
 function M.random(space, random)
   local moved, left, drawn = {}, #space, {}
   local function draw()

@@ -266,7 +266,7 @@ local function closing(count, hurried, o)
     or hurried .. " searches", 4 * o.seconds)
 end
 
--- The element types, without those that the device lacks.
+-- The element types, without the types that the device lacks.
 local function types_of(o, out)
   local types = o.type == "both" and {"float", "double"} or {o.type}
   if o.type ~= "float" and not cl.device():has "cl_khr_fp64" then

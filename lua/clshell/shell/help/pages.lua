@@ -187,7 +187,7 @@ function M.field(topic, view)
 end
 
 --- pages.method(name, view) -> string or nil
---- The methods of that name, of whatever class.
+--- The methods of that name, of all classes.
 function M.method(name, view)
   local found = {}
   for _, entry in ipairs(index.entries()) do

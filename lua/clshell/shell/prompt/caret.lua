@@ -235,8 +235,8 @@ local function unfinished(line)
   end)
 end
 
--- The token of a syntax error, among those with its text: the chunk up to the
--- end of the token fails with the same message.
+-- The token of a syntax error, among the tokens with its text: the chunk up to
+-- the token's end fails with the same message.
 local function stopped(line, message)
   if message:find("^unfinished") then
     return unfinished(line)

@@ -179,7 +179,7 @@ end
 
 --- commands.history([n [, words]])
 --- Prints the session's inputs, each with its number, as errors name it
---- ("input:3"): the newest n, of those that contain `words`.
+--- ("input:3"): the newest n inputs that contain `words`.
 --- Example:
 --- commands.history(5) -- at the prompt: %history 5
 

@@ -1,6 +1,6 @@
 -- shell/prompt/journal.lua - the inputs that have built the session, as a
--- script on disk while the session runs: what is left of a session that a
--- kernel, a signal or a closed terminal ends. src/shell/journal.c removes it
+-- script on disk while the session runs: it outlives a session that a kernel,
+-- a signal or a closed terminal ends. src/shell/journal.c removes the script
 -- at a normal end. Each input follows a line with its number. It stands there
 -- as a comment where it only measured or printed, where it failed, and until
 -- it and its kernels have ended, so that the script does not repeat the crash.

@@ -130,8 +130,7 @@ local function parameters(family, rung)
 end
 
 --- offers.parameters(c, family, rung, given)
---- The names of a rung's parameters as fields of a table, without the given
---- ones.
+--- The names of a rung's parameters as fields of a table; `given` is left out.
 function M.parameters(c, family, rung, given)
   for _, parameter in ipairs(parameters(family, rung)) do
     local name = rawget(parameter, "name")

@@ -92,7 +92,7 @@ function M.remark(text)
 end
 
 --- session.say(text)
---- Prints lines to standard output; those wider than its window are broken at
+--- Prints lines to standard output; lines wider than the window are broken at
 --- spaces.
 function M.say(text)
   local width = system.winsize(1)

@@ -1,6 +1,6 @@
 -- shell/prompt/tutorial.lua - ?tutorial: lessons in steps, from the list of
 -- devices to a tiled kernel of the user's own and beyond, each typed and run
--- by the user. A step is done when its effect is seen, whatever was typed; its
+-- by the user. A step is done when its effect is seen, after any input; its
 -- result stays on the screen until Enter goes on.
 -- SPDX-License-Identifier: MIT
 
