@@ -22,8 +22,8 @@ Access.__index = Access
 
 local SPACES = {"global", "constant", "local"}
 
--- The expression that an access has in its source line: from the column of a
--- load on, before the column of a store's "=".
+-- The source text of an access: a load's expression begins at its column, a
+-- store's ends before the column of its "=".
 local function expression(line, column)
   local rest = line:sub(column)
   local found = rest:match "^%**[%a_][%w_]*" or rest:match "^%b()"
@@ -93,8 +93,8 @@ local function cost_of(m, site, r)
   return machine.locals(m, r.at, site.size, r.lanes)
 end
 
--- Makes a vload or vstore of global memory an access of each element, where
--- the compiler for machine m does so.
+-- Splits a vload or vstore of global memory into an access for each element,
+-- where the compiler for machine m does so.
 local function take_apart(m, site)
   local n = site.elements
   if not m.aligned or site.space ~= "global" or n == 1 then
@@ -115,7 +115,7 @@ local function take_apart(m, site)
   site.requests = requests
 end
 
--- Whether to draw request r rather than `other`: the larger, then the first.
+-- Whether request r comes before `other`: it has more lanes, or begins first.
 local function precedes(r, other)
   if #r.at ~= #other.at then
     return #r.at > #other.at
@@ -154,7 +154,7 @@ local function row_of(m, site)
   return row
 end
 
--- Sites at one place of the source are one row: the compiler repeats code.
+-- Joins the sites at one place of the source: the compiler repeats code.
 local function joined(sites)
   local list, by_place = {}, {}
   for _, site in ipairs(sites) do
@@ -240,7 +240,7 @@ local function result(found, m)
   return a
 end
 
--- A number with the digits that it needs, two at most behind the point.
+-- A number as text, with at most two digits behind the point.
 local function short(x)
   return x and (("%.2f"):format(x):gsub("%.?0+$", "")) or ""
 end
@@ -317,16 +317,16 @@ local function head(a)
 end
 
 --- Access:table([width]) -> string
---- The table of an access result, in so many columns (the window's): a row
---- for each load and store. B: bytes that a lane asks for. step: from lane to
---- lane, in elements; "+1 in 16, +64": rows of 16 lanes. lanes: those that
+--- The table of an access result, in so many columns (the window's): a row for
+--- each load and store. B: bytes that a lane asks for. step: from lane to
+--- lane, in elements; "+1 in 16, +64": rows of 16 lanes. lanes: the lanes that
 --- take part in a request. Then for each request, on average: sectors and
 --- lines of global memory; passes of local or constant memory; ideal, the
 --- sectors or passes of the same bytes side by side. reuse: how often a
 --- work-group asks for an element. Line 0 is code that the compiler joined of
---- several lines. A second table has the branches: how often warps met it, the
---- share of these where the lanes part, and the share of a warp's lanes that
---- are active after it.
+--- several lines. A second table has the branches: how often warps met the
+--- branch, the share of these times where the lanes part, and the share of a
+--- warp's lanes that are active after it.
 --- Example:
 --- local k = cl.kernel "kernel void one(global int *x) { *x = 1; }"
 --- print(access(k:range(1), cl.buffer("int", 1)):table(60))
@@ -381,8 +381,8 @@ end
 
 --- Access:draw([line [, n [, opts]]]) -> string
 --- A drawing of the most costly request of a source line, of its n-th access
---- (1): for global memory a ruler of the sectors, with what is asked for (#)
---- and what is moved besides (.); for local memory its words by banks, with
+--- (1): for global memory a ruler of the sectors, with the bytes asked for (#)
+--- and the other bytes moved (.); for local memory its words by banks, with
 --- the lane that asks for each. Without a line: the worst of global and of
 --- local memory, if there is one.
 --- Options:
@@ -437,7 +437,7 @@ local function shown(a, line, n)
   return rows
 end
 
--- The row of a that is what `row` is in another result.
+-- The row of result a that matches `row` of another result.
 local function counterpart(a, row)
   for _, other in ipairs(a.rows) do
     if other.space == row.space and other.kind == row.kind
@@ -447,7 +447,7 @@ local function counterpart(a, row)
   end
 end
 
--- The rows of b that stand beside `rows` of another result.
+-- The rows of result b that match `rows` of another result.
 local function beside(b, rows)
   local list = {}
   for _, row in ipairs(rows) do
@@ -520,7 +520,7 @@ local function pair_of(list)
   return setmetatable({pair = {list[1], list[2]}}, Pair)
 end
 
-local SMALL, LONG = 64, 4096 -- a size of a shape, the one of a vector
+local SMALL, LONG = 64, 4096 -- the longest side of a shape, and of a vector
 
 -- The plan of a rung, its words for the head, and the options.
 local function plan_of(rung, shape, ...)
@@ -544,9 +544,9 @@ local function plan_of(rung, shape, ...)
     family.spec.title(plan.shape)), opts
 end
 
--- The command of a plan's own kernel. What those before it make, such as the
--- histogram of a sort, is made on the device, for it says where the kernel
--- reads and writes.
+-- The command of a plan's own kernel. The commands before it run on the
+-- device: their results, such as the histogram of a sort, tell where the
+-- kernel reads and writes.
 local function main_of(plan)
   for i = 1, plan.main - 1 do
     local command = plan.commands[i]
@@ -570,8 +570,8 @@ end
 --- `access{a, b}`: two results, before and after a change. A rung is named as
 --- in bench, followed by a shape (small if left out), parameters and options:
 --- access("gemm.tiled", {64, 64, 64}, {tile = 8}); a plan, gemm.plan(A, B),
---- takes options alone. Of several launches of a plan it is that of the rung's
---- own kernel; those before it run on the device.
+--- takes options alone. Of a plan's launches access simulates the launch of
+--- the rung's own kernel; the launches before it run on the device.
 --- Options:
 ---   as          -    a GPU, as occupancy takes it: "H100", "MI300", "8.6"
 ---   warp        32   lanes that run together, or what the driver tells

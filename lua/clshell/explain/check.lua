@@ -40,8 +40,8 @@ end
 
 local QUICK = {environment = {OCLGRIND_QUICK = "1"}}
 
--- Runs the job of one launch; a long one only after a look at its first and
--- last work-group. Returns the results and the words for a part of it.
+-- Runs the job of one launch; a long job only after a run of its first and
+-- last work-group. Returns the results, and words for a run of a part.
 local function simulate(job, opts)
   local limit = opts.limit or LIMIT
   local groups, items = groups_of(job.launches[1])
@@ -101,7 +101,7 @@ local function check_launch(launch, args, opts)
   return verdict.of(launch, added, findings.of(added, list[1]), part)
 end
 
--- The family and the name of a rung (nil: of none), where `what` tells them.
+-- The family and the name of the rung (nil: none) that `what` tells.
 local function of_ladder(what)
   if type(what) == "string" or type(what) == "table" then
     return workload.find(what, "check")
@@ -153,9 +153,9 @@ end
 --- arrays, races, barriers in divergent code, values that were never
 --- written, misaligned vectors, writes to constant memory. The arguments and
 --- the session stay as they are. `r.findings` is a list of {kind, text, line,
---- column, times, item}; `r.ok`: it is empty. The simulator executes some
---- million instructions a second; a launch that takes longer than the limit is
---- refused with the time that it needs. Without Oclgrind (see clshell
+--- column, times, item}; `r.ok`: the list is empty. The simulator executes
+--- some million instructions a second; a launch that takes longer than the
+--- limit is refused with the time that it needs. Without Oclgrind (see clshell
 --- --doctor) guard bands around the Buffers tell of writes next to them.
 --- Not found: the content of a Buffer that nothing has written, races of
 --- writes of one value, and values that were never written in programs with
@@ -168,8 +168,8 @@ end
 --- or `check "gemm"` gives a list with a check of each rung of your own.
 --- `r.sizes` is a list of {title, status, reason, err, bound}, the status
 --- "right", "wrong", "refused", "crashed" or "late"; a finding has `at`, the
---- sizes at which it was found. `r.ok`: there is none, and each result that
---- was computed is right.
+--- sizes at which it was found. `r.ok`: there are no findings, and each
+--- computed result is right.
 --- Options:
 ---   limit     30        seconds for a launch; for all sizes of a rung 60
 ---   guard     false     true: guard bands on the session's device

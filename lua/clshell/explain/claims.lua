@@ -206,7 +206,7 @@ local function reason_of(o, paid)
   end
 end
 
--- The words of a trial, if it has any, before others.
+-- The words of a trial, if it has any, in front of others.
 local function after(words, others)
   return words and others and words .. "; " .. others or words or others
 end
@@ -221,10 +221,10 @@ local function judge_none(o)
   return M.NOT, after(o.reason, reason_of(o, true) or "there is a gain here")
 end
 
--- The verdict on an outcome, and the reason: of the trial itself (holds), or
--- by the gain that the claim says (a factor; true: any; 1: no gain). A trial
--- gives the reason, and `why`, an experiment that finds one where the claim
--- does not hold. A cause that no figure shows is open.
+-- The verdict on an outcome, and the reason. The verdict is the trial's own
+-- (holds), or follows from the gain that the claim states (a factor; true:
+-- any; 1: no gain). The reason is the trial's; its function `why` looks for a
+-- reason where the claim does not hold. Without a reason the cause is open.
 local function judge(claim, o)
   if o.holds ~= nil then
     return o.holds and M.HOLDS or M.NOT, o.reason
@@ -267,10 +267,10 @@ local function refused(e)
 end
 
 --- list:try(claim) -> result
---- Tries a claim. The result is that of the side claimed to be faster, with
---- claim, says, verdict ("holds here", "does not hold here", "cannot be tried
---- here", or "unclear here" where noise hides the answer), factor, detail and
---- reason. Ctrl-C is raised.
+--- Tries a claim. The result is the result of the side claimed to be faster,
+--- with claim, says, verdict ("holds here", "does not hold here", "cannot be
+--- tried here", or "unclear here" where noise hides the answer), factor,
+--- detail and reason. Ctrl-C is raised.
 --- Example:
 --- local list = claims.new{n = 64}
 --- local result = list:try(list:select({})[1])

@@ -18,7 +18,7 @@ local function kernel_text(file)
   return (f:read("a"):gsub('#include "([^"\n]+)"', kernel_text))
 end
 
--- A rung like another of gemm, under a name of its own.
+-- Defines a rung of gemm under a new name: a copy of `rung` with changes.
 local function like(rung, name, changes)
   local copy = {name = name, source = changes.source}
   for _, field in ipairs{"params", "defines", "accepts", "trans",
@@ -28,8 +28,8 @@ local function like(rung, name, changes)
   gemm.define(copy)
 end
 
--- The rung with its text as courses print it: work-item dimension 0 walks the
--- rows of C.
+-- Defines a rung with its text as courses print it: work-item dimension 0
+-- walks the rows of C.
 local function by_rows(name, text, new_name)
   local rung = gemm.rung(name)
   like(rung, new_name or name .. "_by_rows", {
@@ -53,9 +53,9 @@ end
 
 local defined
 
--- Rungs for the claims: those that texts print, by rows; `naive` in the
--- driver's own local size; `tiled` with its loop left rolled, and unrolled by
--- 4 turns.
+-- Defines the rungs of the claims: kernels by rows, as texts print them;
+-- `naive` in the driver's local size; `tiled` with its loop left rolled, and
+-- unrolled by 4 turns.
 local function define_rungs(list)
   if defined then
     return
@@ -125,8 +125,8 @@ local function events_not_host(list)
       :format(c.floor_wall * 1e6, c.floor * 1e6)}
 end
 
--- Double against float, with the rung of that name; without one, the fastest
--- of the device's kind.
+-- A trial of double against float, with the named rung, or else with the
+-- fastest rung for the kind of device.
 local function double(rung, lo, hi)
   return function(list)
     if not cl.device():has("cl_khr_fp64") then
@@ -192,8 +192,8 @@ local function host_baseline(list)
       list.n)}
 end
 
--- The seconds of the transfers of A, B and C over those of the product, and
--- its result.
+-- The time of the transfers of A, B and C over the time of the product, and
+-- the product's result.
 local function transfer_share(n)
   local matrix = require "clshell.data.matrix"
   local o = {A = matrix.random(n, n), B = matrix.random(n, n, {seed = 2})}
@@ -206,7 +206,7 @@ local function transfer_share(n)
   return moved.median / r.median, r
 end
 
--- Transfers beside the product; where they cost less, at smaller sizes too.
+-- Compares transfers with the product; where they cost less, at smaller sizes.
 local function transfers(list)
   local n, seen = list.n, {}
   local share, r = transfer_share(n)
@@ -312,7 +312,7 @@ local function factor(o)
     o.lo, o.hi) or ("x%.2f"):format(o.factor)
 end
 
--- Unrolling of the inner loop, whole and, where that does not pay, by 4.
+-- Unrolls the inner loop, wholly, and by 4 turns where that does not pay.
 local function unrolling(list)
   define_rungs(list)
   local p = {tile = 16}
@@ -326,9 +326,9 @@ local function unrolling(list)
   return part
 end
 
--- Tiles of a side against `naive` with these parameters, both by rows as
--- texts print them, and by columns; where they do not pay, the whole unrolling
--- of their loop is tried as the cause.
+-- A trial of tiles of a side against `naive` with these parameters, by rows as
+-- texts print both, and by columns. Where tiles do not pay, it tries the whole
+-- unrolling of their loop as the cause.
 local function tiles(naive, tile)
   return function(list)
     define_rungs(list)
@@ -347,7 +347,7 @@ local function tiles(naive, tile)
   end
 end
 
--- B handed over transposed, by rows as texts print it and by columns.
+-- Compares a transposed B with B, by rows as texts print it, and by columns.
 local function transposed_b(list)
   define_rungs(list)
   local o = list:gemm("naive", BY_ROWS, "transposed_b_by_rows", {})
@@ -368,7 +368,7 @@ local function driver_choice(n)
   return ("%.0fx%.0f"):format(h[1], h[2] or 1)
 end
 
--- A local size of 8x8 against the driver's choice.
+-- Compares a local size of 8x8 with the driver's choice.
 local function local_size(list)
   define_rungs(list)
   local o = list:gemm("naive_driver_local", BY_ROWS, "naive", BY_ROWS_8X8)
@@ -377,8 +377,8 @@ local function local_size(list)
 end
 
 --- Each: id, says, gain (the factor claimed; true: any; 1: no gain; nil: the
---- trial decides), try(list) -> outcome, see claims.lua; needs: without which
---- the trial shows nothing.
+--- trial decides), try(list) -> outcome, see claims.lua; needs: the device or
+--- tool without which the trial shows nothing.
 return {
   {id = "A1", says = "a naive product reaches about 1/20 of the arithmetic, "
     .. "as memory limits it", try = naive_share},

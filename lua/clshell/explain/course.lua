@@ -41,7 +41,7 @@ function M.lessons()
   return table.concat(lines, "\n")
 end
 
--- Whether what was typed is the answer: a word, or a number with or without
+-- Whether the typed text is the answer: a word, or a number with or without
 -- its unit ("75 %", "4 sectors").
 local function right(answer, typed)
   typed = typed:lower():gsub("%s", "")

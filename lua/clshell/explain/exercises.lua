@@ -29,7 +29,7 @@ local function sectors(f, size)
   end
 end
 
--- Of rows of 4 and of 5 floats, those whose columns meet no bank of 4 twice.
+-- The row lengths, of 4 and 5 floats, whose columns meet no bank of 4 twice.
 local function free_of_conflicts()
   local small = machine.of{warp = 4, banks = 4}
   for _, row in ipairs{4, 5} do

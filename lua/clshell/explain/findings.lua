@@ -9,10 +9,10 @@ local text = require "clshell.base.text"
 local M = {}
 
 local OFFSET = 48       -- bits of an address below the number of its memory
-local NEAR = 1 << 47    -- bytes around an argument that are told from it
+local NEAR = 1 << 47    -- the reach of an argument's address space, in bytes
 
--- The argument that an address lies in, or, outside all, next to; and the
--- offset from its beginning in bytes.
+-- The argument that holds an address, or else the nearest argument; and the
+-- address as bytes from the argument's beginning.
 local function argument_at(launch, address)
   local best, least, distance
   for i, a in ipairs(launch.args) do
@@ -74,7 +74,7 @@ local function holds(a)
   return ("it has %s"):format(text.count(a.count, "element"))
 end
 
--- Where memory is that no argument names.
+-- The name of the memory of a finding without an argument.
 local function memory(f)
   return f.space == "local" and "local memory"
     or f.space == "private" and "private memory" or "global memory"
@@ -100,8 +100,8 @@ function words.index(f)
     text.count(f.count, "element"))
 end
 
--- What the n-th access of a race does. A copy has no code: it reads where the
--- other access must be the one that writes.
+-- What the n-th access of a race does. A copy has no code: it reads if the
+-- other access must be the write.
 local function races(f, n)
   local other = f.places[3 - n]
   if f.places[n].code or f.access:find "^Write"
@@ -169,7 +169,7 @@ function words.other(f)
   return f.title
 end
 
--- What is the same for all repetitions of a defect.
+-- The key that all repetitions of a defect share.
 local function key_of(r)
   local parts = {r.kind, r.argument and r.argument.name or r.space or "",
     r.kind == "other" and r.title or "", r.count or 0}
@@ -213,8 +213,8 @@ local CAUSES = {outside = true, index = true, misaligned = true, race = true,
   wait = true}
 
 -- Whether a finding only repeats or follows from another: an index outside an
--- array is an access outside as well; what was read outside, not aligned or
--- too early counts as never written.
+-- array is an access outside as well; a value that was read outside,
+-- misaligned or too early counts as never written.
 local function follows(f, list)
   for _, other in ipairs(list) do
     if f.kind == "outside" and not f.argument and other.kind == "index"

@@ -55,8 +55,8 @@ local function meets(m, buffer)
   return false
 end
 
--- The memory of a Buffer: Buffers that meet share one, and any other ends
--- where its last element does, so that a step over the edge is seen.
+-- The memory of a Buffer. Buffers that meet share a memory; any other memory
+-- ends with the Buffer's last element, so that a step over the edge is seen.
 local function add_memory(job, buffer, constant)
   local first = buffer.offset
   local m = {first = first, last = first + buffer.bytes, constant = constant,
@@ -76,8 +76,8 @@ local function too_large(job, bytes)
     {hint = "take a smaller problem, or parts: x:view(1, n)"})
 end
 
--- An argument for the child: {value}, or the place of a Buffer in a memory and
--- what findings tells of it.
+-- An argument for the child: {value}, or the place of a Buffer in a memory,
+-- and the fields that findings needs.
 local function add_argument(job, param, value)
   local class, b, base = text.class(value), value, false
   if class == "Any" then
@@ -104,8 +104,8 @@ local function add_argument(job, param, value)
 end
 
 --- job.local_size(launch, global) -> list
---- The local size for a global size: the launch's, or, where that leaves it to
---- the driver, one that divides.
+--- The local size for a global size: the launch's local size, or a divisor of
+--- the global size where the launch leaves the choice to the driver.
 function M.local_size(launch, global)
   if launch.localsize then
     return launch.localsize
@@ -126,8 +126,8 @@ function M.local_size(launch, global)
 end
 
 --- job.unsure(kernel) -> boolean
---- Whether the simulator takes values for never written that are: those of
---- strided asynchronous copies and those that are read from images.
+--- Whether the simulator may take written values for never written: values of
+--- strided asynchronous copies, and values read from images.
 function M.unsure(kernel)
   local source = kernel.program.source or ""
   return (source:find("async_work_group_strided_copy", 1, true)
@@ -136,7 +136,7 @@ end
 
 --- job.add(job, launch, args) -> table
 --- Adds a launch with its arguments, a packed list. The child runs the
---- launches in order; what one writes the next one reads.
+--- launches in order; each reads what earlier launches wrote.
 function M.add(job, launch, args)
   argument.check(job.what, "launch", launch, "Launch",
     job.what .. "(k:range(n), x, y)")
@@ -158,7 +158,7 @@ function M.add(job, launch, args)
 end
 
 --- job.settled(memory) -> table
---- The memory that an argument lies in, as Buffers that meet share one.
+--- The memory that an argument lies in, as Buffers that meet share a memory.
 function M.settled(memory)
   while memory.into do
     memory = memory.into
@@ -196,7 +196,7 @@ function M.bytes(buffer)
 end
 
 --- job.sent(job) -> table
---- What replay.run gets of a job: plain values, and Arrays.
+--- The job as replay.run takes it: plain values, and Arrays.
 function M.sent(job)
   local out = {programs = {}, memories = {}, launches = {},
     guarded = job.guarded, back = job.back}
@@ -220,8 +220,8 @@ function M.sent(job)
 end
 
 --- job.take(job, contents)
---- Writes what the launches have made of the memories, as replay.run returns
---- it, to the Buffers.
+--- Writes the memories as the launches have left them, which replay.run
+--- returns, to the Buffers.
 function M.take(job, contents)
   for i, pieces in ipairs(contents) do
     for j, content in ipairs(pieces) do

@@ -13,7 +13,7 @@ local M = {}
 
 local PAID = 1.05  -- the least factor of a step that counts
 local CHANGE = 1.5 -- the least factor of traffic that is a reason
-local ALMOST = 0.8 -- of a roof: nothing left to gain there
+local ALMOST = 0.8 -- the share of a roof that leaves nothing to gain
 local STEADY = 1.1 -- the greatest factor between the quartiles of a steady run
 local UNSEEN = 1.25 -- of a CPU slowed down by others, before it is "clock!"
 
@@ -127,7 +127,7 @@ local function before(list, i)
 end
 
 -- The results of two groups to compare: the best of g; the result of `a` with
--- the same tile, else its best; and the words that name the tile.
+-- the same tile, else the best of `a`; and the words that name the tile.
 local function pair(g, a)
   local b = g.best
   local tile = b.params and b.params.tile
@@ -140,11 +140,10 @@ local function pair(g, a)
   return a.best, b, ""
 end
 
--- The times that another run of a result may have, the least and the greatest:
--- the quartiles of a steady run, as the interval of its median knows nothing
--- of the next run; all samples of an unsteady one; twice as far where samples
--- are few or something slowed the device, which may hit each of them. nil of a
--- single sample.
+-- The least and the greatest time that another run of a result may have: the
+-- quartiles of a steady run, or all samples of an unsteady run; twice as far
+-- apart where samples are few or something slowed the device. (The interval of
+-- a median tells nothing of the next run.) nil for a single sample.
 local function range(r)
   if r.n == 1 or not (r.lo or r.min) then
     return nil
@@ -161,8 +160,8 @@ local function range(r)
 end
 
 -- "paid", "level" or "lost", the factor of b over a, and its range; "noisy"
--- where the range holds several of these, or where a CPU may have been as much
--- slower in one of the runs.
+-- where the range allows several of these verdicts, or where a CPU may have
+-- been that much slower in one run.
 local function verdict(a, b, device)
   local factor = a.median / b.median
   local from_a, to_a = range(a)
@@ -253,8 +252,8 @@ local function why_not(b, ra, rb, list, device)
   end
 end
 
--- Why a step paid, and whether that explains less than the factor: bytes that
--- are a part of what they were save that part of the time at most.
+-- Why a step paid, and whether the reason explains less than the factor: fewer
+-- bytes save at most their share of the time.
 local function why_paid(ra, rb, list, factor)
   if ra.one_lane and rb.vectors then
     return ("it is faster than one lane of the device's vectors of %d can be")
@@ -272,7 +271,7 @@ end
 
 --- ladder.why(a, b, paid, opts) -> string or nil, boolean
 --- Why result b is faster than a (paid) or is not, by their readings and the
---- traffic model; and whether that explains less than their factor.
+--- traffic model; and whether the reason explains less than their factor.
 function M.why(a, b, paid, opts)
   local ra, rb = reading.read(a, opts), reading.read(b, opts)
   local list = ra.traffic and rb.traffic and changes(ra.traffic, rb.traffic)
@@ -325,7 +324,7 @@ local function step(g, a, opts, simulate)
     missing
 end
 
--- The best row of a rung over its slowest, of several rows.
+-- The words on the best and the slowest row of a rung; nil for a single row.
 local function spread(g)
   local worst = g.rows[#g.rows]
   if #g.rows > 1 then
@@ -342,7 +341,7 @@ local function put(lines, head, words, width)
   end
 end
 
--- Refused groups by their reasons.
+-- Adds the refused groups to the lines, by their reasons.
 local function put_refused(lines, list, width)
   local names, order = {}, {}
   for _, g in ipairs(list) do

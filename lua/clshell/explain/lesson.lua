@@ -14,10 +14,10 @@ local M = require "clshell.base.lazy".table(...)
 --- (the sentence of lesson, which printing shows), roofs (a list of {limit,
 --- share, least (seconds), words}, the nearest first), traffic (see
 --- traffic.of), occupancy ({share, groups, items, by, registers, words,
---- source}) or reason (why it is unknown), one_lane (on a CPU, where one lane
---- of its vectors would be as fast: their length), vectors (the same where one
---- lane cannot be), over (a roof of the traffic model below the result, which
---- the model overcounts). Options as for lesson.
+--- source}) or reason (why it is unknown), one_lane (on a CPU, the length of
+--- its vectors, where one lane would be as fast), vectors (that length, where
+--- one lane would be slower), over (a roof of the traffic model below the
+--- result, which the model overcounts). Options as for lesson.
 --- Example:
 --- local r = bench("gemm.tiled", {64, 64, 64}, nil, {effort = "quick"})
 --- local reading = lesson.read(r)

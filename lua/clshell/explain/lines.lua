@@ -13,11 +13,11 @@ local workload = require "clshell.ladder.workload"
 local M = {}
 
 local LEAST = 64     -- a side of the matrices at a small size
-local ROWS = 256     -- of a matrix by diagonals
+local ROWS = 256     -- rows of a matrix by diagonals
 local DIFFERS = 1.05 -- the least factor of a count that is told
 
--- Each: what is counted, whether it needs warps, the count of the whole result
--- and those of its source lines, in `rows` or `branches`.
+-- Two functions: the count of a whole result of access, and the count of one
+-- of its rows.
 local function space(name, key)
   return function(a) return a.total[name][key] end, function(row)
     return row.space == name and row[key] or 0
@@ -34,8 +34,8 @@ local MEASURES = {
     function(branch) return branch.times end},
 }
 
--- A small shape like that of a dense result, its sides at most `least`, and
--- its words; nil where it has none.
+-- A small shape like a dense result's, with sides of at most `least`, and its
+-- words; nil where the result has no such shape.
 local function dense(dims, shape, least)
   local small, sizes = {}, {}
   for i, name in ipairs(dims) do
@@ -48,7 +48,7 @@ local function dense(dims, shape, least)
   return small, text.shape(sizes)
 end
 
--- The same of a product of diagonals: as many as there were, side by side.
+-- A small matrix with as many diagonals, side by side, and its words; or nil.
 local function diagonals(shape)
   local count, offsets = shape.ndiags, {}
   if math.type(count) ~= "integer" or count < 1 or count > ROWS // 4 then
@@ -61,8 +61,8 @@ local function diagonals(shape)
     :format(ROWS, text.count(count, "diagonal"))
 end
 
--- The operands of a result's family at a small size, its shape in words; or
--- nil for what has none.
+-- The operands of a result's family at a small size, and the shape in words;
+-- nil where the result has no small shape.
 local function operands(family, a, b)
   local least = LEAST
   for _, r in ipairs{a, b} do
@@ -105,8 +105,8 @@ local function precedes(row, other)
     or row.line == other.line and row.column < other.column
 end
 
--- The lines of one list that the other lacks, of each kind, the highest count
--- first.
+-- The lines that one list has and the other lacks: for each kind a list, the
+-- highest count first.
 local function lacking(list, other)
   local kinds = {}
   for key, entry in pairs(list) do
@@ -126,9 +126,9 @@ local function lacking(list, other)
 end
 
 -- The changes of the lines between two lists, as entries {row, x, y, change}.
--- A line that is written otherwise in the other rung is gone from one list and
--- new in the other: lines of a kind stand for each other, by their counts, and
--- that with more of them changes.
+-- A line with different text in the two rungs is in one list only. Such lines
+-- of one kind are paired in the order of their counts, and the line with the
+-- higher count has the change.
 local function changes(old, new)
   local list = {}
   for key, entry in pairs(old) do
@@ -154,7 +154,7 @@ local function changes(old, new)
 end
 
 -- The line whose count changes most between two results, in the direction of
--- `sign`, as the whole does.
+-- the whole, `sign`.
 local function line_of(a, b, part, count, sign)
   local found
   for _, c in ipairs(changes(by_line(a, part, count),

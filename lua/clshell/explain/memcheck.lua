@@ -22,7 +22,7 @@ local KEPT = 1 << 25 -- bytes of memory to keep from being used again
 
 local known = {}   -- findings by place and words
 local kept = {bytes = 0} -- views
-local seen = setmetatable({}, {__mode = "k"}) -- Buffers that have one
+local seen = setmetatable({}, {__mode = "k"}) -- Buffers with a kept view
 
 -- The place in the script that launched: "script.lua:12".
 local function place()
@@ -37,8 +37,8 @@ local function place()
   end
 end
 
--- The launch with the addresses of its arguments, as findings wants it;
--- without them where one cannot be told from its memory (cl.base).
+-- The launch with its arguments' addresses, as findings takes it; without
+-- arguments where the job refuses the launch.
 local function described(launch, args)
   local ok, added = pcall(job_of.add, job_of.new "memcheck", launch, args)
   if not ok then
@@ -76,7 +76,7 @@ local function keep(...)
   end
 end
 
--- Looks at the log after a launch and tells what is new.
+-- Looks at the log after a launch and tells its new findings.
 local function look(log, counts, launch, ...)
   count(counts, "launch")
   keep(...)
@@ -104,9 +104,8 @@ local function look(log, counts, launch, ...)
 end
 
 --- memcheck.begin()
---- Has the launches of this process, which the simulator runs, looked at.
---- Measurements then take a moment: neither timers nor peaks of the simulator
---- are of worth.
+--- Checks each launch of this process, which the simulator runs. Measurements
+--- are cut short: timers and peaks of the simulator mean nothing.
 function M.begin()
   local log, counts = os.getenv "OCLGRIND_LOG", os.getenv "CLSHELL_MEMCHECK"
   cl.launched(function(...)

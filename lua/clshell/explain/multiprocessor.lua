@@ -12,7 +12,7 @@ local M = {}
 --- The most work-items of a work-group, on all of these GPUs.
 M.largest = 1024
 
-local REGISTER_UNIT, PARTITIONS = 256, 4 -- where the limits tell none
+local REGISTER_UNIT, PARTITIONS = 256, 4 -- where the limits lack them
 
 local function roundup(n, unit)
   return (n + unit - 1) // unit * unit
@@ -108,8 +108,8 @@ end
 
 --- multiprocessor.room(use, limits, groups) -> registers, bytes; or nil
 --- The most registers of a work-item and bytes of local memory of a
---- work-group, none above those of `use`, with which a unit holds so many
---- groups; nil where it holds fewer whatever they are.
+--- work-group, at most those of `use`, with which a unit holds `groups`
+--- groups; nil where a unit holds fewer in any case.
 function M.room(use, limits, groups)
   if use.items > M.largest then
     return nil

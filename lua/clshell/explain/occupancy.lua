@@ -38,9 +38,9 @@ M.limits = multiprocessor.limits
 --- a work-item and use.local_bytes of a group. The result: groups, warps and
 --- items that a unit holds at a time; share (warps over the unit's limit of
 --- warps); by (the limit reached first: "registers", "local memory",
---- "work-items" or "work-groups"). The arithmetic is that of NVIDIA's
---- occupancy calculator: registers go to a warp in pieces from a partition of
---- the file, local memory to a group in pieces of `unit`.
+--- "work-items" or "work-groups"). NVIDIA's occupancy calculator has the same
+--- arithmetic: registers go to a warp in pieces from a partition of the file,
+--- local memory to a group in pieces of `unit`.
 --- Example:
 --- local limits = {items = 2048, groups = 32, registers = 65536, warp = 32,
 ---   local_bytes = 233472, unit = 128, reserve = 1024, source = "by hand"}
@@ -80,9 +80,9 @@ local function unknown_kernel()
     (os.time() * 1000 + count) % 0x7fffffff)
 end
 
--- The figures of the assembler for a kernel, from a build of its source with
--- `opts` of cl.build for the log, and of its edited text for a rung with such;
--- built once for each `key`. nil and the reason where the driver tells none.
+-- The assembler's figures for a kernel, from the log of a build of its source
+-- with `opts` of cl.build, or of the edited text of a rung that has one; one
+-- build for each `key`. nil and the reason where the driver tells no figures.
 local function figures(kernel, source, opts, key, edited)
   local context = opts.context
   if not context.device.nv_compute_capability_major then
@@ -128,7 +128,7 @@ function M.kernel(rung, kernel, defines, opts, context)
   }, table.concat(words, "\0"), rung.ptx)
 end
 
--- The same for any Kernel.
+-- The assembler's figures for any Kernel.
 local function kernel_figures(kernel)
   local built = kernel.program
   if not built.source then
@@ -155,8 +155,8 @@ function M.words(use, o, limits)
       limits.items, 100 * o.share, o.by)
 end
 
--- What the driver tells of the kernel, as use {registers, local_bytes,
--- spilled}, and notes on the rest.
+-- The driver's figures for the kernel, as use {registers, local_bytes,
+-- spilled}, and notes on the other figures.
 local function told_of(kernel)
   local notes = {}
   local use, reason = kernel_figures(kernel)
@@ -296,7 +296,7 @@ local WORDS = {
   end,
 }
 
--- A row in words: of the axes that vary, or of those that do not.
+-- A row in words: its values on the axes that vary, or on the other axes.
 local function words_of(o, row, varied)
   local parts = {}
   for _, axis in ipairs(AXES) do
@@ -309,7 +309,7 @@ end
 
 --- Occupancy:table([width]) -> string
 --- The table of an occupancy result, in so many columns (the window's): a row
---- for each case. groups and warps: those that a compute unit holds at a time;
+--- for each case. groups, warps: the numbers that a unit holds at a time;
 --- occupancy: warps over the most that the unit holds; limit: the limit
 --- reached first; next step: the most registers and local memory that give one
 --- group more, else the work-group that gives the most.
@@ -353,7 +353,7 @@ local LABELS = {wg = "work-items of a work-group",
   registers = "registers of a work-item",
   local_bytes = "bytes of local memory of a work-group"}
 
--- All values of an axis, as far as the GPU goes.
+-- All values of an axis, up to the GPU's limit.
 local function whole(axis, limits)
   local last, step = limits.most_registers, 1
   if axis == "wg" then

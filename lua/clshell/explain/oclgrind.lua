@@ -21,7 +21,7 @@ local FOLDERS = {"/usr/lib/oclgrind", "/usr/lib", "/usr/lib64",
 local NAMES = {"liboclgrind-rt-icd.so", "liboclgrind-rt-icd.dylib"}
 
 --- oclgrind.ERRORS
---- The findings that are told of a process; a defect repeats for each of its
+--- The most findings that a process writes; a defect repeats for each of its
 --- work-items.
 M.ERRORS = 20000
 
@@ -32,8 +32,8 @@ end
 
 --- oclgrind.driver() -> path or nil
 --- The simulator's driver: the file that CLSHELL_OCLGRIND names (no driver
---- where there is none of that name, such as "none"), or the first in the
---- folders of packages.
+--- where that file is missing, as "none" is), or the first in the folders of
+--- packages.
 function M.driver()
   local own = os.getenv "CLSHELL_OCLGRIND"
   if own and own ~= "" then
@@ -49,9 +49,9 @@ function M.driver()
 end
 
 --- oclgrind.build_options(optimized) -> string
---- Options of the simulator's compiler. What it does not know and what changes
---- no result is left out: clang's prefetches, and, without optimization,
---- `restrict`, of which inlining makes functions that it has not.
+--- Options of the simulator's compiler. They drop words that it lacks and that
+--- change no result: clang's prefetches, and, without optimization, `restrict`
+--- (inlining makes functions of it that the simulator lacks).
 function M.build_options(optimized)
   return "-D__builtin_prefetch(...)="
     .. (optimized and "" or " -Drestrict= -cl-opt-disable")
@@ -59,10 +59,10 @@ end
 
 --- oclgrind.environment(log) -> table
 --- Variables for a process whose only driver is the simulator, which writes
---- what it finds to the file `log`. It compiles without optimization: what a
+--- its findings to the file `log`. It compiles without optimization: what a
 --- compiler drops or moves it cannot see. It has one thread: its findings come
---- in the same order each time. Both variables, as loaders differ: ocl-icd
---- takes a library in the first, those of Khronos and NVIDIA in the second.
+--- in the same order each time. Loaders differ, so two variables name it:
+--- ocl-icd reads the first, the loaders of Khronos and NVIDIA the second.
 function M.environment(log)
   local driver = M.driver()
   return {OCL_ICD_VENDORS = driver, OCL_ICD_FILENAMES = driver,
@@ -91,14 +91,14 @@ local LACKS = {
 }
 
 --- oclgrind.reason(job, launch, result) -> text, hint
---- Why a launch of a job failed on the simulator, in words; `result` is that
---- of runner:run.
+--- Why a launch of a job failed on the simulator, in words; `result` comes
+--- from runner:run.
 function M.reason(job, launch, result)
   local source, message = job.programs[launch.program].source, result.error
   local missing = result.lacks
   local named = message:find("build error", 1, true)
     or message:find("CL_INVALID_KERNEL_NAME", 1, true)
-      and not (missing or ""):find "^llvm%." -- of no name in a source
+      and not (missing or ""):find "^llvm%." -- the source has no such name
   for _, entry in ipairs(named and LACKS or {}) do
     if source:find(entry[1]) then
       return ("the simulator has no %s, which %s needs"):format(entry[2],
@@ -111,8 +111,8 @@ function M.reason(job, launch, result)
     or "on the simulator: " .. message
 end
 
--- Limits beyond those of devices: the launch was made for one of them, so
--- those of the simulator, such as 32 KiB of local memory, do not matter.
+-- Limits above those of devices: the launch was made for a device, so the
+-- simulator's own limits, such as 32 KiB of local memory, do not matter.
 local LIMITS = {OCLGRIND_LOCAL_MEM_SIZE = "268435456",
   OCLGRIND_CONSTANT_MEM_SIZE = "268435456", OCLGRIND_MAX_WGSIZE = "65536"}
 
@@ -120,8 +120,8 @@ local Runner = {}
 Runner.__index = Runner
 
 --- oclgrind.start([opts]) -> runner
---- A child process for jobs; it begins with the first, and again after one
---- that it did not outlive.
+--- A child process for jobs; it begins with the first job, and anew after a
+--- job that ended it.
 --- Options:
 ---   environment  none   further variables for the child
 ---   device       none   a Device of this process, in place of the simulator
@@ -129,7 +129,7 @@ function M.start(opts)
   opts = opts or {}
   local log, said = file.temporary ".log", file.temporary ".said"
   local variables = opts.device and {} or M.environment(log)
-  variables.CLSHELL_MEMCHECK = "" -- a job reads its own log, and no other may
+  variables.CLSHELL_MEMCHECK = "" -- a job alone reads its log
   for _, more in ipairs{LIMITS, opts.environment or {}} do
     for name, value in pairs(more) do
       variables[name] = value
@@ -154,9 +154,9 @@ local function contents(path)
 end
 
 --- runner:run(job, limit) -> list; nil, reason
---- Runs a job (see job.lua) for so many seconds at most. The list is that of
---- replay.run, with the name of a function that the simulator has not as
---- `lacks`; the reason is "time", or how the child ended and what it said.
+--- Runs a job (see job.lua) for so many seconds at most. The list comes from
+--- replay.run, with `lacks`, the name of a function that the simulator lacks;
+--- the reason is "time", or how the child ended and what it said.
 function Runner:run(job, limit)
   local sent = jobs.sent(job)
   self.opts.limit = limit -- the worker's, from now on

@@ -8,7 +8,7 @@ local text = require "clshell.base.text"
 
 local M = {}
 
-local ROWS = 16   -- of a drawing; more are counted
+local ROWS = 16   -- rows of a drawing; more are counted
 local GRAIN = 4   -- bytes of a character on the ruler
 
 -- The lanes that access each piece of `unit` bytes: piece -> list of lanes,

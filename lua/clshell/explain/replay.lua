@@ -54,8 +54,8 @@ local function changed(whole, from, seed)
   return first, last
 end
 
--- The bytes around each memory of a launch that have changed, from its
--- beginning on.
+-- The bytes around each memory of a launch that have changed, counted from the
+-- memory's beginning.
 local function look(memories, launch)
   local list, seen = {}, {}
   for _, a in ipairs(launch.args) do
@@ -72,7 +72,7 @@ local function look(memories, launch)
   return list
 end
 
--- What a kernel takes for an argument of the job.
+-- The value that a kernel takes for an argument of the job.
 local function value_of(memories, a)
   local m = memories[a.memory or 0]
   if not m then
@@ -127,7 +127,7 @@ local function run(job, launch, memories, log)
     addresses = addresses, bands = job.guarded and look(memories, launch)}
 end
 
--- What the memories of a job hold, by their pieces.
+-- The contents of a job's memories, by their pieces.
 local function contents(job, memories)
   local list = {}
   for i, m in ipairs(job.back and memories or {}) do

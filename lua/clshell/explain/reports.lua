@@ -92,7 +92,7 @@ local function add(r, line)
     place.file = file
   elseif not place.line and not place.code
       and line ~= "(location unknown)" then
-    place.code = line -- of the compiler's intermediate language
+    place.code = line -- a line of intermediate code
   end
 end
 

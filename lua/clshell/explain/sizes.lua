@@ -40,8 +40,8 @@ local function cases(family, name, opts)
 end
 
 -- Runs the launches of a plan in the child process, which changes the plan's
--- Buffers, and adds what is found to the list. Returns nothing, or the status
--- of a size and the reason.
+-- Buffers, and adds the findings to the list. Returns the status of a failed
+-- size and the reason, else nothing.
 local function replay(plan, run, list)
   local job = jobs.new "check"
   job.guarded, job.back = run.guarded, true
@@ -65,7 +65,7 @@ local function replay(plan, run, list)
     end
   end
   if list[1] then
-    run.child:stop() -- the next one tells as many findings again
+    run.child:stop() -- so the next child has room for all its findings
   end
 end
 
@@ -164,7 +164,7 @@ local function check_options(opts)
 end
 
 --- sizes.check(family, name, opts) -> check
---- Checks a rung over sizes, see check. Fields besides those of check: sizes,
+--- Checks a rung over sizes, see check. Further fields of the result: sizes,
 --- a list of {title, status, reason, err, bound, row, col}.
 function M.check(family, name, opts)
   local limit = check_options(opts)

@@ -10,7 +10,7 @@ local text = require "clshell.base.text"
 
 local M = {}
 
-local SECONDS = 120 -- that a launch may take
+local SECONDS = 120 -- the limit of a launch
 
 --- trace.plugin() -> path, or nil, a reason and a remedy
 --- The plugin, where it and the simulator are installed.
@@ -107,9 +107,9 @@ read["end"] = function(found)
   found.whole = true
 end
 
--- Runs a job as the simulator's compiler optimizes it, or plainly where that
--- makes functions which the simulator has not. Returns the launch's result,
--- and whether it is of plain code.
+-- Runs a job with optimized code, or with plain code where the optimizer makes
+-- functions that the simulator lacks. Returns the launch's result, and whether
+-- its code is plain.
 local function run(job, environment)
   for _, plain in ipairs{false, true} do
     environment.OCLGRIND_BUILD_OPTIONS = oclgrind.build_options(not plain)
@@ -128,10 +128,10 @@ end
 
 --- trace.run(launch, args, warp, groups) -> table
 --- Runs a launch with the packed list of its arguments on the simulator. The
---- result: kernel, global, localsize, groups, looked (at so many of them),
---- warps, instructions, lost, copied, plain (compiled without optimization),
---- sites (each with its requests), branches, and source(file, line), the text
---- of a line.
+--- result: kernel, global, localsize, groups, looked (the number of groups
+--- simulated), warps, instructions, lost, copied, plain (compiled without
+--- optimization), sites (each with its requests), branches, and source(file,
+--- line), the text of a line.
 function M.run(launch, args, warp, groups)
   if groups ~= nil and groups ~= "all"
       and (math.type(groups) ~= "integer" or groups < 1) then

@@ -18,10 +18,10 @@ local function addresses(a, size, lanes)
   return list
 end
 
--- Bytes that the accesses of all work-items take of a path, and the worst
--- factor that bank conflicts bring. Without warps every work-item counts
--- its own bytes; in a warp an address that several want counts once, and
--- what banks serve one after another counts as often.
+-- The bytes that all work-items move over a path, and the worst factor of bank
+-- conflicts. Without warps every work-item counts its own bytes. In a warp an
+-- address that several lanes want counts once, and accesses that banks serve
+-- in turn count each turn.
 local function total(list, items, size, lanes, is_local)
   local bytes, ways = 0, 1
   for _, a in ipairs(list) do

@@ -24,7 +24,7 @@ local function floats(n)
   return cl.buffer("float", n, h)
 end
 
--- What a launch asks of memory on an H100, by the simulator.
+-- The result of access for a launch; a missing simulator ends the trial.
 local function counted(list, launch, ...)
   local plugin, missing = trace.plugin()
   if not plugin then
@@ -67,7 +67,7 @@ function M.local_reads(one, other)
 end
 
 -- The most work-groups that were under way at the same time, of `groups` with
--- 64 work-items and so many bytes of local memory.
+-- 64 work-items and `bytes` bytes of local memory.
 local function at_once(groups, bytes)
   local zeros <close> = cl.array("int", 2, 0)
   local state, out = cl.buffer("int", 2, zeros), cl.buffer("int", 64 * groups)
@@ -124,7 +124,7 @@ function M.occupancy()
 end
 
 --- trials.latency(list) -> outcome
---- As many loads, each of which tells the next, by 16 times the work-items.
+--- As many loads, in chains where each tells the next, by 16x the work-items.
 function M.latency(list)
   local following = chain_of(CHAIN)
   local k = kernel "course/chain"
@@ -162,7 +162,7 @@ function M.units(list)
 end
 
 --- trials.spills(list) -> outcome
---- As many updates of 512 private values of a work-item and of 128.
+--- As many updates, of 512 private values of a work-item and of 128.
 function M.spills(list)
   local few = kernel("course/private", {CELLS = 128})
   local many = kernel("course/private", {CELLS = 512})
@@ -222,7 +222,7 @@ function M.divergence(list)
 end
 
 --- trials.odd_groups(list) -> outcome
---- Warps of work-groups of 48 against those of 64.
+--- Warps of work-groups of 48 work-items against warps of groups of 64.
 function M.odd_groups(list)
   local k, x = kernel "course/branch", floats(768)
   local function warps(size)
@@ -312,8 +312,8 @@ function M.pairs()
     detail = "64 ones in each of 4 work-groups, on the device"}
 end
 
--- The last version of a product of diagonals: offsets in local memory, four
--- rows for each work-item. The text's mistakes take the places of its parts.
+-- A text's last version of a product of diagonals: offsets in local memory,
+-- four rows for each work-item. The text's mistakes replace parts of it.
 local PRINTED = [[
 #define X(i) ((i) >= 0 && (i) < n ? x[i] : 0.0f)
 kernel void spmv(int n, int diagonals, global const int *offsets,

@@ -75,8 +75,8 @@ end
 
 --- verdict.new(fields) -> check
 --- A result of check: `head`, its first lines, findings, `build` (see
---- verdict.build; that of a finding wins), blind (whether it lacks what guard
---- bands do not see), and whatever else is known.
+--- verdict.build; the build of a finding wins), blind (whether guard bands,
+--- which miss much, made it), and any further fields.
 function M.new(fields)
   return setmetatable(fields, Check)
 end

@@ -82,7 +82,7 @@ function M.keep(r)
   handover.finished(r)
 end
 
--- Ends a result early: the statistics of the samples so far.
+-- Ends a result early, with the statistics of the samples so far.
 local function settle(r, subject, status, message)
   record.fail(r, status, message)
   if r.samples and not r.median then
@@ -104,7 +104,7 @@ local function keep_part(r, subject, e)
   end
 end
 
--- Keeps the stack of a mistake in the caller's Lua, for the shell to tell.
+-- Keeps the stack of a mistake in the caller's Lua, for the shell's report.
 local function kept(e)
   local found, failure = pcall(require, "clshell.failure")
   return found and failure.keep(e) or e
@@ -136,8 +136,8 @@ local function guarded(r, f)
   return r
 end
 
--- Measures a subject, by limits.measure in place of the protocol where that
--- is given, and works out the rates and the note of the result.
+-- Measures a subject, by limits.measure if given, else by the protocol, and
+-- works out the rates and the note of the result.
 local function measure(r, subject, limits)
   phase.begin "measured"
   local take = limits.measure or protocol.measure
@@ -152,8 +152,8 @@ local function place(r, opts, context, verified)
   end
 end
 
--- Makes a subject find its caches cold. `copies(k)` gives k - 1 more calls on
--- operands of their own; nil where that cannot be. Returns a Buffer to close,
+-- Makes a subject find its caches cold. `copies(k)` adds k - 1 calls on copies
+-- of the operands; nil: operands cannot be copied. Returns a Buffer to close,
 -- or nil.
 local function chill(r, subject, footprint, copies)
   local way, amount, words = timer.plan_cold(subject.context.device,
@@ -166,7 +166,7 @@ local function chill(r, subject, footprint, copies)
   end
 end
 
--- Whether the check of a function passes.
+-- Whether the result of a function passes its check.
 local function passes(r, opts)
   local ok, message = true, nil
   if opts.check then
@@ -195,8 +195,8 @@ local function bench_call(r, job, opts, limits, set)
   place(r, opts, context)
 end
 
--- The index of the rung's kernel among the events of a run, nil where it is
--- the only event. Commands of the first run only (once) are gone by then.
+-- The index of the rung's kernel among the events of a run, nil for a single
+-- event. Commands of the first run only (once) have no event then.
 local function main_of(plan)
   local main, count = nil, 0
   for i, command in ipairs(plan.commands) do
@@ -208,7 +208,7 @@ local function main_of(plan)
   return count > 1 and main or nil
 end
 
--- Plans of the same configuration on copies of the operands, each run once.
+-- Adds plans of the same configuration on copies of the operands, run once.
 local function rotation(family, name, params, given, calls)
   return function(k)
     for i = 2, k do
@@ -221,7 +221,7 @@ local function rotation(family, name, params, given, calls)
 end
 
 -- bench.mode(family) -> "hot" or "cold"
--- The caches that the rungs of a family find, unless the options say.
+-- The state of the caches for the rungs of a family, without an option.
 function M.mode(family)
   return family.spec.cache or "hot"
 end
@@ -406,22 +406,22 @@ end
 -- bench.job(job, opts, take, who) -> result
 -- A quick measurement of a workload for `who`; take(subject, r, limits) takes
 -- the samples in place of protocol.measure. Fields of the workload besides the
--- fields of target.of: setting, which tells equal workloads in the store; of a
--- rung also truth(plan), in place of family.truth; of a launch also context,
--- before(), and describe(r) for its result.
+-- fields of target.of: setting, a text that equal workloads share in the
+-- store; for a rung also truth(plan), in place of family.truth; for a launch
+-- also context, before(), and describe(r) for its result.
 function M.job(job, opts, take, who)
   local limits = check(opts, "quick", who)
   limits.measure = take
   return run_job(job, opts, limits)
 end
 
--- The methods that families get from here; each takes the family first.
+-- The methods that this file gives to families; each takes the family first.
 M.of_families = {}
 
 --- family.bench(name, params, operands [, opts]) -> result
 --- Verifies and times a rung, or one of the host's routines (openblas,
---- plain_c), on operands such as {A = A, B = B}, or random ones of a size such
---- as 512 or {512, 512, 512}. `params` are the rung's (nil, or left out:
+--- plain_c), on operands such as {A = A, B = B}, or random operands of a size,
+--- 512 or {512, 512, 512}. `params` are the rung's (nil, or left out:
 --- defaults). Besides the fields of bench, the result has name ("gemm.tiled"),
 --- family and kernel ("gemm", "tiled"; of the host's routines as well),
 --- params, config (the same as text), type, shape, title (the shape as text),
@@ -456,8 +456,8 @@ end
 --- now on and in later sessions they take it on this device for this element
 --- type, the same words of options (the op of reduce) and shapes whose sizes
 --- are each within a factor of 2, before the rows of family.choices, until
---- family.forget. The driver and the kernel file have to be those of the
---- measurement; see family.choice. `note` is for people. The rows are files in
+--- family.forget. The driver and the kernel file must not have changed since
+--- the measurement; see family.choice. `note` is for people. The rows are in
 --- ~/.config/clshell/choices.
 --- Example:
 --- local r = bench("transpose.tiled", {64}, {tile = 8}, {effort = "quick"})
@@ -488,8 +488,8 @@ function M.of_families.keep(family, r, note)
 end
 
 --- bench.of(name, samples [, opts]) -> result
---- The result of samples from elsewhere, in seconds by the host's clock:
---- summed up and kept like any other.
+--- The result of samples from elsewhere, in seconds by the host's clock: it is
+--- summed up and kept like any other result.
 --- Options:
 ---   flop, bytes  -  of one run, for the rates
 ---   type  float  element type, for the roofline

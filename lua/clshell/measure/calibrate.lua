@@ -11,7 +11,7 @@ local stats = require "clshell.measure.stats"
 
 local M = require "clshell.base.lazy".table(...)
 
-local LAUNCHES = 1000    -- of the empty kernel
+local LAUNCHES = 1000    -- launches of the empty kernel
 local LONG = 0.02        -- seconds of the kernel that both clocks time
 local CANARY = 0.002     -- seconds of the canary
 local HIGH, LOW = 1.02, 0.8 -- event time / wall time that can be trusted
@@ -50,8 +50,8 @@ function M.tick(durations)
   return least and least * 1e-9
 end
 
--- The notice of measurements that are kept for later sessions, or `again` of
--- kept ones that are tried again.
+-- The notice of measurements that later sessions keep, or, with `again`, of
+-- kept measurements that are tried again.
 function M.notice(dev, again)
   if again then
     return progress.notice(("measuring peaks of %s again: the better figures "
@@ -100,8 +100,8 @@ local function measure_empty(context, c, notice)
   end
 end
 
--- A launch of so many multiply-adds in registers, with work-groups for every
--- compute unit; and its Buffer.
+-- A function that launches so many multiply-adds in registers, with
+-- work-groups for every compute unit; and its Buffer.
 local function burner(context)
   local dev = context.device
   local cpu = dev.type == "cpu"
@@ -116,7 +116,7 @@ local function burner(context)
   end, out
 end
 
--- The least wall seconds of several f().
+-- The least wall seconds of several calls f().
 local function least(times, f)
   local t = math.huge
   for _ = 1, times do
@@ -127,7 +127,7 @@ local function least(times, f)
   return t
 end
 
--- The iterations with which `run` takes so many seconds. The least of several
+-- The iterations with which `run` takes `seconds`. The least time of several
 -- launches counts, as a busy host may delay one.
 local function iterations_for(run, seconds)
   local n = 16
@@ -145,8 +145,8 @@ local function iterations_for(run, seconds)
   return n
 end
 
--- Event time / wall time of f(), which returns its events in order; nil
--- without time stamps.
+-- The ratio of event time to wall time of f(), which returns its events in
+-- order; nil without time stamps.
 local function ratio(f)
   local begin = cl.now()
   local events = f()
@@ -164,8 +164,8 @@ local function ratio(f)
   return (last - first) * 1e-9 / wall
 end
 
--- The largest ratio of several f(times as long): only the wall time is ever
--- too long, and the share of a busy host shrinks as launches grow.
+-- The largest ratio of several calls f(times as long): only the wall time is
+-- ever too long, and the share of a busy host shrinks as launches grow.
 local function best_ratio(f)
   local best = 0
   for _, times in ipairs{1, 1, 1, 5, 10, 10} do
@@ -213,7 +213,7 @@ local function plausible(x)
   return x ~= nil and x >= LOW and x <= HIGH
 end
 
--- The conclusions from the numbers.
+-- Draws the conclusions from the numbers.
 local function judge(c, dev)
   c.slow = dev.type == "cpu" and SLOW_CPU or nil
   c.event = plausible(c.ratio) and c.bad < 0.02 and c.floor ~= nil
@@ -293,7 +293,7 @@ function M.device(opts)
     local notice <close> = M.notice(dev)
     measure_empty(context, c, notice)
     measure_ratios(context, c, notice)
-    if judge(c, dev).batch then -- doubts may come of a busy host
+    if judge(c, dev).batch then -- doubts may come from a busy host
       local ok, reason = to_cache(dev, c)
       note = note or not ok and reason or nil
     end

@@ -20,15 +20,15 @@ local LEAST_ROUNDS, LEAST_SAMPLES = 8, 3
 M.MARGIN = 0.01 -- smaller differences do not count
 
 -- Rounds after which to look for a verdict, unless opts.rounds is given. Four
--- looks have four chances to be wrong, so each is stricter about a
--- difference: of pairs of equal launches fewer than 1.2 % are told to differ.
+-- looks have four chances to be wrong, so each look is stricter: of pairs of
+-- equal launches fewer than 1.2 % are told to differ.
 local LOOKS = {11, 22, 44, 88}
 local STRICT = 0.997 -- coverage of several looks; of one look: stats.COVERAGE
 
 -- On a CPU device other programs take the processor away in slices of some
--- milliseconds, and can only make a sample longer: many samples that are
--- shorter than a slice, of which the lower quartile counts, see little of
--- them. See compare.
+-- milliseconds, and can only make a sample longer: the lower quartile of many
+-- samples that are shorter than a slice sees little of these programs. See
+-- compare.
 local defaults = {
   cpu = {rounds = LOOKS[#LOOKS], samples = 12, least = 0.001, quantile = 0.25,
     seconds = 20},
@@ -59,8 +59,8 @@ function M.verdict(ratios, coverage)
   return "UNCLEAR", median, lo, hi
 end
 
--- The turns of a round, 1 for a and 2 for b: A B B A A B ..., or the same
--- from B, so that a steady drift hits both alike.
+-- The turns of a round, 1 for a and 2 for b: A B B A A B ..., or B A A B B A
+-- ..., so that a steady drift hits both alike.
 local function turns(round, samples)
   local list = {}
   for i = 1, samples do
@@ -87,8 +87,8 @@ local function take_round(subjects, state, round)
     stats.quantile(times[2], state.quantile)
 end
 
--- Makes the launches per sample the same for two of the same order: the gaps
--- between launches are part of the time.
+-- Gives both sides the same number of launches per sample if the numbers are
+-- of the same order: the gaps between launches are part of the time.
 local function even(batches)
   local low, high = math.min(batches[1], batches[2]),
     math.max(batches[1], batches[2])
@@ -97,8 +97,8 @@ local function even(batches)
   end
 end
 
--- Rounds into the result r until a look finds a verdict; nil where the timer
--- has failed.
+-- Adds rounds to the result r until a look finds a verdict; returns nil where
+-- the timer has failed.
 local function rounds(subjects, state, r, opts)
   local coverage = #opts.looks > 1 and STRICT or stats.COVERAGE
   local begin = subjects[1].now()
@@ -123,8 +123,8 @@ local function rounds(subjects, state, r, opts)
   return r
 end
 
--- The seconds of a launch, the least of several where it is short: after a
--- first launch, for which a driver may still compile, and a ramp.
+-- The seconds of a launch, after a first launch, for which a driver may still
+-- compile, and a ramp; for a short launch the least of several.
 local function estimate(subject, opts)
   local s = protocol.take(subject, 1)
   if s.wall >= 1 then
@@ -303,7 +303,7 @@ local function lacking(x, y)
   return table.concat(list)
 end
 
--- The names of two sides: of two of the same name, the words that differ.
+-- The names of two sides; sides of the same name get the words that differ.
 local function names_of(ta, tb)
   if ta.name ~= tb.name then
     return ta.name, tb.name

@@ -9,7 +9,7 @@ local M = {}
 
 local MIB = 2^20
 local UNROLL = 16
-local SECONDS = 0.004 -- of a launch whose length can be chosen
+local SECONDS = 0.004 -- seconds of a launch of free length
 
 -- A kernel of kernels/peak.
 function M.kernel(context, file, defines, name)
@@ -84,7 +84,7 @@ local function fma(type)
   end
 end
 
--- Bytes of a buffer so large that the begin and the end of a kernel take
+-- The bytes of a buffer so large that the begin and the end of a kernel take
 -- little time beside it. A CPU device may report the cache of a whole host,
 -- which no buffer exceeds: there the caches are flushed before each launch.
 local function large(dev)

@@ -23,7 +23,7 @@ local PAUSE = 600 -- seconds between two tries
 M.names = {"fma_float", "fma_double", "fma_half", "copy", "read", "write",
   "cache", "local", "upload", "download"}
 
-local KEPT = {"low", "time", "tries", "way"} -- in `tries`, besides the rates
+local KEPT = {"low", "time", "tries", "way"} -- of `tries`, besides rates
 
 local known = setmetatable({}, {__mode = "k"}) -- context -> peaks
 
@@ -82,7 +82,7 @@ local function subject_of(context, launch, scratch)
   return subject
 end
 
--- The rough seconds of a launch: the least of several.
+-- The rough seconds of a launch: the least time of several launches.
 local function screen(subject)
   local least = math.huge
   for i = 1, SCREEN + 1 do
@@ -113,15 +113,15 @@ local function ranked(context, list, make, scratch, step)
   return ranks
 end
 
--- The score of samples: their median, and on a CPU device, which other
--- programs share, their lower quartile.
+-- The score of samples: their median; on a CPU device, which other programs
+-- share, their lower quartile.
 local function score(context, r)
   return context.device.type == "cpu" and r.q1 or r.median
 end
 
--- Tries the ways to a peak, or one of them by its index. Returns the best
--- rate by the score of its samples, the rate of the fastest launch, and the
--- index of the way; 0 where there is no way.
+-- Tries the ways to a peak, or the way of one index. Returns the best rate by
+-- the score of its samples, the rate of the fastest launch, and the index of
+-- the way; 0 where there is no way.
 local function find_best(context, name, only, step)
   local list, make, shared, footprint = peak_kernels.ways[name](context)
   local scratch <close> = scratch_for(context, footprint)
@@ -171,7 +171,7 @@ local function measure(context, p, name, only)
     time = os.time(), tries = (old.tries or 0) + 1, way = way})
 end
 
--- Whether a peak of an earlier session is to be tried again.
+-- Whether it is time to try a peak of an earlier session again.
 local function due(tries)
   return tries and tries.way and tries.way > 0 and tries.tries < TRIES
     and math.abs(os.time() - tries.time) >= PAUSE
@@ -222,7 +222,7 @@ function M.forget(context)
   known[context] = nil
 end
 
--- The tries of all peaks of a context, by their names, as peaks().tries.
+-- The tries of all peaks of a context, by peaks' names; see peaks().tries.
 function M.tries(context)
   return table_of(context).tries
 end

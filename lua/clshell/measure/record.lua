@@ -10,7 +10,7 @@ local workload = require "clshell.ladder.workload"
 
 local M = {}
 
-M.tag = nil -- of all results without a tag of their own
+M.tag = nil -- the tag of results without a tag of their own
 
 -- The device of a context, as a record keeps it.
 function M.device(context)

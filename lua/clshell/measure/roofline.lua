@@ -11,11 +11,11 @@ local text = require "clshell.base.text"
 
 local M = require "clshell.base.lazy".table(...)
 
-local IMPOSSIBLE = 1.05 -- of the fastest launches that were measured
+local IMPOSSIBLE = 1.05 -- times the fastest measured launch
 local COMPUTE = {float = true, double = true, half = true}
 local MEMORY = {"copy", "read", "write"}
 
-local results = {} -- of the session
+local results = {} -- results of the session
 local again = {}   -- peaks that doubt() measured again, and when
 local AGAIN = 60   -- seconds between two doubts of a peak
 
@@ -29,7 +29,7 @@ function M.recent()
   return results
 end
 
--- The highest of several peaks: by the median, by the fastest launch.
+-- The highest of several peaks: the median's rate, and the fastest launch's.
 local function highest(names, context)
   local median, best = 0, 0
   for _, name in ipairs(names) do
@@ -39,14 +39,14 @@ local function highest(names, context)
   return median, best
 end
 
--- Whether a result's operands came from memory for sure, and not from a cache
+-- Whether a result's operands surely came from memory, and not from a cache
 -- that a flush could not fill.
 local function sure(r)
   return r.mode == "cold" and not (r.cache or ""):find(" of ", 1, true)
 end
 
--- The names of the peaks of memory of which the highest bounds a result: that
--- of its family, if the family says, or all.
+-- The names of the memory peaks of which the highest bounds a result: the peak
+-- of its family, if the family names it, or all.
 local function memory_of(r)
   local family = r.family and families.get(r.family)
   local name = family and family.spec and family.spec.memory
@@ -55,7 +55,7 @@ end
 
 -- The names of the peaks of which the highest bounds the memory traffic of a
 -- result; top(names) is the rate. The cache bounds operands that may lie in
--- it: hot ones, and cold ones that were moved faster than memory moves.
+-- it: hot operands, and cold operands that moved faster than memory moves.
 function M.memory(r, top)
   local names = memory_of(r)
   if sure(r) or r.mode == "cold" and r.bytes / r.median
@@ -65,8 +65,8 @@ function M.memory(r, top)
   return {"cache", table.unpack(names)}
 end
 
--- The names of the peaks that bound a result: of compute (nil: unknown), and
--- of memory.
+-- The names of the peaks that bound a result: the compute peaks (nil:
+-- unknown), and the memory peaks.
 local function peaks_of(r, context)
   local compute, memory
   if r.flop and r.flop > 0 and COMPUTE[r.type or "float"]
@@ -114,8 +114,8 @@ local function check(names, rate, context)
   end
 end
 
--- Doubts the peaks that a result exceeds. Whether the operands of a cold
--- result came from a cache is asked only after the peaks of memory.
+-- Doubts the peaks that a result exceeds. The peaks of memory come first: they
+-- tell whether the operands of a cold result came from a cache.
 local function doubt(r, context)
   if r.mode == "cold" and r.bytes then
     check(memory_of(r), r.bytes / r.median, context)
@@ -129,8 +129,8 @@ local function doubt(r, context)
   end
 end
 
--- Raises the peaks below a result that was verified, of a kernel of clshell's
--- own, whose FLOP and bytes are counted right.
+-- Raises the peaks below a verified result of a kernel of clshell's own, whose
+-- counts of FLOP and bytes are right.
 local function raise(r, context)
   local compute, memory = peaks_of(r, context)
   if compute then
@@ -191,8 +191,8 @@ function M.place(r, context, verified)
   return r.roof, r.bound
 end
 
--- Doubts the compute peak below a result of a routine of the host, which runs
--- on the same processor as a CPU device, and says so where the peak stays.
+-- Doubts the compute peak below the result of a host routine, which runs on
+-- the processor of a CPU device, and says so where the peak stays.
 function M.host(r)
   local context = r.median and r.flop and cl.context()
   local type = r.type or "float"

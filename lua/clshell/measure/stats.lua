@@ -11,7 +11,7 @@ M.COVERAGE = 0.95 -- of intervals, at least
 
 local EXACT = 40 -- the most samples in all that mann_whitney enumerates
 
--- A sorted copy. A NaN has no place in an order: sorting would do anything.
+-- A sorted copy. A NaN raises: it has no place in an order.
 local function sorted(list, what)
   if type(list) ~= "table" then
     cl.error(("%s: the samples must be a list of numbers; got %s"):format(
@@ -63,7 +63,7 @@ function M.median(list)
   return at(sorted(list, "stats.median"), 0.5)
 end
 
--- The largest r for which P(X < r) <= (1 - coverage) / 2, X of n coins.
+-- The largest r with P(X < r) <= (1 - coverage) / 2, for X heads of n coins.
 local function rank(n, coverage)
   local term = -n * math.log(2) -- logarithm of P(X = k)
   local tail, r = 0, 0
@@ -170,9 +170,9 @@ function M.mad_outliers(list, limit)
   return #found, found
 end
 
--- Both samples in one order: twice the rank of each (ties share their mean,
--- which may end in a half), twice the rank sum of the first sample, and the
--- sum of t^3 - t over groups of t ties.
+-- Both samples in one order: twice the rank of each value (ties share their
+-- mean, which may end in a half), twice the rank sum of the first sample, and
+-- the sum of t^3 - t over groups of t ties.
 local function double_ranks(a, b)
   local all = {}
   for _, x in ipairs(sorted(a, "stats.mann_whitney")) do
@@ -200,8 +200,8 @@ local function double_ranks(a, b)
   return doubled, sum, ties
 end
 
--- How many of all choices of `size` ranks have a sum at least as far from
--- the mean as `sum`, as a fraction: ways[k][s] counts k ranks of sum s.
+-- The fraction of all choices of `size` ranks whose sum is at least as far
+-- from the mean as `sum`: ways[k][s] counts k ranks of sum s.
 local function exact(doubled, size, sum)
   local ways = {[0] = {[0] = 1}}
   for k = 1, size do
@@ -238,7 +238,7 @@ end
 
 --- stats.mann_whitney(a, b) -> p, shift
 --- The probability that two lists of samples of the same distribution differ
---- in their ranks at least as much as these (two-sided; Mann and Whitney,
+--- in their ranks at least as much as a and b (two-sided; Mann and Whitney,
 --- Annals of Mathematical Statistics 18, 1947). Up to 40 samples in all it is
 --- exact, ties included; above, it comes from the normal distribution with
 --- corrections for ties and continuity. `shift` is the fraction of pairs in

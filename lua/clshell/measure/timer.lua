@@ -12,12 +12,12 @@ local M = {}
 local MIB = 2^20
 local FLUSH_LEAST = 64 * MIB
 -- A flush needs twice the cache; a CPU device may report the cache of a whole
--- host, of which it has a slice.
+-- host and have only a slice of it.
 local FLUSH_MOST = {cpu = 128 * MIB, other = 1024 * MIB}
-local COPIES = 16 -- of the operands, for rotation, at most
+local COPIES = 16 -- copies of the operands for rotation, at most
 
 -- Adds the Events among some values to a list: Events, spans, and lists of
--- them.
+-- both.
 local function gather(events, n, ...)
   for i = 1, n do
     local x = select(i, ...)
@@ -85,8 +85,8 @@ local function evaluate(s, launches, main, tick)
   return s
 end
 
--- One launch: the events of the commands that `call` enqueued; of a plan, see
--- ladder/plan.lua, of each command.
+-- Makes one launch. Returns the events of the commands that `call` enqueued,
+-- or of each command of a plan (see ladder/plan.lua).
 local function launch(call)
   local is_plan = type(call) == "table" and call.commands and call.run
   local events = {}
@@ -117,7 +117,7 @@ end
 --- timer.new(context, calls [, main]) -> subject
 --- The subject of protocol.measure for functions that do the same work, each
 --- on operands of its own; they run in turn. `main` is the index of the
---- command among several whose own time is wanted.
+--- command whose own time is wanted.
 --- Example:
 --- local protocol = require "clshell.measure.protocol"
 --- local x = cl.buffer("float", 10000)
@@ -136,8 +136,8 @@ function M.new(context, calls, main)
   return subject
 end
 
--- Calls a function. Returns whether it enqueued commands: by the Events that
--- it returned, that were made, or that its queues have not finished.
+-- Calls a function. Returns whether it enqueued commands: whether it returned
+-- or made Events, or left commands in its queues.
 function M.enqueues(call)
   collectgarbage()
   local before, events = cl.live().Event or 0, {}
@@ -158,7 +158,7 @@ function M.host(run)
   }
 end
 
--- The bytes that copies or a flush may take.
+-- The bytes of memory for copies or a flush.
 local function spare(dev)
   return math.min(dev.global_mem_size // 8,
     FLUSH_MOST[dev.type == "cpu" and "cpu" or "other"])
@@ -194,8 +194,8 @@ function M.plan_cold(dev, footprint)
 end
 
 --- timer.flush(subject, bytes) -> Buffer
---- Makes the subject overwrite a buffer of that size before each sample (a
---- Buffer instead of bytes: that Buffer); a sample is then a single launch.
+--- Makes the subject overwrite a buffer of `bytes` bytes before each sample
+--- (or a Buffer, in place of bytes); a sample is then a single launch.
 --- Example:
 --- local x = cl.buffer("float", 1000)
 --- local subject = timer.new(cl.context(), {function() return x:fill(1) end})

@@ -25,9 +25,9 @@ local function is_power_of_2(x)
     < 1e-9
 end
 
--- The least value, for a log axis the least above 0; the greatest value;
--- whether the axis is logarithmic, which powers of 2 and values over many
--- orders suit; and whether the values are powers of 2.
+-- The least value (for a log axis the least value above 0); the greatest
+-- value; whether the axis is logarithmic, by `log` or where powers of 2 or
+-- values over many orders suit; and whether the values are powers of 2.
 local function ends(values, log)
   local least, lo, hi, powers = math.huge, math.huge, -math.huge, true
   for _, x in ipairs(values) do
@@ -61,7 +61,7 @@ end
 -- axis.new(values, opts) -> axis
 -- An axis that holds the values. Options: label, unit (base unit), log (true,
 -- false, or nil: where a log axis suits the values), zero (a linear axis
--- begins at 0), names (by place: the values are 1, 2, 3 ...), lo, hi (ends).
+-- begins at 0), names (a list; the values are its places), lo, hi (ends).
 function M.new(values, opts)
   local axis = setmetatable({label = opts.label, unit = opts.unit,
     names = opts.names, factor = 1, fixed = opts.lo ~= nil}, Axis)
@@ -178,7 +178,7 @@ function Axis:log_values(most)
 end
 
 -- axis:ticks(most) -> list of {at =, text =, value =}
--- At most about so many ticks, at round values.
+-- About `most` ticks, at round values.
 function Axis:ticks(most)
   local ticks = {}
   if self.names then
@@ -196,7 +196,7 @@ function Axis:ticks(most)
 end
 
 -- axis:round(most)
--- Moves the ends outwards to round values, where they were not given.
+-- Moves the ends outwards to round values, except given ends.
 function Axis:round(most)
   if self.names or self.fixed then
     return

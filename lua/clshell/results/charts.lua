@@ -64,7 +64,7 @@ local function places(rows, key)
 end
 
 -- Sorts the points of a line chart, leaves out points that its axes cannot
--- show, and notes how many results, with the `lost` ones, have no point.
+-- show, and notes the number of results without a point, `lost` included.
 local function settle(chart, lost)
   for _, s in ipairs(chart.series) do
     local shown = {}
@@ -149,7 +149,7 @@ function M.line(rows, opts)
   return finished(chart, opts)
 end
 
--- A bar for each result, in their order; failed results have no length.
+-- A bar for each result, in their order; a failed result's bar has no length.
 local function bar_chart(kind, rows, opts)
   opts = checked(rows, opts, "plot." .. kind)
   local y = opts.y or fields.rate(rows)
@@ -226,7 +226,7 @@ function M.ladder(results, opts)
   return finished(chart, opts)
 end
 
--- The roofs of a table of peaks: its compute roofs for the types in use, the
+-- The roofs of a table of peaks: a compute roof for each type in use, the
 -- fastest way to memory, the cache, which holds hot operands, and local
 -- memory.
 local function roofs_of(peaks, rows)

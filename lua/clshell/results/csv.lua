@@ -38,7 +38,7 @@ local function quoted(s)
 end
 
 -- The text of a cell. A spreadsheet takes text that begins with = + - @ for a
--- formula: an apostrophe before it says that it is none. Numbers need none.
+-- formula: an apostrophe before the text prevents it. Numbers need none.
 local function cell(value)
   local s = M.plain(value)
   if type(value) == "string" and s:find("^[=+%-@\t\r]")

@@ -1,5 +1,5 @@
--- results/database.lua - the SQLite file of the run store, through lua-dbi:
--- shared with other processes, a file of anything else is left untouched
+-- results/database.lua - the SQLite file of the run store, through lua-dbi; it
+-- is shared with other processes, and leaves a foreign file untouched
 -- SPDX-License-Identifier: MIT
 
 local fields = require "clshell.results.fields"
@@ -12,7 +12,7 @@ local Database = {}
 Database.__index = Database
 
 local APPLICATION = 0x434c5348 -- "CLSH" in the header tells our files
-local VERSION = 1              -- of the tables; a new column needs no other
+local VERSION = 1              -- the tables' version; a new column keeps it
 local TRIES, PATIENCE = 5, 2000 -- waits for other processes, each in ms
 local NONE = "there is none yet"
 local NO_SQLITE = "it is not an SQLite file, or a damaged one"
@@ -39,8 +39,8 @@ local function schema()
     ("PRAGMA user_version = %d"):format(VERSION)}
 end
 
--- Makes the file, its folder if that is missing, and both private. A folder of
--- another name than clshell's own stays as it is.
+-- Makes the file and a missing folder, both private. Of folders only clshell's
+-- own gets new permissions.
 local function make_private(path)
   local dir = path:match("^(.+)/[^/]*$")
   if dir and (dir == folder.of "DATA" or not system.kind(dir)) then
@@ -53,7 +53,7 @@ local function make_private(path)
   return made, reason and reason:gsub("^.*: ", "")
 end
 
--- The bytes in a file, 0 where there is none.
+-- The bytes in a file; 0 for a missing file.
 local function size_of(path)
   local kind, size = system.kind(path)
   return kind == "file" and size or 0
@@ -129,8 +129,8 @@ function Database:run(sql, ...)
 end
 
 --- db:transaction(f) -> result of f, or nil and a reason
---- Calls f() in a transaction and returns its first result. A result of nil,
---- or an error, undoes the changes.
+--- Calls f() in a transaction and returns its first result. A nil result, or
+--- an error, undoes the changes.
 function Database:transaction(f)
   local begun, reason = self:run("BEGIN IMMEDIATE")
   if not begun then
@@ -209,8 +209,8 @@ local function missing(db)
   return rows and list, reason
 end
 
--- Adds a column to the table of an older store, with the values of the
--- records; or nil and a reason.
+-- Adds a column to the table of an older store and fills it from the records;
+-- or nil and a reason.
 local function add_column(db, field)
   local name = field[1]
   local done, reason = db:run(("ALTER TABLE run ADD COLUMN %s %s"):format(name,
@@ -240,8 +240,8 @@ local function migrate(db)
   end)
 end
 
--- What tells the kind of a file: one statement, as another process may make
--- the tables between two.
+-- The statement that tells the kind of a file: a single statement, as another
+-- process may make the tables between two.
 local KIND = "SELECT application_id, user_version, "
   .. "(SELECT count(*) FROM sqlite_master) AS tables "
   .. "FROM pragma_application_id, pragma_user_version"
@@ -280,8 +280,8 @@ local function damage(db)
   return not rows and reason or nil
 end
 
--- Opens a file on a read-only disk as one that nobody changes: SQLite cannot
--- keep its shared memory beside the file there.
+-- Opens a file on a read-only disk as a file that nobody changes: SQLite
+-- cannot keep its shared memory beside it.
 local function open_fixed(driver, path)
   if size_of(path .. "-wal") > 0 then
     return nil, "the disk is read-only, and the last runs are not yet in the "

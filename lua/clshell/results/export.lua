@@ -95,8 +95,8 @@ local function add_columns(columns, field, results, rule)
 end
 
 -- The device, the versions and the date of the results, a list of {name =,
--- value =}: a value that all share, "several" where they differ, and the
--- earliest date.
+-- value =}: the common value, "several" where values differ, and the earliest
+-- date.
 function M.meta(results)
   local list = {}
   for _, field in ipairs(fields.list) do
@@ -147,8 +147,8 @@ local function plain_part(part)
   return json.object(members)
 end
 
--- A result as an object of JSON with its samples; flags are a list, and fields
--- that are not known are left out.
+-- A result as an object of JSON with its samples; flags are a list, and
+-- unknown fields are left out.
 local function result_object(r)
   local members = {}
   for _, field in ipairs(fields.list) do
@@ -285,7 +285,7 @@ local function elements(v, class)
 end
 
 -- An object of module cl as a value: the info of a device, the elements of
--- memory, the text of anything else.
+-- memory, the text of any other object.
 local function opened(v)
   local class = tostring(v):match("^%w+")
   local ok, value
@@ -346,8 +346,8 @@ local function columns_of(rows, order)
 end
 
 -- export.rows(rows, format [, order]) -> string
--- A list of tables as "csv", "json" or "md"; columns in the order of a list of
--- keys, the others by name.
+-- A list of tables as "csv", "json" or "md"; the columns stand in the order of
+-- a list of keys, other columns by name.
 function M.rows(rows, format, order)
   local clean = json.list{}
   for i, row in ipairs(rows) do

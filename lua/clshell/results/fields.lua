@@ -1,6 +1,6 @@
 -- results/fields.lua - the table of the fields of a result: types, units,
--- titles, exported names, columns of the store; and what is read from them:
--- intervals, noise, labels, the best of several results
+-- titles, exported names, columns of the store; and the values that follow
+-- from them: intervals, noise, labels, the best of several results
 -- SPDX-License-Identifier: MIT
 
 local cl = require "cl"
@@ -77,20 +77,20 @@ local UID = "TEXT NOT NULL UNIQUE DEFAULT (lower(hex(randomblob(16))))"
 -- fields.list: a line for each field of a result, in the order of exports:
 --   1        its key in the result; a line with `from` or `shown` may also
 --            name a value that is worked out from other fields
---   2        its type, where it is there: a list and a table of parts have
+--   2        its type, if the field is there: lists and tables of parts have
 --            types of their own below; nil: any
 --   unit     its base unit; scale: the factor of its number to that unit
 --   axis     its title on a chart, which then shows base units
 --   export   its exported name, which ends with the base unit; from(result):
---            the exported value, where it is another; prefix: of the columns
---            that the parts of a table become; meta: it describes a whole
+--            the exported value, if it differs; prefix: the head of the names
+--            of columns for a table's parts; meta: it describes a whole
 --            export; md: Markdown has it
 --   stored   its type in the store's table, in which it is a column; detail:
 --            the lists of runs leave it out
---   title    its title in tables of results; column: its name there, where
---            that is another; shown(result): the value there; format, align,
---            drop, wrap: see report.format. Without a format, a number with a
---            unit gets the prefix that suits
+--   title    its title in tables of results; column: its name there, if it
+--            differs; shown(result): the value there; format, align, drop,
+--            wrap: see report.format. Without a format, a number with a unit
+--            gets the prefix that suits
 M.list = {
   {"uid", "string", stored = UID, detail = true},
   {"name", "string", export = "name", md = true, stored = "TEXT",
@@ -193,7 +193,7 @@ M.list = {
   {"label", "string"}, {"stale", "string"},
 }
 
--- By key: its line.
+-- The lines of fields.list by key.
 local BY_KEY = {}
 
 --- fields.columns
@@ -404,8 +404,8 @@ M.fails = record.fails
 
 --- fields.best(results, key) -> index or nil
 --- The best of the results: the least time, the greatest value of other
---- fields. Results that failed do not count; where the best has too few
---- samples for an interval, none is.
+--- fields. Failed results do not count; where the best has too few samples for
+--- an interval, the answer is nil.
 function M.best(results, key)
   local sign = M.about(key).unit == "s" and -1 or 1
   local best, most
@@ -419,8 +419,8 @@ function M.best(results, key)
 end
 
 --- fields.rate(results) -> key
---- The field to show results by: gflops, gbs or median, the first that any of
---- them has. Families that memory limits are shown by their bandwidth.
+--- The field to show results by: gflops, gbs or median, the first that some
+--- result has. Families that memory limits are shown by their bandwidth.
 function M.rate(results)
   local sparse = false
   for _, r in ipairs(results) do
@@ -437,7 +437,7 @@ function M.rate(results)
   return "median"
 end
 
--- The words that all of several lists have, as a set.
+-- The words that all lists have, as a set.
 local function shared(lists)
   local count, common = {}, {}
   for _, words in ipairs(lists) do
@@ -449,7 +449,7 @@ local function shared(lists)
   return common
 end
 
--- "gemm." where the names of several results begin so, else "".
+-- "gemm." where the names of all results begin with it, else "".
 local function family_of(results)
   local prefix
   for _, r in ipairs(results) do
@@ -463,8 +463,8 @@ local function family_of(results)
 end
 
 --- fields.labels(results) -> list, common
---- A short name for each result, of the words that tell it from the others,
---- and a text of the words that they share.
+--- A short name for each result, of the words that tell it from other results,
+--- and a text of the words that all results share.
 function M.labels(results)
   local names, configs, titles = {}, {}, {}
   local family = family_of(results)

@@ -14,7 +14,7 @@ local M = {}
 
 local BLOCKS = {"▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"}
 local ASCII = {"_", ".", "-", "=", "+", "*", "#"}
-local FLAT = 0.01   -- medians this near one another are drawn level
+local FLAT = 0.01   -- the part of a median that counts as level
 local LONGEST = 24  -- medians in a sparkline
 
 --- history.sparkline(numbers) -> string
@@ -88,7 +88,7 @@ local HISTORY = {
   {key = "time", title = "time", drop = 8},
 }
 
--- The row of one group: the fields of its newest run, and all medians.
+-- The row of a group: the fields of its newest run, and all medians.
 local function summary(runs)
   local newest, medians = runs[#runs], {}
   for _, run in ipairs(runs) do
@@ -106,7 +106,7 @@ local function summary(runs)
 end
 
 --- s:history([opts]) -> list
---- The list of history(opts), of this store.
+--- The list of history(opts), from this store.
 function M.history(s, opts)
   options.check(opts, "history")
   local list = {}
@@ -116,7 +116,7 @@ function M.history(s, opts)
   return listed(list, HISTORY)
 end
 
--- The hash of a kernel's source as it is now; nil where the source is unknown.
+-- The hash of a kernel's present source; nil where the source is unknown.
 local function present_source(r)
   local family = families.get(r.family)
   local ok, rung = pcall(family and family.rung, r.kernel)
@@ -125,8 +125,8 @@ local function present_source(r)
   end
 end
 
--- The changes since run r: against the present source and driver, else against
--- the newest run `last` of its group.
+-- The changes since run r: against the present source and driver, or else
+-- against the newest run `last` of its group.
 local function staleness(r, last)
   local source, drivers = present_source(r) or last.source_hash, {}
   local name, driver = fields.device(r)
@@ -185,7 +185,7 @@ local BEST = {
 }
 
 --- s:best([opts]) -> list
---- The list of best(opts), of this store.
+--- The list of best(opts), from this store.
 function M.best(s, opts)
   options.check(opts, "best")
   local list = {}

@@ -90,9 +90,9 @@ local function column(name, class, more)
   return setmetatable(more, {__index = fields.columns[name]})
 end
 
--- Columns of the class "once" tell the problem: they stand above the table
--- where all cells agree, and are left out where a heading tells it.
--- The rate by which results are compared is the second column.
+-- The table's columns; the rate by which results are compared is the second
+-- column. Columns of the class "once" tell the problem: they stand above the
+-- table where all cells agree, and are left out where a heading tells it.
 local function columns_of(key)
   local list = {
     column("name", "name", {key = "name"}), column("title", "once"),
@@ -112,7 +112,7 @@ local function columns_of(key)
   return list
 end
 
--- Whether all of several cells are the same.
+-- Whether all cells are the same.
 local function constant(cells)
   for i = 2, #cells do
     if cells[i] ~= cells[1] then
@@ -280,7 +280,7 @@ local function problems(results)
 end
 
 -- Results under the names of their kernels, if these names differ, and whether
--- they do.
+-- they differ.
 local function by_kernel(results)
   local list, seen = {}, {}
   for i, r in ipairs(results) do
@@ -320,8 +320,8 @@ local function winner(results, key, best)
     escape(r.name or ""), escape(table.concat(words, "; ")))
 end
 
--- A problem: its best result, a chart of its results, the table, and those
--- that failed.
+-- A problem: its best result, a chart of its results, the table, and the
+-- failed results.
 local function problem_of(problem, alone, charts)
   local good, bad = {}, {}
   for _, r in ipairs(problem) do
@@ -349,8 +349,8 @@ end
 local COMPUTE = {float = "fma_float", double = "fma_double",
   half = "fma_half"}
 
--- The peaks that results of the session's device were compared with: they are
--- known, so that nothing is measured here. nil for other results.
+-- The known peaks that results of the session's device were compared with:
+-- nothing is measured here. nil for other results.
 local function known_peaks(results)
   local known
   for _, r in ipairs(results) do
@@ -370,7 +370,7 @@ local function known_peaks(results)
   return known
 end
 
--- The results on the roofline; of several problems, the best of each.
+-- The results on the roofline; of several problems, each one's best result.
 local function roofline_of(list, roofs)
   local placed = {}
   for _, problem in ipairs(roofs and list or {}) do
@@ -511,7 +511,7 @@ end
 
 return setmetatable(M, {
   --- html(results, file [, opts]) -> file
-  --- The same as html.write.
+  --- Writes a report, as html.write does.
   --- Options:
   ---   title    the words that all results share  a title of the page
   ---   command  -     a string: the command line of the run

@@ -48,7 +48,7 @@ for _, name in ipairs(export.formats) do
 end
 
 -- Raises, before any measurement, if the file cannot be written. Returns its
--- format, and its size, nil where there was no file.
+-- format, and its size, nil for a new file.
 local function check_file(parser, args)
   local suffix = args.output:lower():match("%.(%w+)$")
   local format = args.format or SUFFIXES[suffix]
@@ -70,8 +70,8 @@ local function check_file(parser, args)
 end
 
 --- output.said(args)
---- Completes arguments without a format or an output by the options of
---- clshell itself.
+--- Completes arguments without a format or an output by the options of clshell
+--- itself.
 --- Example:
 --- local parser = script.parser("mine", "a script with a format of its own")
 --- parser:option("--format", "how to print"):choices{"csv", "json"}
@@ -134,8 +134,8 @@ function M.open(parser, args)
 end
 
 --- out:mute(yes)
---- Prints nothing from now on, and writes no file: for all processes of mpirun
---- but rank 0, where they work together.
+--- Prints nothing from now on, and writes no file: for every process of mpirun
+--- but rank 0, where ranks work together.
 --- Example: as for output.open
 function Output:mute(yes)
   if yes then
@@ -145,7 +145,7 @@ end
 
 --- out:say(words)
 --- Prints words for people: nothing where standard output is for a program. A
---- function in place of the words returns them, and is called only there.
+--- function in place of the words returns them; a program's run skips it.
 --- Example: as for output.open
 function Output:say(words)
   if self.people then
@@ -200,7 +200,7 @@ local function keep(out)
 end
 
 --- out:add(result)
---- Takes the result of a bench that stands in no table.
+--- Takes the result of a bench that no table shows.
 --- Example: as for output.open
 function Output:add(r)
   self.results[#self.results + 1] = r
@@ -222,7 +222,7 @@ function Part:add(r)
   return r
 end
 
--- Calls f at a close, which an error e may cause: e stands, and an error of f
+-- Calls f at a close, which an error e may cause: e goes on, and an error of f
 -- is printed beside it.
 local function finish(e, f, ...)
   if e == nil then
@@ -254,8 +254,8 @@ function Part:__close(e)
   finish(e, show, self, e)
 end
 
--- Says that there are no results, and removes a file that could pass for
--- them: an empty file of this run, or the results of an earlier run.
+-- Says that there are no results, and removes a file that looks like results:
+-- an empty file of this run, or the results of an earlier run.
 local function write_none(out)
   local file, state = out.file, " is empty"
   if out.size == nil then

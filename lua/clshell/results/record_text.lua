@@ -11,8 +11,7 @@ local printing = {}
 
 local WIDTH = 79 -- columns of a result's text
 
--- The words that f(add) adds by add(value, format): values of nil or false are
--- left out.
+-- The words that f(add) adds by add(value, format); nil and false add nothing.
 local function words_of(f)
   local words = {}
   f(function(value, format, ...)
@@ -75,8 +74,8 @@ local function rate_words(r)
   end)
 end
 
--- Adds lines of whole words; `behind` allows the last line to go on, if all
--- words have room there.
+-- Adds lines of whole words; with `behind` the words continue the last line,
+-- if all of them have room there.
 local function flow(lines, words, behind)
   local text = table.concat(words, "  ")
   if behind and #lines[#lines] + 2 + #text <= WIDTH then

@@ -15,7 +15,7 @@ local M = {}
 M.THRESHOLD = 0.03 -- smaller differences do not count
 M.CHANCE = 0.01    -- the largest p that does not count as chance
 
--- A note on the conditions in which two runs differ, or nil.
+-- A note on the conditions that differ between two runs, or nil.
 local function differences(a, b)
   local names = {}
   local function differ(name, x, y)
@@ -38,7 +38,7 @@ local function differences(a, b)
   return #names > 0 and "not the same: " .. table.concat(names, ", ") or nil
 end
 
--- The usable samples, and their summary; nil without any.
+-- The usable samples, and their summary; nil without samples.
 local function times(r)
   local list = {}
   for _, x in ipairs(r.samples or {}) do
@@ -129,8 +129,8 @@ end
 
 --- regression.select(s, what) -> list of records, whether it is a single run
 --- The runs of a record, a list of records, the number of a run, "last" (the
---- newest run; "last~2": two runs before it), or a tag: of a tag, the newest
---- run of each name, parameters, shape, cache mode and device.
+--- newest run; "last~2": two runs before it), or a tag, which stands for its
+--- newest run of each name, parameters, shape, cache mode and device.
 function M.select(s, what)
   if type(what) == "table" then
     local single = what.name ~= nil or what.samples ~= nil
@@ -209,7 +209,7 @@ local function label(what)
 end
 
 --- s:compare(a, b [, opts]) -> list
---- The list of runs.compare(a, b, opts), of this store. A row has the fields
+--- The list of runs.compare(a, b, opts), from this store. A row has the fields
 --- of regression.judge.
 function M.compare(s, a, b, opts)
   options.check(opts, "runs.compare", "compare")

@@ -30,7 +30,7 @@ local COLUMNS = {"name", "config", "title", "mode", "time", "spread",
 function M.new(list)
   list = fields.list_of(list, "results")
   local meta = getmetatable(list)
-  if meta ~= nil and meta ~= Results then -- what a list is already, it stays
+  if meta ~= nil and meta ~= Results then -- a list with a metatable keeps it
     list = table.move(list, 1, #list, 1, {})
   end
   return setmetatable(list, Results)

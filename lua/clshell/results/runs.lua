@@ -14,10 +14,10 @@ local function session()
 end
 
 --- history([opts]) -> list
---- The runs kept, one row for runs of the same name, parameters, shape, cache
+--- The kept runs, one row for runs of the same name, parameters, shape, cache
 --- mode and device: their count, the newest median and its change since the
 --- run before, and all medians as a line of bars, oldest first. Prints as a
---- table; each row has the fields of its newest run, and `runs`, all of them.
+--- table; each row has the fields of its newest run, and `runs`, all its runs.
 --- Options:
 ---   name    all  a name such as "gemm.tiled", a kernel or a family
 ---   device  all  part of a device's name
@@ -30,10 +30,10 @@ function M.history(opts)
 end
 
 --- best([opts]) -> list
---- The fastest run kept that was right, over all parameters, of each name,
---- shape, element type, cache mode and device. Its field `stale` says "source
---- changed since" or "driver changed since" where the kernel's source or the
---- device's driver is another now. Prints as a table. Options as for history.
+--- The fastest kept run with a right result, over all parameters, for each
+--- name, shape, element type, cache mode and device. Its field `stale` says
+--- "source changed since" or "driver changed since" where the kernel's source
+--- or the driver differs now. Prints as a table. Options as for history.
 --- Example: print(best{name = "gemm"})
 function M.best(opts)
   return session():best(opts)

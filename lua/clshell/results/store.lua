@@ -33,7 +33,7 @@ local INSERT = ("INSERT OR IGNORE INTO run (%s, record, samples) "
   .. "VALUES (%s, ?, ?)"):format(table.concat(STORED, ", "),
   table.concat(VALUES, ", "))
 
--- Runs that tell their setting. A damaged record has none.
+-- The runs that have a setting. A damaged record has none.
 local SETTINGS = [[SELECT * FROM (SELECT id, time, name, config, title, status,
   device, driver, source_hash,
   CASE WHEN json_valid(record) THEN json_extract(record, '$.setting') END
@@ -50,8 +50,8 @@ local function timestamp(seconds)
 end
 
 --- store.moment(text) -> string, or nil and a message
---- A point in time: "7d" ago (m, h, d, w), or a date "2026-01-31", or that
---- with a time of day, in UTC, "2026-01-31T12:00:00Z".
+--- A point in time: "7d" ago (m, h, d, w), or a date "2026-01-31", also with a
+--- time of day, in UTC, "2026-01-31T12:00:00Z".
 --- Example:
 --- print(store.moment "2026-01-31") --> 2026-01-31
 --- print(store.moment "7d")
@@ -109,7 +109,7 @@ local function columns_of(r)
   return table.unpack(values, 1, n + 2)
 end
 
--- The id of a new row, false for a row of that uid, or nil and a reason.
+-- The id of a new row; false if a row has its uid; or nil and a reason.
 local function insert(db, r)
   local rows, reason = db:run(INSERT, columns_of(r))
   if rows then
@@ -280,7 +280,7 @@ local function transact(s, f)
   end
 end
 
--- WHERE of a filter, and its parameters.
+-- The WHERE clause of a filter, and its parameters.
 local function condition(filter)
   local parts, params = {"1"}, {}
   for name, sql in pairs(WHERE) do
@@ -298,7 +298,7 @@ local function condition(filter)
   return table.concat(parts, " AND "), params
 end
 
--- The run, or nil and a note on stderr where it has a fault: once for a store.
+-- The run; nil for a run with a fault, with one note on stderr for each store.
 local function sound(s, id, r, fault)
   if fault and not s.noted then
     s.noted = true
@@ -308,8 +308,8 @@ local function sound(s, id, r, fault)
   return not fault and r or nil
 end
 
--- The columns of a list of runs that the file of a store has: an earlier or a
--- later version on a read-only disk may lack some.
+-- The columns of a list of runs that the store's file has: an earlier or a
+-- later version on a read-only disk may lack some columns.
 local function listed(db)
   local names = {}
   for _, name in ipairs(LISTED) do
@@ -348,9 +348,9 @@ function Store:list(filter)
 end
 
 -- s:settings(name) -> list
--- The runs of a bench or a family that tell their setting, a hash of all that
--- they depend on, oldest first: tables with id, time, name, config, title,
--- status, device, driver, source_hash, setting and final.
+-- The runs of a bench or a family that have a setting, a hash of all
+-- conditions of a run, oldest first: tables with id, time, name, config,
+-- title, status, device, driver, source_hash, setting and final.
 function Store:settings(name)
   return self:query(SETTINGS, name)
 end
@@ -377,7 +377,7 @@ function Store:remembered(key)
   return rows and rows[1] and rows[1].words
 end
 
--- The record of the run of a number, or nil; nil and a fault where the record
+-- The record of a run by its number, or nil; nil and a fault where the record
 -- is damaged.
 local function read(s, id)
   local row = s:query("SELECT id, uid, record, samples FROM run "
@@ -396,7 +396,7 @@ local function read(s, id)
 end
 
 --- s:get(id) -> record, or nil
---- The record of a number, as it was kept, with its id and uid.
+--- The record of a run by its number, as it was kept, with its id and uid.
 --- Example: as for store.open
 function Store:get(id)
   local r, fault = read(self, id)
@@ -407,7 +407,8 @@ function Store:get(id)
 end
 
 -- s:usable(id) -> record, or nil
--- The same, but a damaged run is nil, with a note on stderr.
+-- The record of a run by its number; a damaged record is nil, with a note on
+-- stderr.
 function Store:usable(id)
   return sound(self, id, read(self, id))
 end

@@ -306,7 +306,7 @@ local function roofline(drawing, chart, box)
   end
 end
 
--- The names of the series, in as many columns as fit. Returns the place below.
+-- Draws the series' names in as many columns as fit. Returns the place below.
 local function legend(drawing, chart, y)
   local widest = 0
   for _, s in ipairs(chart.series) do

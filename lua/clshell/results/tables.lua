@@ -91,7 +91,7 @@ function M.filled(column, rows)
 end
 
 --- report.wrap(s, width) -> list of lines
---- A text broken at spaces; a word longer than a line stays whole.
+--- A text broken at spaces into lines; a word longer than a line stays whole.
 --- Example: print(#report.wrap("a few words in lines", 10)) --> 3
 M.wrap = text.wrap
 
@@ -101,7 +101,7 @@ M.wrap = text.wrap
 --- Example: print(report.width() > 0) --> true
 M.width = text_table.width
 
--- Raises unless there are a list of tables and a list of columns.
+-- Raises unless the arguments are a list of tables and a list of columns.
 local function check_rows(rows, wanted)
   for name, list in pairs{rows = rows or false, columns = wanted or false} do
     if type(list) ~= "table" then

@@ -31,8 +31,8 @@ local function fill(s, width, right)
   return text.fill(shorten(s, width), width, right)
 end
 
--- The character for the points of a series: letters on a roofline, which
--- has a point for each.
+-- The character for the points of a series: a roofline has a letter for each
+-- series, as each has one point.
 local function mark(chart, i, how)
   if chart.kind == "roofline" then
     i = (i - 1) % #LETTERS + 1
@@ -98,7 +98,7 @@ local function draw_series(area, chart, how)
   end
 end
 
--- The ticks of the y axis as texts by the line they stand on.
+-- The texts of the y axis' ticks, by their lines.
 local function y_texts(axis, height)
   local texts, width = {}, 0
   for _, tick in ipairs(axis:ticks(math.max(2, height // 3))) do
@@ -110,7 +110,7 @@ local function y_texts(axis, height)
 end
 
 -- The line of tick marks under the chart, and their texts; a text that would
--- touch the one before is left out.
+-- touch the previous text is left out.
 local function x_lines(axis, width, margin, glyphs)
   local rule, texts, free = {}, (" "):rep(margin), margin
   for i = 1, width do
@@ -186,7 +186,7 @@ local function xy_chart(chart, how)
   return finish(lines, chart, how)
 end
 
--- A bar of so many columns, also of parts of a column.
+-- A bar of `size` columns, fractions of a column included.
 local function bar_of(size, ascii)
   local least = size > 0 and 1 or 0
   if ascii then

@@ -5,7 +5,8 @@
 -- and where a driver does not, the binary cache does. A build that fails in a
 -- builder fails again in the worker process, and counts there. As drivers of
 -- CPUs compile at the first launch, builders have the arguments on a CPU, and
--- run each point once. SPDX-License-Identifier: MIT
+-- run each point once.
+-- SPDX-License-Identifier: MIT
 
 local cl = require "cl"
 local interrupt = require "clshell.base.interrupt"
@@ -17,14 +18,14 @@ local workers = require "clshell.calls"
 
 local M = {}
 
-local FIRST = 2     -- points measured before builders start by themselves
-local WORTH = 5     -- seconds of builds to come that builders are for
+local FIRST = 2     -- points to measure before builders start
+local WORTH = 5     -- the least seconds of builds to come that need builders
 local PATIENCE = 60 -- seconds for a build
 local DEPTH = 3     -- points ahead for each builder, where one would wait
 local LOOK = 0.005  -- seconds between looks at builders
-local SLOW = 0.1    -- seconds of a build that was not kept before
+local SLOW = 0.1    -- seconds of a build that no cache had
 local MEMORY = 1 << 30 -- bytes of the device for a builder and its context
-local PART = 0.25   -- of that memory, for the arguments of all builders
+local PART = 0.25   -- the part of that memory for all arguments
 local REMOTE = "clshell.tune.remote_source"
 
 local Builders = {}
@@ -33,9 +34,9 @@ Builders.__index = Builders
 --- builders.new(source, count [, sharing]) -> builders, or nil
 --- The builders for a source, see evaluation.lua; nil where its points need no
 --- build, or where there would be one builder, which saves nothing. Without a
---- count there are as many as cores, over the number of searches that are
---- `sharing` them, once the first points have shown that building takes most
---- of the time; on a CPU only for sources that another process can run.
+--- count there are as many builders as cores, over the number of searches that
+--- are `sharing` the cores, once the first points have shown that builds take
+--- most of the time; on a CPU only for sources that another process can run.
 function M.new(source, count, sharing)
   if not source.programs or not cl.commandline then
     return nil
@@ -56,7 +57,7 @@ function M.new(source, count, sharing)
     end or program.keep_binaries}, Builders)
 end
 
--- Waits for the start of children, or the call after it.
+-- Waits for the start of child processes, or for the call after it.
 local function await(children)
   for _, w in ipairs(children) do
     w.lost = not interrupt.pcall(w.answer, w) or w.lost
@@ -73,8 +74,8 @@ function Builders:bury()
   end
 end
 
--- Has a process begin to build the programs of a point. `own`: it measures
--- the point later.
+-- Makes a process begin to build the programs of a point. `own`: the process
+-- measures the point later.
 function Builders:begin(w, id, own)
   local src, p = self.source, self.source.space:point(id)
   assert(w:send(parcel.pack(REMOTE, "build", self.keep,
@@ -99,11 +100,11 @@ function Builders:finish(w, id, own)
   return true
 end
 
--- Has the first `needed` points of a list built together, the first point by
--- the process that measures, if it is another process than this one. A process
--- that is done takes the next point of the list while a needed point is under
--- way, as it would only wait. Returns the reason if the first point has ended
--- the process that measures.
+-- Lets processes build the first `needed` points of a list together; the
+-- process that measures builds the first point, if it is another process than
+-- this one. An idle process takes the next point of the list while a needed
+-- point is under way. Returns the reason if the first point has ended the
+-- process that measures.
 function Builders:hand_out(ids, needed, patience)
   local own = self.source.worker and self.source:worker()
   local team, at = {own}, {} -- the index of the point under way
@@ -181,8 +182,7 @@ function Builders.driver_keeps(took, again)
 end
 
 -- Notes that another point is visited. The last point may have told whether
--- the driver keeps builds; where it does not, the binary cache hands them
--- over.
+-- the driver keeps builds; if it keeps none, the binary cache hands them over.
 function Builders:visit(id)
   local took = self.took[self.visited]
   if took and self.keeps == nil then
@@ -239,7 +239,7 @@ end
 
 --- builders:measured(seconds, running, building)
 --- Notes the seconds of a point in all, in launches and in builds. Where the
---- first launch builds, all seconds but those of launches count as builds.
+--- first launch builds, all seconds outside launches count as builds.
 function Builders:measured(seconds, running, building)
   self.points, self.rebuilding = self.points + 1, self.rebuilding + building
   if self.points > 1 then
@@ -250,8 +250,8 @@ function Builders:measured(seconds, running, building)
 end
 
 --- builders:measure(measure, id, ahead, wanted, left, seconds) -> found
---- The answer of measure() on a point, once its programs are built, and those
---- of points that come next; see builders:prepare.
+--- The answer of measure() on a point, after the builds of its programs and of
+--- programs of the next points; see builders:prepare.
 function Builders:measure(measure, id, ...)
   local fault = self:prepare(id, ...)
   local ready = cl.now()

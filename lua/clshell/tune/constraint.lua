@@ -95,7 +95,7 @@ function M.holds(c, p)
 end
 
 --- constraint.trace(c, params, by_name, random)
---- Finds the names that a function reads, at points by chance.
+--- Finds the names that a function reads, at random points.
 function M.trace(c, params, by_name, random)
   local seen, set = {}, {}
   c.names = {}

@@ -50,7 +50,7 @@ function M.parts(params, list)
   return order
 end
 
--- The parameters of a constraint that are not placed, besides one by name.
+-- The number of a constraint's unplaced parameters, `name` left out.
 local function missing(c, placed, name)
   local n = 0
   for _, other in ipairs(c.names) do
@@ -61,8 +61,7 @@ local function missing(c, placed, name)
   return n
 end
 
--- The place in `rest` of the parameter that completes most of the constraints
--- that are left.
+-- The place in `rest` of the parameter that completes most constraints left.
 local function next_place(rest, left, placed)
   local best, most
   for i, p in ipairs(rest) do
@@ -130,9 +129,9 @@ local TEST = [[
     end
 ]]
 
--- A loop over the values of a parameter. It is called with the point, whose
--- earlier parameters are set, and with its code; it calls the next loop for
--- each value that meets the constraints.
+-- A loop over the values of a parameter. It gets the point, whose earlier
+-- parameters are set, and the point's code; it calls the next loop for each
+-- value that meets the constraints.
 local LOOP = [[
 local math, _name, _values, _unit, _holds, _refused, _inner = ...
 return function(_p, _code)
@@ -151,7 +150,7 @@ return function(_p, _code)
 end]]
 
 -- The lines of a loop over a parameter: before it, in it and after it. Names
--- that expressions read are locals, as are the counts of refusals.
+-- that expressions read are locals, and so are the counts of refusals.
 local function lines_of(param, list)
   local before, inside, after, seen = {}, {}, {}, {}
   for _, c in ipairs(list) do
@@ -190,7 +189,7 @@ local function loop_of(param, list, inner, env)
     inner), refused
 end
 
--- Notes how many points each constraint of a loop has tested and refused.
+-- Notes the points that each constraint of a loop tested and refused.
 local function count(list, refused)
   local left = refused[0]
   for i, c in ipairs(list) do
@@ -199,8 +198,8 @@ local function count(list, refused)
   end
 end
 
--- Raises the error that a loop ended with. An expression that is no plain test
--- or fails ends its loop without words: the test of it alone says the reason.
+-- Raises the error that a loop ended with. An expression that fails, or is no
+-- plain test, ends its loop without a message: its own test gives the reason.
 local function explain(part, point, e)
   for _, p in ipairs(type(e) ~= "table" and part.params or {}) do
     for _, v in ipairs(point[p.name] == nil and p.values or {}) do
@@ -218,8 +217,8 @@ end
 --- enumerate.points(part, by_name) -> true, or nil
 --- Finds the points of a part: part.count, part.product of all combinations,
 --- params with the unit of their digit, and codes, nil where all combinations
---- are points. nil: a function among the constraints reads a parameter which
---- it did not read before; its `names` have it now, and may join other parts.
+--- are points. nil: a function among the constraints reads a parameter for the
+--- first time; its `names` have it now, and may join other parts.
 function M.points(part, by_name)
   arrange(part)
   if #part.constraints == 0 then

@@ -9,9 +9,9 @@ local stats = require "clshell.measure.stats"
 
 local M = {}
 
-local TIE = 0.01     -- of the best: winners, where turns tell nothing
+local TIE = 0.01     -- the part of the best that ties, without turns
 local FINALISTS = 8
-local FAR = 10       -- times the best: a default that is not run in turns
+local FAR = 10       -- times the best: a default too slow for turns
 
 -- The rows that may be among the winners, best first.
 local function finalists(rows)
@@ -31,8 +31,8 @@ local function finalists(rows)
   return list
 end
 
--- How far a configuration is from the simplest: parameters that are not the
--- default; another rung than the default's is further away than all of them.
+-- The distance of a configuration from the default: the number of parameters
+-- that differ; another rung is farther than any parameters.
 local function plainness(search, row)
   local count, default = 0, search.default
   if not default or default.rung ~= row.rung then
@@ -44,9 +44,9 @@ local function plainness(search, row)
   return count
 end
 
--- Measures rows in turns, and notes in each its median, its verdict against
--- the best and the times of its rounds. Returns whether that was done, and
--- whether a row has failed instead, which does not take part again.
+-- Measures rows in turns, and notes in each row its median, its verdict
+-- against the best and the times of its rounds. Returns whether that was done;
+-- and, if not, whether a row has failed, which leaves the turns.
 local function in_turns(search, rows, seconds)
   local src, points = search.source, {}
   search.progress:step "the best in turns"
@@ -67,7 +67,7 @@ local function in_turns(search, rows, seconds)
   return true
 end
 
--- Whether a row is right on shapes that fit no tile; it is "wrong" otherwise,
+-- Whether a row is right on shapes that fit no tile; else it becomes "wrong"
 -- or "failed".
 local function proves(search, row)
   local src = search.source
@@ -94,7 +94,7 @@ local function proved(search)
   return list
 end
 
--- The finalists, and the default where it is not much slower and right.
+-- Adds the default to the finalists if it is right and not much slower.
 local function with_default(search, list)
   local all, default = {table.unpack(list)}, search.default
   local near = default and evaluation.timed(default)
@@ -106,7 +106,7 @@ local function with_default(search, list)
   return all
 end
 
--- The ratio of the times of rows in the same rounds, with its interval.
+-- The ratio of two rows' times in the same rounds, with its interval.
 local function ratio(above, below)
   local list = {}
   for i, t in ipairs(above) do
@@ -138,8 +138,8 @@ end
 --- final_round.find(search, seconds) -> list of rows, gain
 --- The winners of a search, found in turns of so many seconds: rows near the
 --- best that are right on all shapes and not told apart from the best. The
---- simplest comes first, of equally simple ones the one with the least local
---- memory. The gain is that over the default, where both were in turns.
+--- simplest row comes first, of equally simple rows the row with the least
+--- local memory. The gain is over the default, if both were in turns.
 function M.find(search, seconds)
   local list, default = proved(search), search.default
   local best, turned, failed = list[1], false, false

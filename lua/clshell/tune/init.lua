@@ -102,11 +102,11 @@ end
 ---
 --- Every configuration is checked before it is timed, the finalists of a rung
 --- also on shapes that fit no tile. A configuration that is far from the best
---- gets two or three samples; those within 3 % are measured in turns, and the
---- winners are the ones not told apart by 1 %, the simplest first, then the
---- one with less local memory. A configuration that fails to build, to run or
---- to be right is a row with its reason; one that the device refuses costs no
---- evaluation. The default configuration comes first.
+--- gets two or three samples; configurations within 3 % are measured in turns.
+--- The winners are not told apart by 1 %: the simplest comes first, then the
+--- winner with less local memory. A configuration that fails to build, to run
+--- or to be right is a row with its reason; a configuration that the device
+--- refuses costs no evaluation. The default configuration comes first.
 --- Options of a kernel:
 ---   kernel   -      the path of a .cl file, or its text
 ---   params   -      {name = list or "1..8", ...}; "8..64:8" in steps of 8,
@@ -168,15 +168,15 @@ end
 ---
 --- Points are built and run in a worker process, on copies of the arguments: a
 --- point that crashes it or passes the limit is a row "failed". The functions
---- run there as well, on copies of what they use; what they change is not seen
---- here. Where a value cannot be sent, as a Queue, this process serves, which
---- the result says.
+--- run there as well, on copies of the values that they use; their changes are
+--- not seen here. Where a value cannot be sent, as a Queue, this process
+--- serves, and the result says so.
 ---
 --- The result prints as text and has ms, params and rung of the best, winners,
 --- rows (all configurations in order: point, rung, config, status, reason, ms,
 --- n, rel, value, record), evaluations, stored, gain (over the default: ratio,
---- lo, hi), space, strategy, why, seed, seconds, sampled (the seconds of them
---- that went into samples) and ended ("budget", "space", "time", "device").
+--- lo, hi), space, strategy, why, seed, seconds, sampled (the part of the
+--- seconds in samples) and ended ("budget", "space", "time", "device").
 --- best.space prints its size and the constraints; best.space:why{tile = 3}
 --- tells why a point is out, #best.space counts the points. Ctrl-C is raised
 --- with the result so far as `record`. html(best:records(), "best.html") draws

@@ -56,8 +56,8 @@ local function reference_array(check, output)
   return ref
 end
 
--- What program.get takes for a kernel, which is the path of a file or its
--- text; and the text.
+-- The arguments of program.get for a kernel, which is a file's path or a text;
+-- and the text.
 local function source_of(kernel)
   if kernel:find "[\n{;]" then
     return {source = kernel, name = "(source)"}, kernel
@@ -76,7 +76,7 @@ local function value(x, p)
   return x
 end
 
--- A point that notes the names that a function reads.
+-- A point that notes the names that a function reads in it.
 local function noting(p, read)
   return setmetatable({}, {__index = function(_, key)
     read[key] = true
@@ -95,7 +95,7 @@ local function is_open(x)
   return arguments.is_buffer(x) and not x.closed
 end
 
--- Raises where two parameters would be one macro.
+-- Raises where two parameters would have the same macro.
 local function check_macros(params)
   local by = {}
   for _, param in ipairs(params) do
@@ -110,7 +110,7 @@ local function check_macros(params)
 end
 
 -- The default configuration: the values that `start` gives, else the first
--- ones; the first point where these are none.
+-- values; the first point where that is no point.
 local function start_of(points, start)
   local p = {}
   for _, param in ipairs(points.params) do
@@ -200,7 +200,7 @@ local function unused_of(t, params, first, source)
   return unused
 end
 
--- The rung that device_limits asks about a configuration.
+-- The rung that device_limits takes for a configuration.
 local function as_rung(name, t)
   return {name = name,
     range = function(_, p)
@@ -211,12 +211,12 @@ local function as_rung(name, t)
     end}
 end
 
--- Options of the search, which a source made again does not look at.
+-- Options of the search, which a source made again ignores.
 local OF_SEARCH = {"params", "where", "start", "strategy", "objective"}
 
 --- kernel_source.source(t [, known]) -> source
 --- The configurations of a kernel of the user's: the table of tune. In another
---- process `known` has the space and the title that the first one has found.
+--- process `known` has the space and the title that the first process found.
 function M.source(t, known)
   check_options(t)
   local from, source = source_of(t.kernel)
@@ -263,8 +263,8 @@ function Kernel:refusal(p)
   return device_limits.device({}, self.rung, p, {}, self.context.device)
 end
 
--- The result of a kernel that says it: its only Buffer that is not const; nil
--- where there are several.
+-- The output of a kernel that names none: its only Buffer that is not const;
+-- nil where there are several.
 local function find_output(kernel, args)
   local found
   for i, param in ipairs(kernel.args) do
@@ -314,7 +314,7 @@ local function compared(self)
     at, part * scale), err
 end
 
--- Takes the first result for the reference: ok, message.
+-- Makes the first result the reference: ok, message.
 local function learn(self)
   local got = self.output:read()
   local sum = got:summary()
@@ -400,7 +400,7 @@ function Kernel:measure(p, best)
     return args
   end
   local t, sampled = self.options, nil
-  local result -- the record, which the check gives its error
+  local result -- the record, to which the check adds its error
   local opts = evaluation.options(t)
   opts.name, opts.flop, opts.bytes = self.name, value(t.flop, p),
     value(t.bytes, p)

@@ -1,6 +1,6 @@
--- tune/known_runs.lua - what the run store knows of a search: the runs of its
--- points, found by the setting that tells equal measurements, and the winners
--- of a search whose rows are all known
+-- tune/known_runs.lua - a search in the run store: the runs of its points,
+-- found by the setting that tells equal measurements, and the winners of a
+-- search whose rows are all known
 -- SPDX-License-Identifier: MIT
 
 local cachefile = require "clshell.base.cachefile"
@@ -25,7 +25,7 @@ local function name_of(source, row)
   return row.rung and ("%s.%s"):format(source.name, row.rung) or source.name
 end
 
--- The key of a point of a problem, whatever its setting.
+-- The key of a point of a problem, for every setting.
 local function key_of(name, config, title)
   return table.concat({name, config or "", title or ""}, "\0")
 end
@@ -44,8 +44,8 @@ local function read(known, store)
 end
 
 --- known_runs.new(source, opts) -> known
---- What the session's run store knows of a source, see evaluation.lua; nothing
---- with opts.fresh. A store that cannot be read is a note.
+--- The runs of a source, see evaluation.lua, in the session's run store; none
+--- with opts.fresh. A store that cannot be read becomes a note.
 function M.new(source, opts)
   local r = setmetatable({source = source, tag = opts.tag, ids = {},
     newest = {}, settings = {}, hashes = {}, changes = {}}, KnownRuns)
@@ -62,7 +62,7 @@ function M.new(source, opts)
   return r
 end
 
--- The change since a run that is not used.
+-- The change since a run that the search does not use.
 local function change(known, run, hash)
   local device = known.device
   if run.device ~= device.name then
@@ -76,7 +76,7 @@ local function change(known, run, hash)
   return "the last search had other arguments or options"
 end
 
--- The number of the run of a setting and a configuration, or nil.
+-- The number of the run with a setting and a configuration, or nil.
 local function run_of(known, setting, config)
   return setting and known.ids[setting .. " " .. config]
 end
@@ -91,7 +91,7 @@ end
 --- known:find(row, setting, hash) -> record, or nil and a change
 --- The newest record of a row's point with a setting. `hash` is the hash of
 --- its kernel file. Where the store has a run of that point with another
---- setting, and it is the first of its kind, the change is said.
+--- setting, the change is returned, once for each kind of change.
 function KnownRuns:find(row, setting, hash)
   self.settings[row], self.hashes[row] = setting, hash
   local id = run_of(self, setting, row.config)
@@ -112,8 +112,8 @@ function KnownRuns:find(row, setting, hash)
 end
 
 --- known:keep(row)
---- Keeps a row that has no record of bench: a failed build, a refusal after
---- the build, a process that ended.
+--- Keeps a row without a record of bench: a failed build, a refusal after the
+--- build, a process that ended.
 function KnownRuns:keep(row)
   if row.record or not self.settings[row] then
     return
@@ -131,7 +131,7 @@ function KnownRuns:keep(row)
   stores.keep(r)
 end
 
--- The rows of a search as a hash, which tells searches with equal winners.
+-- A hash of the rows of a search: equal hashes have equal winners.
 local function ending(known, rows)
   local words = {}
   for _, row in ipairs(rows) do
@@ -142,7 +142,7 @@ local function ending(known, rows)
   return "tune " .. cachefile.hash(table.concat(words, "\n"))
 end
 
--- The winners of the last search, with its verdicts in the rows of this one.
+-- The winners of the last search; its verdicts go into this search's rows.
 local function restore(last, rows)
   local by_id, winners = {}, {}
   for _, row in ipairs(rows) do
@@ -162,7 +162,7 @@ local function restore(last, rows)
 end
 
 -- The end of a search in plain values. `right` has the rows that were not
--- wrong before it.
+-- wrong before the end.
 local function plain(rows, right, winners, gain)
   local last = {rows = {}, winners = {}, gain = gain}
   for _, row in ipairs(rows) do
@@ -179,8 +179,8 @@ local function plain(rows, right, winners, gain)
 end
 
 --- known:finals(rows, all, find) -> winners, gain
---- The end of a search. Where all rows are from the store it is the end of the
---- search before; else it is found by find(), and kept.
+--- The end of a search. Where all rows come from the store it is the end of
+--- the search before; else find() finds it, and it is kept.
 function KnownRuns:finals(rows, all, find)
   local store = stores.default()
   local key = store and ending(self, rows)

@@ -5,8 +5,8 @@
 -- the process costs the point. So does a rank that ends, where mpirun lets the
 -- others go on, as Open MPI's does with --enable-recovery. A rank measures
 -- only where its device is like the device of rank 0, and where no other rank
--- measures on it: its times would not be comparable. SPDX-License-Identifier:
--- MIT
+-- measures on it: its times would not be comparable.
+-- SPDX-License-Identifier: MIT
 
 local bench = require "clshell.measure.bench"
 local builders = require "clshell.tune.builders"
@@ -47,9 +47,9 @@ local function process(number)
   return state, n
 end
 
--- The card of a rank: a text that must be the same on all ranks that measure,
--- the device that no other rank may have, the host, and the number of the
--- rank's process there.
+-- The card of a rank: a text that must be the same on all measuring ranks, the
+-- device that no other rank may have, the host, and the number of the rank's
+-- process on the host.
 local function card(src)
   local device = src.context.device
   return parcel.pack(table.concat({cachefile.identity(device), src.name,
@@ -75,15 +75,15 @@ local function await(request, first)
   return request:wait()
 end
 
--- On all ranks: the process of rank 0; nil where it runs on another host.
+-- On all ranks: the process of rank 0; nil if rank 0 runs on another host.
 local function first_process()
   local place, number = parcel.unpack(comm:bcast(comm:rank() == 0
     and parcel.pack(host(), select(2, process "self")) or nil))
   return place == host() and number and process(number) and number or nil
 end
 
--- On rank 0: the hands of the other ranks that measure, {rank, ids, heard,
--- process (nil: on another host)}, and how many ranks have no part, by reason.
+-- On rank 0: the hands of the other measuring ranks, {rank, ids, heard,
+-- process (nil: on another host)}, and the number of idle ranks, by reason.
 local function muster(src)
   local own, device = parcel.unpack(card(src))
   local taken, list, unlike, shared = {[device] = true}, {}, 0, 0
@@ -109,8 +109,8 @@ local function new_builders(src, limits)
   return builders.new(src, limits.builders, mpi.local_size())
 end
 
--- Measures the first of the points in hand; `left` and `seconds` are those of
--- the search for this rank.
+-- Measures the first of the points in hand; `left` and `seconds` are the rest
+-- of the search for this rank.
 local function measure(src, team, hand, best, left, seconds)
   local id = hand[1]
   local function now()
@@ -126,8 +126,8 @@ local function measure(src, team, hand, best, left, seconds)
   end, math.max(left, #hand), seconds)
 end
 
--- Takes the points that rank 0 has sent into a hand: all that are there, and
--- one at least. Returns the last message as a list, or nil at the end.
+-- Takes the points that rank 0 has sent into a hand: all that have arrived,
+-- and at least one. Returns the last message as a list, or nil at the end.
 local function draw(hand, mail, said)
   while mail.coming:test() or #hand == 0 do
     local message = await(mail.coming, mail.first)
@@ -141,8 +141,8 @@ local function draw(hand, mail, said)
   return said
 end
 
--- Serves rank 0, of process `first`, with measurements of a source, until it
--- sends no more points. Points that are in hand then are not measured.
+-- Serves rank 0, of process `first`, with measurements of a source, until rank
+-- 0 sends no more points. Points that are in hand then are not measured.
 local function serve(src, limits, first)
   local hand, said = {}, nil
   local mail = {coming = comm:irecv("string", 0, POINT), first = first}
@@ -158,7 +158,7 @@ local function serve(src, limits, first)
   end
 end
 
--- On rank 0: the hands of all ranks that measure points of a source, its own
+-- On rank 0: the hands of all ranks that measure points of a source, rank 0
 -- first.
 local function new(src, limits)
   local hands, others = muster(src)
@@ -184,7 +184,7 @@ function Ranks:ended(hand)
   return hand.lost
 end
 
--- Fails the point that a lost rank was at; its other points go back.
+-- Fails the point that a lost rank was measuring; its other points go back.
 function Ranks:lose(hand)
   for i, id in ipairs(hand.ids) do
     self.under_way[id] = nil
@@ -241,7 +241,7 @@ local function give(hand, id, ...)
   end
 end
 
--- Deals points out to the hands that have room, one to each before another
+-- Deals points out to the hands that have room, one to each hand before a hand
 -- gets two.
 function Ranks:deal(ids, best, left, seconds)
   local at, share = 1, left // #self.hands
@@ -270,8 +270,8 @@ function Ranks:work(best, left, seconds)
 end
 
 --- ranks:measure(id, best, ahead, wanted, left, seconds) -> found
---- The measurement of a point, here or on another rank. Meanwhile the points
---- that ahead(k, more) of the strategy lists are measured where wanted(id)
+--- The measurement of a point, here or on another rank. Meanwhile other ranks
+--- measure points that ahead(k, more) of the strategy lists, where wanted(id)
 --- holds. `left` and `seconds`: the points that the search may still measure,
 --- and its time.
 function Ranks:measure(id, best, ahead, wanted, left, seconds)
@@ -318,7 +318,7 @@ function Ranks:note()
   return table.concat(words, "; ")
 end
 
--- Lets a rank go: it ends the point that is under way, and measures no more.
+-- Dismisses a rank: it ends the point that is under way, and measures no more.
 function Ranks:dismiss(hand)
   comm:send("", hand.rank, POINT)
   hand.heard = cl.now()
@@ -334,8 +334,8 @@ function Ranks:dismiss(hand)
   until last
 end
 
--- Gives all ranks that are there the result, by messages: a broadcast may pass
--- a rank that is lost.
+-- Gives the result to all ranks that still run, by messages: a broadcast may
+-- pass through a lost rank.
 local function spread(ranks, result)
   local lost = {}
   for i = 2, ranks and #ranks.hands or 0 do
@@ -358,9 +358,8 @@ end
 
 --- rank_search.run(source, limits, search) -> result
 --- The result of search(ranks) on rank 0, which measures points of a source
---- with the others, by the limits of search_loop.run; of search() for the
---- recorded times of a file. Each rank calls this, and gets a copy of the
---- result.
+--- with the other ranks, by the limits of search_loop.run; of search() for the
+--- recorded times of a file. Each rank calls this and gets the result's copy.
 function M.run(src, limits, search)
   local alone = src.recorded
   mpi = require "mpi"

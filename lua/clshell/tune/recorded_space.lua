@@ -90,7 +90,7 @@ local function from_csv(content, path)
   return rows, order
 end
 
--- The cache of Kernel Tuner: a table by the text of the values.
+-- The rows of Kernel Tuner's cache, a table whose keys are the values' texts.
 local function from_cache(data, path)
   local names = data.tune_params_keys
   if type(names) ~= "table" then
@@ -112,7 +112,7 @@ end
 -- The rows of a text that is JSON.
 local function from_json(content, path)
   local data, why = json.decode(content)
-  if data == nil then -- Kernel Tuner does not close a cache that may grow
+  if data == nil then -- Kernel Tuner leaves an unfinished cache open
     data = json.decode((content:gsub(",%s*$", "")) .. "}}")
   end
   if type(data) ~= "table" or type(data.cache) ~= "table" then
@@ -191,8 +191,8 @@ local function parameters(rows, names)
 end
 
 --- recorded_space.source(path) -> source
---- The configurations of a file; each measurement answers its row. Of a point
---- that is there twice the last row counts.
+--- The configurations of a file; each measurement answers with its row. A
+--- point that is there twice has its last row.
 function M.source(path)
   local rows, names = M.read(path)
   local points, by_number = {}, {}
@@ -277,8 +277,8 @@ local function as_cache(result)
 end
 
 --- recorded_space.save(result, path)
---- Writes the rows of a result: a name that ends in .json: a cache file of
---- Kernel Tuner; another name: CSV.
+--- Writes the rows of a result: as a cache file of Kernel Tuner to a name that
+--- ends in .json, else as CSV.
 function M.save(result, path)
   local write = path:find "%.json$" and as_cache or as_csv
   file.write(path, write(result), "the configurations")

@@ -1,7 +1,8 @@
 -- tune/remote_source.lua - a source whose points are built, checked and
 -- measured in a worker process, which a point may hang or crash: that costs
 -- the point. This file is used at both ends. The rest of a search, and the run
--- store, stay in the process of the user. SPDX-License-Identifier: MIT
+-- store, stay in the process of the user.
+-- SPDX-License-Identifier: MIT
 
 local bench = require "clshell.measure.bench"
 local cl = require "cl"
@@ -16,9 +17,9 @@ local Link = {}
 Link.__index = Link
 
 local NAME = "clshell.tune.remote_source"
-local START = 60 -- seconds for the process to start, and to take the arguments
+local START = 60 -- seconds for the start, and to take the arguments
 M.LIMIT = 30 -- seconds of a phase
-local CHANCES = 2 -- runs in turns for a point that ends the process
+local CHANCES = 2 -- runs in turns of a point that ends the process
 
 local served -- in the worker process: the source
 
@@ -35,8 +36,8 @@ function M.open(module, learned, efforts, keeping, ...)
 end
 
 --- remote_source.measure(p, best) -> found, note, learned
---- In the worker: measures a point. The value that the source has learned is a
---- result where it is new.
+--- In the worker: measures a point. `learned` is the value that the source has
+--- learned, if it is new.
 function M.measure(p, best)
   local src = served
   local before = src.learned
@@ -50,8 +51,8 @@ end
 --- seconds}
 --- In a builder: builds programs x, a list of the arguments of program.get; or
 --- `launches` the point x of the source once, unchecked. `stays`: the point is
---- measured here next, so its programs are kept. The seconds are those of the
---- builds alone.
+--- measured here next, so its programs are kept. The seconds count builds
+--- alone.
 function M.build(keep, launches, x, stays)
   local begin, before = cl.now(), program.seconds
   local context = served and served.context or cl.context()
@@ -100,8 +101,8 @@ local function recipe(link)
   return src.module, src.learned, efforts, link.keeping, src:again()
 end
 
--- Starts the process, with the source. Returns whether that worked, or nil
--- and a reason.
+-- Starts the process, with the source. Returns whether the start succeeded, or
+-- nil and a reason.
 local function start(link)
   local w = link.worker
   if w then
@@ -123,8 +124,8 @@ local function start(link)
   return ok, reason
 end
 
--- Whether the process is there. Where it cannot start, this process serves; a
--- process that was there and does not start again raises.
+-- Whether the process runs. Where it cannot start, this process serves; a
+-- process that was lost and does not start again raises.
 function Link:ready()
   if self.reason then
     return false
@@ -146,7 +147,7 @@ function Link:ready()
 end
 
 -- Calls a function of this file in the process. Returns true and results; nil,
--- a reason and a number where the process is lost; false where there is none.
+-- a reason and a number where the process is lost; false without a process.
 function Link:call(name, ...)
   if not self:ready() then
     return false
@@ -160,8 +161,8 @@ function Link:call(name, ...)
   return table.unpack(results, 1, results.n)
 end
 
--- A source that measures in the worker process of a link: `near` is the source
--- here, to which all other fields and methods belong.
+-- A source that measures in the worker process of a link. `near` is the source
+-- here, which has all other fields and methods.
 local Remote = {}
 
 function Remote:__index(key)
@@ -242,8 +243,8 @@ function Remote:process()
 end
 
 --- link:wrap(source) -> source
---- A source that measures in the worker process, where it can be made again
---- there.
+--- A source that measures in the worker process; the source itself where the
+--- process cannot make it again.
 function Link:wrap(src)
   if self.off or not src.again then
     return src

@@ -31,7 +31,7 @@ local function lists(rung)
 end
 
 -- The parameters of several rungs as lists for a space, first the rung; and
--- the legal values of each, by rung and name.
+-- the legal values of each parameter, by rung and name.
 local function joined_lists(family, names)
   local params, by_name, legal = {{"rung", names}}, {}, {}
   for _, rung_name in ipairs(names) do
@@ -57,8 +57,8 @@ local function joined_lists(family, names)
   return params, legal
 end
 
--- The space of several rungs: a parameter `rung`, and the parameters of all;
--- a parameter that is not the rung's has its first value.
+-- The space of several rungs: a parameter `rung`, and the parameters of all; a
+-- parameter that the rung lacks has its first value.
 local function joined(family, names, where)
   local params, legal = joined_lists(family, names)
   local constraints = {}
@@ -75,15 +75,15 @@ local function joined(family, names, where)
   return space.new(params, constraints)
 end
 
--- The reason against a rung on a shape, by the parameters that a call takes
--- where none are given; nil where the device accepts them.
+-- The reason against a rung on a shape, with the parameters of a call that
+-- gives none; nil where the device accepts them.
 local function refusal_of(family, rung, s)
   return family.refusal(rung.name, plans.parameters(family, rung, {}, s), s)
 end
 
--- The rungs of a family that the device may run at all on a shape, and the
--- reasons against the others. A rung that cuts its operands is not taken
--- unless it is named.
+-- The rungs of a family that the device can run on a shape, and the reasons
+-- against the other rungs. A rung that cuts its operands is not taken unless
+-- it is named.
 local function usable(family, s)
   local names, out = {}, {}
   for _, entry in ipairs(family.kernels()) do
@@ -100,8 +100,8 @@ local function usable(family, s)
   return names, out
 end
 
--- A point of the space of several rungs: parameters of one, the first values
--- of the others.
+-- A point of the space of several rungs: the parameters of one rung, and the
+-- first values of the other parameters.
 local function joined_point(params, name, own)
   local p = {rung = name}
   for _, param in ipairs(params) do
@@ -154,7 +154,7 @@ end
 --- rung_source.source(job, opts [, known]) -> source
 --- The configurations of a rung, or of all rungs of a family that the device
 --- accepts, on operands: job is the result of target.ladder. In another
---- process `known` has the rungs of the user's own, and no space is made.
+--- process `known` has the user's own rungs, and no space is made.
 function M.source(job, opts, known)
   local family = job.family
   for _, rung in ipairs(known or {}) do
@@ -267,8 +267,8 @@ function Rungs:local_bytes(p)
     declared and declared(plan.shape, (self:split(p))) or 0) or 0
 end
 
--- Operands of shapes that fit no tile, with the words of the shape tuned.
--- There are none of a family whose operands come from the user alone.
+-- Operands of shapes that fit no tile, with the words of the tuned shape; none
+-- for a family whose operands come from the user alone.
 local function awkward_operands(self)
   local family, s, cases = self.family, self.shape, {}
   for i, fits_none in ipairs(workload.awkward(family, true)) do

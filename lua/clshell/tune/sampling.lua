@@ -9,11 +9,11 @@ local stats = require "clshell.measure.stats"
 
 local M = {}
 
-local FAR = 1.5   -- times the best: the lesser of two samples says slow
-local BEHIND = 1.2 -- times the best: the median of three says slow
+local FAR = 1.5   -- times the best: the lesser of two samples is slow
+local BEHIND = 1.2 -- times the best: the median of three is slow
 local ROUNDS, LEAST_ROUNDS = 11, 8
-local SAMPLES = 3 -- of each in a round
-local NEAR = 0.03 -- of the best: run in turns at the end
+local SAMPLES = 3 -- samples of each subject in a round
+local NEAR = 0.03 -- the part of the best within which rows run in turns
 -- The limits of a measurement are short, as turns at the end decide among the
 -- nearest: seconds of warm-up, of a busy device and of samples, or the seconds
 -- of so many launches of the best.
@@ -24,8 +24,7 @@ local WARMUP, BUSY, SECONDS, LAUNCHES = 0.05, 0.03, 0.1, 15
 M.near = NEAR
 
 -- The limits of protocol.measure for a configuration: it ends once the
--- interval lies above all times near the best, or is narrow enough to tell
--- that.
+-- interval lies above all times near the best, or is narrow enough to compare.
 local function short(limits, best)
   return {samples = limits.samples,
     warmup = math.min(WARMUP, limits.warmup),
@@ -84,8 +83,8 @@ end
 
 --- sampling.turns(subjects, seconds) -> list of lists, or nil
 --- Seconds of a launch of each subject in each round: the subjects run one
---- after the other, in the next round the other way round, 11 times, fewer
---- where the seconds are over; nil where they do not suffice for 8 rounds.
+--- after the other, in the next round in reverse order. There are 11 rounds,
+--- fewer where the seconds are over; nil where they suffice for less than 8.
 function M.turns(subjects, seconds)
   local c = subjects[1].calibration
   local timer, batches, each = c.event and c.batch and "event" or "wall", {}, 0
@@ -120,9 +119,9 @@ function M.turns(subjects, seconds)
 end
 
 --- sampling.judge(lists) -> list of {median, verdict, ratio, lo, hi}, best
---- The verdicts of sampling.turns on each against the best of them, as compare
---- gives them: "SLOWER" where it is, by 1 % and beyond doubt. The ratio is its
---- time over the time of the best, with the 95 % interval.
+--- The verdicts of sampling.turns on each subject against the best subject, as
+--- compare gives them: "SLOWER" if it is slower by 1 % beyond doubt. The ratio
+--- is its time over the time of the best, with the 95 % interval.
 function M.judge(lists)
   local verdicts, best = {}, 1
   for i, list in ipairs(lists) do

@@ -14,16 +14,16 @@ local strategy = require "clshell.tune.strategy"
 
 local M = {}
 
-local SEARCH = 0.8 -- part of the seconds; the rest is for the final round
--- The statuses of a point that a device gives which is lost.
+local SEARCH = 0.8 -- the part of the seconds before the final round
+-- The statuses of a point on a lost device.
 local FAILURES = {failed = true, build = true, refused = true}
 local IDLE = 10000 -- known points in a row that end a strategy
 
 local Search = {}
 Search.__index = Search
 
--- The points that the search may still measure, and a function that tells
--- whether a point that comes later is to be measured.
+-- The number of points that the search may still measure, and a function that
+-- tells whether a later point needs a measurement.
 local function to_come(search)
   local src = search.source
   return math.min(#src.space - search.count,
@@ -35,13 +35,13 @@ local function to_come(search)
     end
 end
 
--- The seconds that are left for points.
+-- The seconds that are left for measuring points.
 local function seconds_left(search)
   return SEARCH * search.limits.seconds - (cl.now() - search.begin)
 end
 
--- The measurement of a point, here or on another rank, while programs of the
--- points that come next are built, or those points measured.
+-- The measurement of a point, here or on another rank; meanwhile programs of
+-- the next points are built, or those points measured.
 local function measurement(search, id, p, ahead)
   local src, ranks = search.source, search.ranks
   local best = search.raced and search.least or nil
@@ -91,7 +91,7 @@ local function look(search, row, p, ahead)
   end
 end
 
--- Adds a row that is complete to the search.
+-- Adds a complete row to the search.
 local function add(search, row)
   row.value, row.cost = evaluation.value(row, search.opts)
   search.seen[row.id], search.count = row, search.count + 1
@@ -103,8 +103,8 @@ local function add(search, row)
   search.progress:add(row)
 end
 
--- The row of a point, which is measured unless that was done before. ahead(k)
--- lists points that come next.
+-- The row of a point, measured unless the search has it already. ahead(k)
+-- lists the next points.
 function Search:visit(id, ahead)
   if self.seen[id] then
     return self.seen[id]
@@ -126,7 +126,7 @@ function Search:visit(id, ahead)
   return row
 end
 
--- Why the search ends now, or nil.
+-- The reason why the search ends now, or nil.
 function Search:over()
   local o = self.limits
   return self.lost and "device"
@@ -135,8 +135,8 @@ function Search:over()
     or seconds_left(self) <= 0 and "time" or nil
 end
 
--- The number of evaluations that the budget allows in all, by the time that
--- points took so far.
+-- The number of evaluations that the budget allows in all, by the time of the
+-- points so far.
 local function affordable(search)
   local o = search.limits
   if o.seconds == math.huge then
@@ -203,8 +203,7 @@ function Search:run()
   return self:over()
 end
 
--- The winners: those of the search before, where all rows are from the run
--- store.
+-- The winners: the last search's if all rows come from the run store.
 function Search:finals()
   local seconds = math.max(2, math.min(20,
     (1 - SEARCH) * self.limits.seconds))
@@ -280,8 +279,8 @@ local function with_stack(e)
   return found and failure.keep(e) or e
 end
 
--- The result of a search that is ready to run. A device that is lost ends it
--- with the rows so far.
+-- The result of a search that is ready to run. A lost device ends it with the
+-- rows so far.
 local function searched(search)
   local ended, winners = search:run(), nil
   if not search.lost then

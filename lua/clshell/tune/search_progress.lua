@@ -11,9 +11,9 @@ local M = {}
 local Progress = {}
 Progress.__index = Progress
 
-local ENOUGH = 10  -- evaluations that are worth a chart at the end
+local ENOUGH = 10  -- the least evaluations for a chart at the end
 local HEIGHT = 6   -- lines of that chart
-local NARROW = 40  -- columns below which there is none
+local NARROW = 40  -- the least columns for a chart
 
 -- "1.234 ms", or the objective as a number.
 local function value_text(row)
@@ -45,9 +45,9 @@ end
 --- search_progress.new{total =, seconds =, ...} -> progress
 --- The progress of a search on standard error, with the best so far and its
 --- gain over the first evaluation. `total` is the most evaluations, `seconds`
---- (or nil) the time that ends the search before. On a terminal a chart of the
---- best over the evaluations follows at the end, where the best got better. It
---- closes itself. Other options as for progress.new, for tests.
+--- (or nil) the time that may end the search earlier. On a terminal a chart of
+--- the best over the evaluations follows at the end, where the best got
+--- better. It has a __close. Other options as for progress.new, for tests.
 function M.new(opts)
   local line = {}
   for key, value in pairs(opts) do
@@ -85,7 +85,7 @@ function Progress:say(words)
 end
 
 --- progress:add(row)
---- Takes the row of the evaluation announced.
+--- Takes the row of the announced evaluation.
 function Progress:add(row)
   self.rows[#self.rows + 1] = row
   if not row.cost then
@@ -116,7 +116,7 @@ end
 
 Progress.__close = Progress.done
 
--- The options of a chart with others of the user's.
+-- The options of a chart, with the user's options in their place.
 local function merged(own, opts)
   for key, value in pairs(opts or {}) do
     own[key] = value
@@ -126,7 +126,7 @@ end
 
 --- search_progress.frontier(rows [, opts]) -> chart
 --- The best value so far over the number of evaluations: a corner for each row
---- that was better than all before. Options as for best:plot.
+--- that was better than all earlier rows. Options as for best:plot.
 function M.frontier(rows, opts)
   local key, list, best = measured(rows), {}, nil
   local function corner(i, row)
@@ -152,7 +152,7 @@ function M.frontier(rows, opts)
     y_label = key == "ms" and "best time" or "best objective"}, opts))
 end
 
--- The value of a parameter in a row, and of the rung.
+-- The value of a parameter, or of the rung, in a row.
 local function value_of(row, name)
   if name == "rung" and row.rung then
     return row.rung

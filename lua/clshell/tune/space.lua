@@ -13,9 +13,9 @@ local text = require "clshell.base.text"
 local M = {}
 local Space = {}
 Space.__index = Space
-M.Space = Space -- which another process finds by this name, see parcel.lua
+M.Space = Space -- another process finds it by this name, see parcel.lua
 
-local LONGEST = 1000000 -- values of a parameter
+local LONGEST = 1000000 -- the most values of a parameter
 local ESCAPES = {["\n"] = "\\n", ["\t"] = "\\t", ['"'] = '\\"',
   ["\\"] = "\\\\"} -- in the text of a point
 
@@ -85,7 +85,7 @@ local function parameters(params)
   return list
 end
 
--- A space of parameters, of which the parts are to come.
+-- A space of parameters, still without its parts.
 local function empty(params)
   local space = setmetatable({params = parameters(params), by_name = {},
     constraints = {}, count = 1, product = 1}, Space)
@@ -96,8 +96,8 @@ local function empty(params)
 end
 
 -- Finds the points of a space in parts. A function may read a parameter only
--- at some points; where the search for the points shows that, the parts are
--- made anew.
+-- at some points; when the search for the points meets such a parameter, the
+-- parts are made anew.
 local function find_points(space)
   local again
   repeat
@@ -109,7 +109,7 @@ local function find_points(space)
   until not again
 end
 
--- Takes a part into the number of the points and of all combinations.
+-- Multiplies the numbers of points and of combinations by a part's numbers.
 local function multiply(space, part)
   if part.count > 0 and space.count > math.maxinteger // part.count then
     fail("the space has more than 2^63 points")
@@ -146,7 +146,7 @@ function M.new(params, where)
 end
 
 --- space.of(params, points) -> space
---- The space of points that are known: a list of tables by name.
+--- The space of known points: a list of tables by name.
 function M.of(params, points)
   local space, codes, seen = empty(params), {}, {}
   local part = {params = {table.unpack(space.params)}, constraints = {}}
@@ -252,8 +252,8 @@ function Space:why(p)
 end
 
 --- space:neighbours(number) -> list
---- The numbers of the points that differ in one parameter, of long lists the
---- 64 values nearest in the list.
+--- The numbers of the points that differ in one parameter; of a long list only
+--- the 64 nearest values.
 function Space:neighbours(id)
   local list, p = {}, self:point(id)
   for _, param in ipairs(self.params) do

@@ -56,7 +56,7 @@ local function shuffle(list, random)
   return list
 end
 
--- The best of `count` points by chance: number, cost.
+-- The best of `count` random points: number, cost.
 local function best_of(space, random, measure, count)
   local best, least
   local list = {}
@@ -86,8 +86,8 @@ function M.exhaustive(space)
   end
 end
 
--- Every point once, in an order by chance: a Fisher-Yates shuffle that stores
--- only the places it has touched.
+-- Every point once, in random order: a Fisher-Yates shuffle that stores only
+-- the places it has touched.
 function M.random(space, random)
   local moved, left, drawn = {}, #space, {}
   local function draw()
@@ -112,8 +112,8 @@ function M.random(space, random)
   end
 end
 
--- One parameter at a time over all of its values, the best value kept, until
--- no parameter helps; then from elsewhere.
+-- Varies one parameter at a time over all of its values and keeps the best
+-- value, until no parameter helps; then it begins elsewhere.
 function M.one_factor(space, random)
   return sequential(function(measure)
     while true do
@@ -140,7 +140,7 @@ function M.one_factor(space, random)
   end)
 end
 
--- A point some moves away.
+-- A point some moves away from another.
 local function moved(space, random, at, moves)
   for _ = 1, moves do
     local near = space:neighbours(at)
@@ -149,8 +149,8 @@ local function moved(space, random, at, moves)
   return at
 end
 
--- Iterated local search: the first neighbour that is better, until there is
--- none; then two steps away from the best, and from elsewhere after a while.
+-- Iterated local search: it goes to the first better neighbour, until there is
+-- none; then two steps away from the best, and elsewhere after a while.
 -- Lourenco, Martin and Stutzle, Iterated Local Search (2003).
 M["local"] = function(space, random)
   return sequential(function(measure)
@@ -207,9 +207,8 @@ function M.anneal(space, random)
   end)
 end
 
--- Measures the points of a list and adds those that are new to a crowd, a list
--- of {id, cost}. Points that the crowd has are measured too: that may end the
--- search.
+-- Measures the points of a list and adds the new points to a crowd, a list of
+-- {id, cost}. Known points are measured too: that may end the search.
 local function add_all(crowd, measure, list)
   for i, id in ipairs(list) do
     local c, known = cost(measure(id, list, i)), false
@@ -220,14 +219,14 @@ local function add_all(crowd, measure, list)
   end
 end
 
--- A parent by tournament: the better of two of a crowd.
+-- A parent by tournament: the better of two points of a crowd.
 local function parent(space, random, crowd)
   local a, b = crowd[random(#crowd)], crowd[random(#crowd)]
   return space:point((a.cost <= b.cost and a or b).id)
 end
 
--- A child: each parameter from one of two parents, now and then a change; a
--- point by chance where a constraint excludes it.
+-- A child: each parameter comes from one of two parents, now and then changed;
+-- a random point where a constraint excludes the child.
 local function child(space, random, crowd)
   local a, b = parent(space, random, crowd), parent(space, random, crowd)
   for _, param in ipairs(space.params) do
@@ -241,7 +240,7 @@ local function child(space, random, crowd)
   return space:number(a) or random(#space)
 end
 
--- Leaves the best of a crowd.
+-- Leaves only the best points of a crowd.
 local function select_best(crowd)
   table.sort(crowd, function(a, b)
     return a.cost < b.cost or a.cost == b.cost and a.id < b.id
@@ -251,7 +250,7 @@ local function select_best(crowd)
   end
 end
 
--- Points by a function, in a list.
+-- A list of `count` points of a function.
 local function some(count, new, ...)
   local list = {}
   for i = 1, count do
@@ -260,8 +259,8 @@ local function some(count, new, ...)
   return list
 end
 
--- A genetic search: as many children as there are points in the crowd, of
--- which the better half lives on.
+-- A genetic search: it makes as many children as the crowd has points, and the
+-- better half lives on.
 function M.genetic(space, random)
   return sequential(function(measure, together)
     local crowd = {}

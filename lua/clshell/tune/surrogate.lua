@@ -4,29 +4,29 @@
 --
 -- Bayesian optimisation (Jones, Schonlau and Welch 1998), with the choices
 -- that recorded spaces of GPU kernels asked for: numbers enter by their
--- logarithm and, where the lists are not powers of 2 anyway, also by the power
--- of 2 that divides them (alignment matters to memory); times beyond the third
--- quartile count as that, so that the model spends itself on good points; the
--- confidence bound is daring and careful in turns; and every second point is
--- the best of a part of the space, a variant that the parameters of two values
--- choose or a value by chance of a parameter by chance, as the good points of
--- one memory layout say little of those of another.
+-- logarithm and, unless the list is powers of 2, also by the power of 2 that
+-- divides them (alignment matters to memory); times beyond the third quartile
+-- count as the quartile, so that the model spends itself on good points; the
+-- confidence bound is daring and careful in turns. Every second point is the
+-- best of a part of the space: of a variant, which the parameters of two
+-- values choose, or of a random value of a random parameter. For the good
+-- points of one memory layout say little of another layout's.
 
 local host = require "cl.host"
 
 local M = {}
 
 M.MOST = 300        -- observations: the model costs their number squared
-local FIRST = 10    -- points by chance
-local POOL = 3000   -- candidates by chance
+local FIRST = 10    -- random points at first
+local POOL = 3000   -- random candidates
 local TOP = 3       -- best points whose neighbours are candidates
 local LEARN = 1.3   -- times more observations: fits the length scales anew
 local KAPPA = {0.5, 1, 1.5, 2.5}
 local DARING = 2    -- kappa of the candidates of a part
-local TRIES = 8     -- parts, as constraints may leave one empty
+local TRIES = 8     -- tries to find a part: constraints may leave it empty
 local POWERS = 7    -- 2^7 aligns anything
 
--- How often 2 divides a whole number.
+-- The number of times that 2 divides a whole number.
 local function powers(v)
   local n = 0
   v = math.tointeger(v)
@@ -47,7 +47,7 @@ local function numbers(values)
   return true, positive
 end
 
--- A feature from 0 to 1 of each value of a list; nil where all are the same.
+-- A feature from 0 to 1 for each value of a list; nil where all are the same.
 local function scaled(values, f)
   local lo, hi, list = math.huge, -math.huge, {}
   for i, v in ipairs(values) do
@@ -155,7 +155,7 @@ local function row_of(self, id)
   return rows[id]
 end
 
--- A point by chance that was not asked for; nil where none is left.
+-- A random point that ask() has not returned; nil where none is left.
 local function fresh(self)
   for _ = 1, 1000 do
     local id = self.random(#self.space)
@@ -179,8 +179,8 @@ local function switches_of(columns)
   return list
 end
 
--- A part of the space, as features and values for model:lowest: the variants
--- one after the other, or a value by chance of a feature by chance.
+-- A part of the space, as features and values for model:lowest: one variant
+-- after the other, or a random value of a random feature.
 local function part(self, variant)
   local args, columns, random = {}, self.columns, self.random
   if variant and #self.switches > 0 then
@@ -195,8 +195,8 @@ local function part(self, variant)
   return table.unpack(args)
 end
 
--- Gives the model its candidates: points by chance, once, and the neighbours
--- of the best points.
+-- Gives the model its candidates: random points, once, and the neighbours of
+-- the best points.
 local function add_candidates(self)
   local count = #self.space
   for i = 1, self.pooled and 0 or math.min(count, POOL) do
@@ -214,7 +214,7 @@ local function add_candidates(self)
   end
 end
 
--- A point by chance near the best.
+-- A random point near the best.
 local function near_best(self)
   local best = self.order[1]
   local near = self.space:neighbours(best and best.id or 1)
@@ -222,7 +222,7 @@ local function near_best(self)
   return id and not self.asked[id] and id or fresh(self)
 end
 
--- Fits the model to the values told, and its length scales from time to time.
+-- Fits the model to the known values, and its length scales from time to time.
 local function fit(self)
   local learn = self.n >= LEARN * self.learned
   self.learned = learn and self.n or self.learned
@@ -248,7 +248,7 @@ local function choose(self)
   return best and self.ids[best] or fresh(self)
 end
 
--- Gives the model the value of a point; no value: the point failed.
+-- Gives the model the value of a point; nil: the point failed.
 local function observe(self, id, value)
   local n = self.n + 1
   self.n, self.asked[id], self.values[n] = n, true, value or false
@@ -312,7 +312,7 @@ end
 
 --- surrogate.new(space, random) -> ask, tell, ahead
 --- The search by a Gaussian process, for up to surrogate.MOST observations;
---- after that points by chance near the best. See strategy.lua.
+--- after that random points near the best. See strategy.lua.
 function M.new(space, random)
   local columns = features(space)
   -- rows of the model by number and back; values by observation, and the

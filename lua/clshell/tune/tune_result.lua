@@ -42,7 +42,7 @@ local ENDED = {
   device = "the device failed",
 }
 
--- The first reason of each status that is a failure, with its count.
+-- Adds lines: each failure's status with its count and its first reason.
 local function failures(result, lines)
   for _, status in ipairs{"refused", "build", "failed", "wrong"} do
     local count, example = 0, nil
@@ -64,7 +64,7 @@ local function failures(result, lines)
   end
 end
 
--- How the default configuration relates to the winner.
+-- The words on the winner's gain over the default configuration.
 local function improvement(result)
   local gain, default = result.gain, result.default
   if default and default == result.winners[1] then
@@ -99,7 +99,7 @@ local function counts(result)
     result.stored) or "")
 end
 
--- The best row, the winners beside it, its objective and its gain as lines.
+-- Adds the best row, the winners beside it, its objective and its gain.
 local function winners(result, lines)
   local best, others = result.winners[1], {}
   local function number(x)
@@ -181,8 +181,8 @@ end
 
 --- best:save(path)
 --- Writes the evaluations of a search to a file that tune{replay = path}
---- reads: CSV; a name that ends in .json: a cache file of Kernel Tuner. A name
---- that ends in .html: the page that html writes, of the best results.
+--- reads: CSV, or a cache file of Kernel Tuner to a name that ends in .json. A
+--- name that ends in .html gets the page of html, of the best results.
 --- Example:
 --- local best = tune("gemm.tiled_padded", {64}, {evaluations = 2})
 --- best:save "space.csv"
@@ -233,7 +233,7 @@ function Result:keep()
 end
 
 -- tune_result.new(fields) -> result
--- Makes a table of the fields that tune documents a result.
+-- Makes a result from a table of the fields that tune documents.
 function M.new(fields)
   return setmetatable(fields, Result)
 end

@@ -19,8 +19,7 @@ local function human(format)
   return format == nil or format == "table"
 end
 
--- The file of the output: standard output, or that of -o, which of several
--- processes rank 0 alone writes.
+-- The file of the output: standard output, or the file of -o (rank 0 alone).
 local function opened()
   local path = said "output"
   if path and said "rank" > 0 then
@@ -62,8 +61,8 @@ local function listed(d)
 end
 
 --- actions.devices() -> exit code
---- --devices: a line for each, or the format of --format. Without devices it
---- raises, with advice.
+--- --devices: a line for each device, or the format of --format. Without
+--- devices it raises, with advice.
 function M.devices()
   local devices, format = cl.devices(), said "format"
   if #devices == 0 then
@@ -89,11 +88,11 @@ function M.devices()
   return OK
 end
 
-local printed -- the file of -o, which further -p go to
+local printed -- the file of -o, to which further -p go
 
 --- actions.print(...)
---- -p: the values of an expression, in the format of --format; without one as
---- the prompt shows them, uncut where they do not go to a terminal.
+--- -p: the values of an expression, in the format of --format; without a
+--- format as the prompt shows them, uncut where they do not go to a terminal.
 function M.print(...)
   local format, values = said "format", table.pack(...)
   printed = printed or opened()
@@ -108,11 +107,11 @@ function M.print(...)
   printed:flush()
 end
 
--- The message for a script that does not exist, nor a command of that name.
+-- The message for a name that is neither a script nor a command.
 local function missing(name)
   local words = require "clshell.shell.commands.completion".words
   local names, bare = words.script(), name:match("[^/]*$")
-  local first = #names + 1 -- of the commands
+  local first = #names + 1 -- the first of the commands
   table.move(words.command(), 1, #words.command(), first, names)
   local near = text.nearest(bare, names) or text.nearest(bare .. ".lua", names)
   local kind = ""
@@ -190,14 +189,14 @@ end
 
 --- actions.complete(kind) -> exit code
 --- --complete: prints the words of a kind, one a line, for the completions of
---- shells; of the kind "line" the words that may stand last behind `--`.
+--- shells; for "line" the words that may stand last behind `--`.
 function M.complete(kind)
   return write_kind("words", kind,
     require "clshell.shell.commands.completion".words)
 end
 
 --- actions.calls() -> exit code
---- --calls: does the calls of the clshell that has started this process.
+--- --calls: does the calls of the clshell process that started this process.
 function M.calls()
   return require "clshell.calls.serve".run()
 end

@@ -16,7 +16,7 @@ local CALLS = {"cl.build", "cl.kernel", "family.new", "require"}
 for _, name in ipairs(families.own()) do
   CALLS[#CALLS + 1] = name .. ".define"
 end
--- Those that compiling depends on.
+-- The options that compiling depends on.
 local OPTIONS = {"defines", "options", "include", "cuda"}
 
 local Check = {}

@@ -12,9 +12,9 @@ local M = {}
 --- completion.files
 --- The files that make install makes, by functions that return their texts:
 --- the completion of each shell and the manual page. Each shell passes the
---- words from the second to that at the cursor, and gets lines: a word, or a
---- tab and its description behind it, or :file, :folder or :lua for the names
---- of files that the shell itself knows. Of --name=value it gets the value.
+--- words from the second word to the word at the cursor, and gets lines: a
+--- word, or a tab and its description behind it, or :file, :folder or :lua for
+--- the files that the shell itself knows. --name=value gets the value.
 M.files = {}
 
 function M.files.man()
@@ -116,7 +116,7 @@ function M.words.device()
 end
 
 --- completion.words.script() -> list
---- The names of the scripts that come along.
+--- The names of clshell's own scripts.
 function M.words.script()
   local names = {}
   local p <close> = assert(io.popen(("ls %s 2>/dev/null"):format(
@@ -143,8 +143,8 @@ function M.words.option()
   return names
 end
 
--- Where the words of a line lead to: the options that are known there, and the
--- words and files that may follow.
+-- The scope of the words behind a word: the options that are known there, and
+-- the words and files that may follow.
 local function scope_of(word)
   word = word:match "[^/]*$"
   for _, c in ipairs(declared.commands()) do
@@ -166,9 +166,9 @@ local function find(options, name)
   end
 end
 
--- Reads a line up to the word at the cursor, of which bash makes "--name",
--- "=" and "value" three: the scope there, nil before a script or command, and
--- the option whose value the word is, if any.
+-- Reads a line up to the word at the cursor, in which bash splits
+-- "--name=value" into three words. Returns the scope there, nil before a
+-- script or command, and the option whose value the word is, if any.
 local function read(words)
   local scope, option
   for i = 1, #words - 1 do
@@ -215,7 +215,7 @@ local function word_lines(scope)
 end
 
 --- completion.words.line(words) -> list
---- The lines for the last one of the words behind `clshell`.
+--- The lines for the last of the words behind `clshell`.
 function M.words.line(words)
   local scope, option = read(words)
   local word = words[#words] or ""

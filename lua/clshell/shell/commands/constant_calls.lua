@@ -12,7 +12,7 @@ local PLAIN = {["nil"] = true, ["true"] = true, ["false"] = true,
   ["not"] = true, ["and"] = true, ["or"] = true} -- keywords in constants
 local NONE = {}
 
--- By how much a token changes the depth of brackets and blocks.
+-- The change of the depth of brackets and blocks by a token.
 local function step(token)
   return token.kind == "op" and BRACKETS[token.text] or locals.step(token)
 end
@@ -35,8 +35,8 @@ local function parts(tokens, open)
   end
 end
 
--- How often each name is bound: by local, =, for, or as a parameter. Names in
--- lists count twice, as their values are not matched.
+-- The number of times each name is bound: by local, =, for, or as a parameter.
+-- Names in lists count twice, as their values are not matched.
 local function bindings(tokens)
   local count, open = {}, {}
   local function add(token, n)
@@ -66,8 +66,7 @@ local function bindings(tokens)
   return count
 end
 
--- A text that is read: `text`, its `tokens`, and the values of the `known`
--- locals.
+-- A text to read: `text`, its `tokens`, and the values of the `known` locals.
 local Reader = {}
 Reader.__index = Reader
 
@@ -117,8 +116,8 @@ function Reader:constants()
   end
 end
 
--- An argument: {line, known = true, value} or {line}; of a table constructor
--- also `fields`, each told the same way.
+-- An argument: {line, known = true, value} or {line}; a table constructor has
+-- `fields` too, each described in the same way.
 function Reader:describe(first, last)
   local tokens = self.tokens
   local ok, value = self:evaluate(first, last)
@@ -166,8 +165,8 @@ end
 --- The calls in a Lua text of functions by their names, such as {"cl.build",
 --- "require"}. An argument is {line =, known = true, value =} where it is
 --- written out, or made of locals that are; a table constructor has `fields`
---- as well, each told in the same way ("?" for one with a computed name).
---- args is nil where a function is not called but handed on.
+--- as well, each described in the same way (the key is "?" for a computed
+--- name). args is nil where a function is not called but handed on.
 function M.find(text, names)
   local tokens = locals.code(text)
   local self = setmetatable({text = text, tokens = tokens, known = {}},

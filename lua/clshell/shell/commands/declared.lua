@@ -28,8 +28,8 @@ local function listed(rows)
 end
 
 --- declared.all() -> list of options
---- The options of clshell itself, each also with its `group`, nil for those
---- for programs, and the sentences of the manual page, `more`.
+--- The options of clshell itself, each also with its `group` (nil: an option
+--- for programs) and the sentences of the manual page, `more`.
 function M.all()
   local t, list = require "clshell.optiontable", {}
   local values = {format = t.formats, when = t.whens}
@@ -44,7 +44,7 @@ function M.all()
 end
 
 --- declared.own() -> list of options
---- The options of clshell itself, without those for programs.
+--- The options of clshell itself, without the options for programs.
 function M.own()
   local list = {}
   for _, o in ipairs(M.all()) do
@@ -54,8 +54,8 @@ function M.own()
 end
 
 --- declared.commands() -> list of {name, description, options, arguments}
---- The commands such as history: the names of their arguments; `words` are
---- what these may be, with `files` they may be files.
+--- The commands such as history, with the names of their arguments; `words`
+--- are the legal arguments, and `files` allows files.
 function M.commands()
   local list = {}
   for i, name in ipairs(commands.names) do
@@ -75,7 +75,7 @@ function M.commands()
 end
 
 --- declared.shared() -> list of options
---- The options that all scripts share which measure.
+--- The options that all measuring scripts share.
 function M.shared()
   return listed(require "clshell.results.output".rows)
 end

@@ -8,7 +8,7 @@ local usage = require "clshell.shell.commands.usage"
 
 local M = {}
 
--- A text in mdoc: each sentence on lines of its own, and nothing taken for a
+-- A text in mdoc: each sentence on lines of its own, and no word taken for a
 -- macro.
 local function prose(s)
   s = s:gsub("\\", "\\e"):gsub("`", "\\(ga"):gsub("~", "\\(ti")

@@ -8,7 +8,7 @@ local file = require "clshell.base.file"
 local store = require "clshell.results.store"
 
 local OK, REGRESSION = 0, 4 -- exit codes
-local MOST = 1000 -- per cent that a limit may say
+local MOST = 1000 -- the largest limit in per cent
 
 local EPILOG = "The run store is clshell/runs.db in $XDG_DATA_HOME "
   .. "(~/.local/share); CLSHELL_STORE and --store name another file."
@@ -35,8 +35,8 @@ local function moment(s)
   return at and s, message
 end
 
--- The options of a command: name, description, and if there are any, the name
--- of the value and a converter.
+-- The options of a command: name, description, and, for an option with a
+-- value, the name of the value and a converter.
 local STORE = {"--store", "file of the run store", "FILE"}
 local FILTERS = {
   {"--name", "of this bench, kernel or family only"},
@@ -51,8 +51,8 @@ local function said(name)
   return cl.commandline and cl.commandline[name]
 end
 
--- The row of --format, whose value is clshell's own if it is among the
--- choices.
+-- The row of --format; its default is clshell's own --format, if that is among
+-- the choices.
 local function format_option(default)
   return function()
     local choices = {default ~= "table" and "runs" or "table",
@@ -65,7 +65,7 @@ local function format_option(default)
   end
 end
 
--- --store, the filters of runs, and further options.
+-- The options --store, the filters of runs, and further options.
 local function options(filters, ...)
   return {STORE, table.unpack(table.move({...}, 1, select("#", ...),
     #filters + 1, {table.unpack(filters)}))}
@@ -76,8 +76,7 @@ local function filter_of(o)
     limit = o.limit}
 end
 
--- The store that the options name, which has to be there already unless
--- `create` is true.
+-- The store that the options name; it must exist unless `create` is true.
 local function open(o, create)
   if o.store then
     store.use(o.store)
@@ -110,8 +109,8 @@ local function opened(path, mode)
   return f or cl.error("cannot open " .. message)
 end
 
--- Prints a list as a table, or its records in another format, to the file of
--- a path or of clshell's own -o if there is one.
+-- Prints a list as a table, or its records in another format, to the file of a
+-- path or of clshell's own -o, if given.
 local function show(list, format, runs, path)
   local out = path or said "output" or io.stdout
   if format == "table" then

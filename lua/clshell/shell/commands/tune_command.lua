@@ -15,7 +15,7 @@ local rungs = require "clshell.ladder.rung"
 local script = require "clshell.base.script"
 local text = require "clshell.base.text"
 
-local SECONDS = 60 -- of the search for a size
+local SECONDS = 60 -- seconds of the search for a size
 local WORTH = 1.02 -- times as fast as today's choice, to be kept
 local FAMILIES = family_list.own()
 
@@ -41,9 +41,9 @@ local VECTOR = {cpu = {"1m"}, other = {"64m"}, sizes = one_size,
     end}
   end}
 
--- By family: sizes where none are given, on a CPU and on other devices; the
--- sizes of a word of the command line; the elements in memory; and the
--- operands of some sizes, or their shape, by functions.
+-- The ladders by family: default sizes, on a CPU and on other devices; the
+-- sizes of a word of the command line; the elements in memory; and functions
+-- for the operands of some sizes, or for their shape.
 local LADDERS = {
   gemm = {cpu = {"256", "512"}, other = {"1024", "2048", "4096", "8192"},
     sizes = script.gemm_shape,
@@ -177,7 +177,7 @@ local function words_of(rung, params)
 end
 
 -- Judges the best of a search against today's choice, and keeps it if it is
--- worth it. The result of the search's bench gets the cells of its row.
+-- worth that. The bench result of the search gets the cells of its row.
 local function judge(family, today, r, operands, keep)
   local name = family.name .. "."
   local rung = family.rung(r.kernel)
@@ -207,8 +207,8 @@ local function judge(family, today, r, operands, keep)
   end
 end
 
--- The columns of the table: sizes, today's choice, the best found, how many
--- configurations were measured of how many there are, the gain.
+-- The columns of the table: sizes, today's choice, the best found, the
+-- measured configurations of all, the gain.
 local COLUMNS = {
   {key = "title", title = "size", wrap = true},
   {key = "today", title = "today's choice", wrap = true},
@@ -220,8 +220,7 @@ local COLUMNS = {
 }
 
 -- Tunes a family on the operands of some functions into a table of `out`.
--- Returns how many choices were kept, and how many searches were ended by
--- their time.
+-- Returns the number of kept choices, and of searches that their time ended.
 local function tune_family(out, family, makers, o)
   local count, hurried = 0, 0
   local part <close> = out:part{title = "\n" .. family.name, best = "none",
@@ -249,8 +248,8 @@ local function tune_family(out, family, makers, o)
   return count, hurried
 end
 
--- What a newcomer asks at the end: what has changed, how to change it back,
--- and whether more time would help.
+-- The words at the end: what has changed, how to change it back, and whether
+-- more time would help.
 local function closing(count, hurried, o)
   local words = "\nNothing is kept: no kernel found is more than 2 % faster "
     .. "than today's choice."
@@ -267,7 +266,7 @@ local function closing(count, hurried, o)
     or hurried .. " searches", 4 * o.seconds)
 end
 
--- The element types, without those that the device lacks.
+-- The element types, without the types that the device lacks.
 local function types_of(o, out)
   local types = o.type == "both" and {"float", "double"} or {o.type}
   if o.type ~= "float" and not cl.device():has "cl_khr_fp64" then

@@ -1,5 +1,5 @@
--- shell/commands/usage.lua - --help and --help-all, and the facts in them that
--- the manual page tells as well: lists of {name, text}
+-- shell/commands/usage.lua - --help and --help-all, and their facts that the
+-- manual page tells as well: lists of {name, text}
 -- SPDX-License-Identifier: MIT
 
 local optiontable = require "clshell.optiontable"
@@ -62,8 +62,8 @@ M.EXAMPLES = {
   {"clshell -p 'cl.device().name'", "the device taken"},
 }
 
--- Rows of two columns under a title, which is a column before them; the
--- second one begins at `column`.
+-- Rows of two columns beside a title, which is a column before them; the
+-- second column begins at `column`.
 local function rows(title, list, column)
   local lines = {}
   for i, row in ipairs(list) do
@@ -104,7 +104,7 @@ local function purpose()
 end
 
 --- usage.short() -> string
---- --help: a screen of the most needed.
+--- --help: a screen of the most needed options.
 function M.short()
   local parts, exits = {purpose()}, {}
   M.each_group(optiontable.options, function(group, options)
@@ -129,7 +129,7 @@ function M.short()
 end
 
 --- usage.long() -> string
---- --help-all: everything, in sentences.
+--- --help-all: all options and facts, in sentences.
 function M.long()
   local parts = {purpose(), "A script is looked up by its path, then among "
     .. "the installed scripts. Without a\nterminal, clshell runs standard "

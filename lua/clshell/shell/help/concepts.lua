@@ -523,8 +523,8 @@ local function key(word)
 end
 
 --- concepts.list
---- A list of {name, title, names, text, try} of each concept, and by all its
---- names; `more()` is text that its page has besides.
+--- A list of {name, title, names, text, try}, one for each concept, and by all
+--- names of concepts; `more()` gives further text of a page.
 M.list = {}
 
 for block in (TEXT:gsub("\\\n", "") .. "\n"):gmatch "(.-)\n\n" do

@@ -26,7 +26,7 @@ function M.rungs()
 end
 
 --- names.entry(name) -> entry or nil
---- The entry of a documented name; that of family.define for gemm.define.
+--- The entry of a documented name; gemm.define has the entry of family.define.
 function M.entry(name)
   local group, member = name:match "^(%w+)%.([%w_]+)$"
   local family = group and families.get(group)
@@ -100,8 +100,8 @@ function M.parameters(f)
 end
 
 --- names.value(path) -> value, name; or nil
---- The value of a name such as "t.x.f" in the session, by raw access, and the
---- documented name of it: "Buffer:read" for the method "A:read".
+--- The value of a name such as "t.x.f" in the session, by raw access, and its
+--- documented name: "Buffer:read" for the method "A:read".
 function M.value(path)
   local steps = {}
   for name in (path:match "^[%a_][%w_.:]*$" or ""):gmatch "[%w_]+" do

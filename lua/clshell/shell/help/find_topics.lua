@@ -53,7 +53,7 @@ local function everything()
   return all
 end
 
--- The points of a thing for a word; 0 for a thing without the word.
+-- The points of a topic for a word; 0 for a topic without the word.
 local function score(thing, word)
   local name = thing.name:lower()
   local tail = name:match("[^.:%%]*$")
@@ -76,7 +76,7 @@ local function score(thing, word)
   return points > 0 and thing.last and points / 2 or points
 end
 
--- The things that answer to all of the words, best first.
+-- The topics that answer to all of the words, best first.
 local function find(words)
   local found = {}
   for _, thing in ipairs(everything()) do

@@ -1,6 +1,5 @@
--- shell/help/index.lua - the entries of help: those of the table of the API,
--- the element types, OpenCL's functions as methods, and the families of
--- scripts
+-- shell/help/index.lua - the entries of help: the table of the API, the
+-- element types, OpenCL's functions as methods, and the families of scripts
 -- SPDX-License-Identifier: MIT
 
 local api = require "clshell.base.api"
@@ -11,7 +10,7 @@ local public = require("clshell.base.lazy").public
 
 local M = {}
 
-local entries -- the list, and by name
+local entries -- a list, and by name
 
 -- Adds an entry that lists and searches leave out.
 local function add_minor(name, signature, text, example)
@@ -20,8 +19,8 @@ local function add_minor(name, signature, text, example)
   entries[#entries + 1] = entries[name]
 end
 
--- cl.float, cl.int4 and the like, of which there are as many as types: help
--- lists cl.bytes, which speaks for them.
+-- Adds cl.float, cl.int4 and so on, one for each type: help lists cl.bytes in
+-- their place.
 local function add_types()
   for _, type in ipairs(cl.types()) do
     local base, width = type:match("^(%a+)(%d*)$")
@@ -38,8 +37,8 @@ local function add_types()
   end
 end
 
--- OpenCL's functions as methods, with the names of their operands besides x.
--- The page of the concept speaks for them in lists.
+-- The operands besides x of OpenCL's functions, by their number. Lists have
+-- the page of the concept in place of these methods.
 local MATH = {"", "y", "y, z"}
 
 local function add_math(names, operands, result, x)
@@ -68,7 +67,7 @@ end
 
 local pages = {} -- of families of scripts, by name
 
--- The calls of the families that scripts made, as they are now.
+-- Adds the calls of the families that scripts made, as they are now.
 local function add_families()
   for _, family in ipairs(families.made()) do
     local name, page = family.name, family.spec.page

@@ -10,7 +10,7 @@ local room = lazy.room("clshell.shell.help", {"at_cursor", "concepts",
 
 local M = lazy.table(...)
 
--- The name nearest to a topic, of everything that has help.
+-- The error of an unknown topic, with the nearest name that has help.
 local function unknown(topic)
   local all = {}
   for _, entry in ipairs(room.index.entries()) do
@@ -28,7 +28,7 @@ local function unknown(topic)
     or "; help() lists the topics, ??word searches")
 end
 
--- A member of a family: a rung, or a function that all families have.
+-- The page of a family's member: a rung, or a function that all families have.
 local function of_family(family, member, view)
   for _, item in ipairs(family.kernels()) do
     if item.name == member then
@@ -66,7 +66,7 @@ local function command(topic, view)
     found.help or "", view)
 end
 
--- A variable of the user's, unless it holds the function of that name.
+-- The page of a variable of the user's; nil for a name that help documents.
 local function own(topic, view)
   local value, name = room.documented.value(topic)
   if name == topic then
@@ -115,7 +115,7 @@ local function by_name(topic, view)
   return page or name and documented(name, view)
 end
 
--- Breaks lines that are wider than the window, as those of code may be.
+-- Breaks lines that are wider than the window, such as lines of code.
 local function fold(page, view)
   return require "clshell.base.text".fold(page, view.width)
 end
@@ -159,7 +159,7 @@ local function window()
     color = require "clshell.base.style".color(1)}
 end
 
--- The view of the window, with what the options change.
+-- The view of the window, changed by the options.
 local function chosen(opts)
   local view = window()
   for key, value in pairs(opts or {}) do
@@ -206,8 +206,8 @@ end
 
 --- help.at(text, cursor [, opts]) -> string
 --- The text of F1: the page on the name at the cursor, or on the call around
---- it, or that there is none. `cursor` is the number of bytes before it. As
---- many lines as fit above the input; the last one names the whole page.
+--- it, or a note that there is no page. `cursor` is the number of bytes before
+--- it. As many lines as fit above the input; the last line names the page.
 --- Options:
 ---   width   window  columns
 ---   height  window  lines

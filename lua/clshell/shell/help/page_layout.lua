@@ -127,8 +127,8 @@ local function by_form(options)
 end
 
 --- layout.entry(entry, view [, from, to [, example [, part]]]) -> string
---- The page of an entry; `from` and `to` rename it ("family.", "gemm."). With
---- an example in place of its own, and a part before that.
+--- The page of an entry; `from` and `to` rename it ("family.", "gemm.").
+--- `example` replaces the entry's own, and `part` comes in front of it.
 function M.entry(entry, view, from, to, example, part)
   local function renamed(s)
     return from and s:gsub(from:gsub("%p", "%%%0"), to) or s

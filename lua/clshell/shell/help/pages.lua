@@ -20,7 +20,7 @@ local function read(path)
   return f and f:read "a" or ""
 end
 
--- The head comment of a kernel file, without its markers, indented.
+-- The head comment of a kernel file, indented, without comment markers.
 local function head(source)
   local block = source:match("^%s*/%*(.-)%*/") or ""
   return (block:gsub("\n%s*%*%* ?", "\n"):gsub("^ ", "")
@@ -85,8 +85,8 @@ local function globals()
   return lazy.session
 end
 
--- The signatures of a group's entries, with their summaries, and how many; of
--- a kernel family those of group "family" that it has.
+-- The signatures of a group's entries, with their summaries, and the number of
+-- entries; with a family, only the entries that the family has.
 local function list(group, view, family)
   local rows = {}
   for _, entry in ipairs(index.entries()) do
@@ -187,7 +187,7 @@ function M.field(topic, view)
 end
 
 --- pages.method(name, view) -> string or nil
---- The methods of that name, of whatever class.
+--- The methods of that name, of all classes.
 function M.method(name, view)
   local found = {}
   for _, entry in ipairs(index.entries()) do
@@ -219,7 +219,7 @@ function M.lua(name, view)
     layout.rows(rows, view, 34))
 end
 
--- The headings with their rows, for those that have any.
+-- The non-empty headings with their rows.
 local function sections(parts, view)
   local out = {}
   for _, part in ipairs(parts) do
@@ -232,7 +232,7 @@ end
 --- pages.alone(name, view) -> page, full name; or nil
 --- The page of a name without its owner, "tiled" or "map": functions and rungs
 --- of that name, rungs with such a parameter, functions with such an option.
---- Just the full name of a name that only one function or rung has.
+--- Where only one function or rung has the name, just its full name.
 function M.alone(name, view)
   local found, parameters, options = {}, {}, {}
   for _, item in ipairs(names.rungs()) do

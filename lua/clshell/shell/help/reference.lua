@@ -4,8 +4,8 @@
 
 local M = {}
 
--- By the section of the Lua 5.4 reference manual, a line for each function:
--- its signature, two spaces, and a text.
+-- Lua's functions, by sections of the Lua 5.4 reference manual. Each line has
+-- a function's signature, two spaces, and a text.
 local SECTIONS = {
 {"3.3", [=[
 and  a and b: a if it is false or nil, else b; b is not evaluated otherwise
@@ -234,7 +234,7 @@ wait_group_events(n, events)  waits for such copies
 printf(format, ...)  prints from a kernel; the order of work-items is open
 ]]
 
--- Adds the entries of a text to a list, and by name.
+-- Adds the entries of a text to a list, also by name.
 local function add(list, text, section)
   for line in text:gsub("\n  ", " "):gmatch "[^\n]+" do
     local signature, meaning = line:match "^(.-)  (.+)$"

@@ -20,7 +20,7 @@ function M.label(device)
 end
 
 --- after_interrupt.text() -> string, or nil
---- The work under way: "1 kernel still running on pocl:1"; nil without any.
+--- The work under way: "1 kernel still running on pocl:1"; nil without work.
 function M.text()
   local words = {}
   for i, u in ipairs(cl.unfinished()) do

@@ -11,8 +11,8 @@ local style = require "clshell.base.style"
 local M = {}
 
 local LONGEST = {char = 4, uchar = 3, short = 6, ushort = 5, long = 20,
-  ulong = 20} -- columns of a number; 11 of the others
-local PIXELS = 1 << 20 -- of an image that is read as a whole
+  ulong = 20} -- columns of a number; 11 of other types
+local PIXELS = 1 << 20 -- pixels of an image that is read as a whole
 local HOST = 1 << 28 -- elements of a host array that are
 
 local function times()
@@ -63,7 +63,8 @@ local function stats_words(s, f)
   return words
 end
 
--- Calls fn; a failure gives nil and its first line, Ctrl-C goes on.
+-- Calls fn. A failure gives nil and the first line of the error; Ctrl-C is
+-- raised.
 local function try(fn, ...)
   local fine, result = interrupt.pcall(fn, ...)
   if fine then
@@ -93,7 +94,7 @@ local function read_buffer(b, src, slice, r1, r2, c1, c2)
   return read_array(h, {rows = rows, cols = cols}, 1, 1, rows, 1, cols)
 end
 
--- Lines of a vector: all of it, or its beginning and its end.
+-- The lines of a vector: all of it, or its beginning and its end.
 local function vector_lines(src, f, o, room)
   local n, width = src.count, matrix_text.width(f, src.lanes)
   local per_line = math.min(n, math.max(1, o.width // (width + 2)))
@@ -223,7 +224,7 @@ local function source(value, class, o)
   return src
 end
 
--- Whether a whole matrix or vector fits, however long its numbers are.
+-- Whether a whole matrix or vector fits the window with numbers of any length.
 local function small(src, o)
   local width = matrix_text.width({width = LONGEST[src.scalar] or 11},
     src.lanes)
@@ -233,9 +234,8 @@ end
 
 --- arrays.Buffer(b, o [, class]) -> lines
 --- A buffer: type, shape, size, device; then its corners, least, mean and
---- largest element. Only the rectangles that are shown are read; the device
---- finds the least, mean and largest element, or the host where all elements
---- are shown anyway.
+--- largest element. Only the shown rectangles are read; the device finds the
+--- least, mean and largest element, or the host where all elements are shown.
 function M.Buffer(b, o, class)
   local src = source(b, class or "Buffer", o)
   local info = b:info()
@@ -257,14 +257,14 @@ function M.Buffer(b, o, class)
 end
 
 --- arrays.Expression(e, o) -> lines
---- An expression: its elements, which are calculated for that.
+--- An expression: its elements, which the prompt calculates first.
 function M.Expression(e, o)
   local b <close> = e:eval()
   return M.Buffer(b, o, "Expression")
 end
 
 --- arrays.Array(h, o) -> lines
---- A host array, in the same way.
+--- A host array: the summary and the elements of arrays.Buffer.
 function M.Array(h, o)
   local src = source(h, "Array", o)
   src.words[#src.words + 1] = "on the host"
@@ -288,7 +288,7 @@ end
 
 --- arrays.Image(img, o) -> lines
 --- An image: kind, format, shape, size, device; then its corners. Of a large
---- one no other pixel is read, so that the least, mean and largest lack.
+--- image no other pixel is read: least, mean and largest are missing.
 function M.Image(img, o)
   local src = source(img, "Image", o)
   local info = img:info()

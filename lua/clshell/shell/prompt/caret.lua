@@ -35,12 +35,12 @@ local function read(chunk, n)
   return line
 end
 
--- The text of token i; "" where there is none.
+-- The text of token i; "" where there is no such token.
 local function at(tokens, i)
   return tokens[i] and tokens[i].text or ""
 end
 
--- The only token of a line for which test(i).
+-- The only token of a line for which test(i) holds.
 local function find(line, test)
   local found
   for i = line.low, line.high do
@@ -235,8 +235,8 @@ local function unfinished(line)
   end)
 end
 
--- The token of a syntax error, among those with its text: the chunk up to the
--- end of the token fails with the same message.
+-- The token of a syntax error, among the tokens with its text: the chunk up to
+-- the token's end fails with the same message.
 local function stopped(line, message)
   if message:find("^unfinished") then
     return unfinished(line)
@@ -257,7 +257,7 @@ local function stopped(line, message)
   end
 end
 
--- The first and last byte of token i in a line; nil where it begins later.
+-- The first and last byte of token i in a line; nil for a token behind it.
 local function span(line, i)
   local token = i and line.tokens[i]
   if token and token.first < line.first + #line.text then
@@ -268,7 +268,7 @@ end
 
 --- caret.word(chunk, n, word) -> column, last
 --- The bytes of line n of a chunk where a word stands as a token, or, without
---- a word, the token that has no end; nil for none and for several.
+--- a word, the token that has no end; nil where no token or several fit.
 function M.word(chunk, n, word)
   local line = read(chunk, n)
   if not line then
@@ -281,10 +281,10 @@ end
 
 --- caret.find(chunk, n, message [, own [, called]])
 ---   -> column, last, token, tokens
---- The bytes of line n of a chunk that an error message, without its
---- position, points to; nil where it names no place. `own`: the message is
---- clshell's. `called`: the C function that raised it. The last two are the
---- token's place in the list of all tokens of the chunk.
+--- The bytes of line n of a chunk that an error message, without its position,
+--- points to; nil where it names no place. `own`: the message is clshell's.
+--- `called`: the C function that raised it. token and tokens: the token's
+--- place in the list of all tokens of the chunk.
 function M.find(chunk, n, message, own, called)
   local line = read(chunk, n)
   if not line then

@@ -17,9 +17,9 @@ local function part(name)
 end
 
 --- commands.define(name, run, help [, opts])
---- Makes `%name rest` call run(rest); what that returns is printed like the
---- values of an expression. `help`: the arguments on its first line, then
---- what it does.
+--- Makes `%name rest` call run(rest); the result is printed like the values of
+--- an expression. `help`: the arguments on its first line, then what the
+--- command does.
 --- Options:
 ---   code    false  whether the rest is Lua: then Enter waits for all of it
 ---   script  -      script(rest) -> text, what %save writes; else a comment
@@ -56,7 +56,7 @@ function M.call(name, rest)
 end
 
 --- commands.help([name])
---- Prints what a command does, or what commands there are.
+--- Prints what a command does, or the list of commands.
 --- Example:
 --- commands.help "time" -- at the prompt: ?%time
 function M.help(name)
@@ -88,8 +88,8 @@ for name, file in pairs{time = "measure", run = "files", reload = "files",
 end
 
 --- time(f, ...) -> what f returns
---- Calls f(...) once and prints how long that took: wall time until all that
---- it enqueued has ended, processor time of all threads, and, where it
+--- Calls f(...) once and prints how long that took: wall time until all work
+--- that it enqueued has ended, processor time of all threads, and, where it
 --- returns events, the time between START and END on the device.
 --- Example: print(time(function(a, b) return a * b end, 6, 7))
 
@@ -114,24 +114,24 @@ end
 
 --- commands.edit([what])
 --- Opens the editor ($VISUAL, $EDITOR, else vi) on a file, on the file that
---- defines a function, or on the newest input or the one that defined it:
---- an edited input comes back as the next one to type.
+--- defines a function, or on an input: the newest, or the one that defined the
+--- function. An edited input comes back as the next one to type.
 --- Example: -- at the prompt: %edit, %edit name_of_a_function, %edit kernel.cl
 
 --- commands.cd([folder]) -> string
---- Changes the working folder, to the home folder without an argument; the
---- path it leads to.
+--- Changes the working folder, to the home folder without an argument; returns
+--- the new path.
 --- Example:
 --- print(commands.cd "." == system.cwd()) --> true
 
 --- commands.shell(command)
---- Runs a command of the system's shell; says how it ended unless well.
+--- Runs a command of the system's shell; says how it ended if it failed.
 --- Example:
 --- commands.shell "uname -m" -- or: !uname -m
 
 --- commands.save(file [, replace])
---- Writes the session's inputs as a script that runs; those that failed are
---- comments. A file that is there is replaced only if `replace` is true.
+--- Writes the session's inputs as a script that runs; inputs that failed are
+--- comments. An existing file is replaced only if `replace` is true.
 --- Example: -- at the prompt: %save session.lua, and then: clshell session.lua
 function M.save(path, replace)
   local inputs = {table.unpack(session.inputs)}
@@ -157,13 +157,13 @@ end
 --- commands.restore()
 --- Runs the inputs of the newest session that ended without its exit: killed
 --- by a kernel, a signal or a closed terminal. Its globals come back. Inputs
---- that only measured or printed are left out; those that were under way then,
---- and those that fail now, are printed.
+--- that only measured or printed are left out; inputs that were under way
+--- then, and inputs that fail now, are printed.
 --- Example: -- at the prompt of a new session, after a crash: %restore
 
 --- commands.restart()
 --- Begins the program anew in this terminal, with the same options, and
---- restores the session as commands.restore does. What runs on devices ends,
+--- restores the session as commands.restore does. The work on devices ends,
 --- and a GPU that was lost answers again.
 --- Example: -- at the prompt: %restart
 
@@ -179,7 +179,7 @@ end
 
 --- commands.history([n [, words]])
 --- Prints the session's inputs, each with its number, as errors name it
---- ("input:3"): the newest n, of those that contain `words`.
+--- ("input:3"): the newest n inputs that contain `words`.
 --- Example:
 --- commands.history(5) -- at the prompt: %history 5
 
@@ -190,8 +190,8 @@ end
 --- -- at the prompt: %paste, the lines, and then -- on a line of its own
 
 --- commands.set([name, value])
---- Changes a setting of the prompt; without a value it prints one, without a
---- name all.
+--- Changes a setting of the prompt; without a value it prints the setting,
+--- without a name all settings.
 --- Example:
 --- -- at the prompt: %set color=off, or %set for the list
 --- commands.set()
@@ -210,7 +210,7 @@ function M.tb()
 end
 
 --- commands.device([sel])
---- Prints the devices, that of the session marked; with `sel` (see cl.use)
+--- Prints the devices and marks the session's device; with `sel` (see cl.use)
 --- it takes another one.
 --- Example:
 --- commands.device() -- at the prompt: %device
@@ -265,8 +265,8 @@ local function bench_script(rest)
     option_table(options))
 end
 
--- Raises for a text that is one name of nothing: the family nearest to it may
--- be meant. `otherwise`: what else the command takes.
+-- Raises where a text is a single unknown name: the nearest family may be
+-- meant. `otherwise`: the other texts that the command takes.
 local function check_name(command, rest, otherwise)
   local name = rest:match "^([%a_][%w_]*)$"
   local families = require "clshell.ladder.families"
@@ -295,8 +295,8 @@ end, "expr\ntimes it within a second, as %bench does: for code of the host\n"
   {code = true, script = bench_script})
 
 -- The parts of `gemm mine 64 tile=8 limit=60`, as texts: the name, quoted, the
--- sizes (nil: none), the rung's parameters and the options, as lists. nil
--- where there is no family, or one that is called: gemm(A, B).
+-- sizes (nil: none), the rung's parameters and the options, as lists. nil for
+-- a text without a family, or with a call: gemm(A, B).
 local function of_ladder(expression, options)
   local name, more = expression:match "^([%a_][%w_]*)%s*(.*)$"
   local family = name and require "clshell.ladder.families".get(name)

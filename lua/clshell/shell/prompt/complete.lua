@@ -15,9 +15,9 @@ local offers = require "clshell.shell.prompt.offers"
 
 local M = {}
 
-local KEYS = 12000    -- of tables, to look at for a completion
+local KEYS = 12000    -- keys of tables to look at for a completion
 local GATHERED = 2000 -- candidates to choose from
-local SHOWN = 200     -- of them, at most
+local SHOWN = 200     -- candidates in the list, at most
 
 -- Candidates: gathered for place.word, which begins at byte place.first.
 -- Ranks: 1 begins as typed, 2 the same in another letter case, 3 others.
@@ -35,8 +35,8 @@ local NONE = {}
 -- c:add(text [, how])
 -- Takes a candidate that begins with c.word. how: show (the text for the list,
 -- nil: the same), typed (the part before the cursor, nil: c.word), append (the
--- text behind a single candidate), open (no closing quote follows), order (the
--- place among all), rank, raw (no quotes around the text).
+-- text behind a single candidate), open (no closing quote follows), order (its
+-- place among all candidates), rank, raw (no quotes around the text).
 function C:add(text, how)
   if not text or self.seen[text] then
     return
@@ -63,7 +63,7 @@ function C:add(text, how)
     raw = how.raw})
 end
 
--- c:name(name) -> whether no more are taken
+-- c:name(name) -> whether c takes no more
 -- Takes a name; a name with a leading _ only if the word has it too. A
 -- function gets no "(": the user may mean its value.
 function C:name(name)
@@ -132,8 +132,8 @@ local function single(self, item, rest)
   return text .. append
 end
 
--- The candidates that fit the rest of the word behind the cursor: the word
--- as it stands there, or those that end with the rest.
+-- The candidates that fit the rest of the word behind the cursor: the whole
+-- word as it stands there, or the candidates that end with the rest.
 local function fitting(self, list, tail)
   local ends = {}
   for _, item in ipairs(list) do
@@ -191,7 +191,7 @@ function C:result(rest)
 end
 
 -- The kind of an argument by the name of its parameter: "none" has no words.
--- An argument of another name takes options in a table and paths in a string.
+-- Any other argument takes options in a table and paths in a string.
 local PARAMETERS = {bytes = "none", extension = "none", init = "none",
   launch = "target", list = "none", methods = "none", module = "module",
   n = "none", offsets = "none", operands = "operands", opts = "options",
@@ -199,7 +199,7 @@ local PARAMETERS = {bytes = "none", extension = "none", init = "none",
   source = "source", t = "none", text = "none", topic = "topic",
   type = "type", values = "none"}
 
--- By function, where the same names mean something else, the kinds in order.
+-- The kinds of the arguments of functions whose parameters mean otherwise.
 local KINDS_OF = {bench = {"target"}, check = {"target", "rung"},
   compare = {"target", "target"}, ["Program:kernel"] = {"kernel"},
   require = {"module"}, tune = {"target", "none"}}
@@ -222,8 +222,8 @@ local function kind_of(call)
   return PARAMETERS[parameter]
 end
 
--- Adds to the call around the cursor: the thing that is called, its name, the
--- kernel family that it belongs to, and the kind of the argument.
+-- Adds to the call around the cursor: the called thing, its name, its kernel
+-- family, and the kind of the argument.
 local function known(call, locals)
   local thing = resolve.thing(call.callee, locals)
   if thing then
@@ -249,7 +249,7 @@ local function family_and_rung(call)
   return family and offers.family(family), rung
 end
 
--- Offers the fields of the table around the cursor; whether they are known.
+-- Offers the fields of the table around the cursor, if known; returns whether.
 local function fields(c, call)
   local kind, name, list = call.kind or "options", call.name, nil
   local family, rung = family_and_rung(call)
@@ -295,7 +295,7 @@ function KINDS.kernel(c, call)
   end
 end
 
--- Offers the words of an argument or a field; whether there are any.
+-- Offers the words of an argument or a field; returns whether there are any.
 local function of_kind(c, kind, call)
   local offer = KINDS[kind]
   if not offer or kind == "rung" and not call.family then
@@ -305,7 +305,7 @@ local function of_kind(c, kind, call)
   return true
 end
 
--- Offers the values of a field of a call's table; whether there are any.
+-- Offers the values of a field of a call's table; returns whether it has any.
 local function value(c, call)
   local key, kind = call.key, call.kind or "options"
   local family, rung = family_and_rung(call)
@@ -324,8 +324,8 @@ local function value(c, call)
     or KIND_OF[key] and of_kind(c, KIND_OF[key], call)
 end
 
--- Offers the words of a call at the cursor; whether they are known. In code
--- (c.quote is nil) the words come with quotes, and only for an empty word.
+-- Offers the words of a call at the cursor; returns whether it has any. Code
+-- (c.quote is nil) gets the words with quotes, and only for an empty word.
 local function in_call(c, call)
   if call.iskey and not c.quote then
     return fields(c, call)
@@ -367,7 +367,7 @@ local function complete_string(c, place)
   end
 end
 
--- Where an argument of a call begins, tells the function's parameters.
+-- Shows the function's parameters where an argument of a call begins.
 local function tip(c, place)
   if c.word == "" and place.call and place.call.whole then
     c.hint = c.hint or require "clshell.shell.prompt.signature".tip(place.call,
@@ -439,7 +439,7 @@ local function command(text, at)
 end
 
 --- complete.find(text, cursor) -> first, list, hint, common, shown; or nil
---- complete.at without its precautions.
+--- The result of complete.at, without its precautions.
 function M.find(text, at)
   local c
   if text:find "^%s*[%%?!]" then

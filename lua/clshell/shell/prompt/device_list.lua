@@ -10,8 +10,8 @@ local M = {}
 
 local TYPES = {gpu = "GPU", cpu = "CPU", accelerator = "accelerator"}
 
--- A device's name without the prefixes that drivers add: the rest is still a
--- part of the name, as --device and cl.use take it.
+-- A device's name without the prefixes that drivers add: the rest still
+-- selects the device in --device and cl.use.
 local function name_of(device)
   return (device.name:gsub("^[%w_]+%-[%w_%-]+%-(%u)", "%1"))
 end
@@ -31,7 +31,7 @@ function M.words(device)
     "unit"), device.global_mem_size / 2^30)
 end
 
--- Why the first of all devices was taken.
+-- The reason why the first of all devices was taken.
 local function first(device)
   local n, same = #cl.devices(), 0
   for _, other in ipairs(cl.devices()) do

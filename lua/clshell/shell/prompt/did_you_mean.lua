@@ -20,8 +20,8 @@ local function nearest(word, names)
   return near ~= word and near or nil
 end
 
--- Calls f(table) for a value and the tables that its __index leads to, until
--- it gives something; of an object of module cl the names of its members.
+-- Calls f(table) for a value and the tables that its __index leads to, until f
+-- returns something.
 local function walk(value, f)
   for _ = 1, DEPTH do
     if type(value) == "table" then
@@ -49,7 +49,7 @@ local function add(names, value)
   end)
 end
 
--- The value of a variable in a frame, or of a global one.
+-- The value of a variable of a frame, or of a global variable.
 local function variable(frame, name)
   if frame and frame.vars and frame.vars[name] then
     return frame.values[name]

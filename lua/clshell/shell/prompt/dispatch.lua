@@ -19,7 +19,7 @@ function M.command(text)
   return text:match("^%s*%%%s*([%w_]*)%s*(.-)%s*$")
 end
 
--- ?name, name? and ??word: the function that answers, or nil.
+-- The function that answers ?name, name? or ??word, or nil.
 local function question(text)
   local topic = text:match("^%s*([%a_][%w_.:]*)%s*%?%??%s*$")
   if not topic and not text:find("^%s*%?") then
@@ -45,7 +45,7 @@ local function question(text)
   end
 end
 
--- exit, quit and help on their own, unless the user has defined them.
+-- The function for exit, quit or help alone, unless the user has defined it.
 local function bare(text)
   local word = text:match("^%s*(%a+)%s*;?%s*$")
     or text:match("^%s*(%a+)%s*%(%s*%)%s*;?%s*$")

@@ -13,14 +13,14 @@ local PROMPT = "\ncl> " -- before each input but the first
 --- false: the editor neither reads nor writes the history (option -n).
 M.history = not (require "cl".commandline or {}).noinit
 
--- "emacs" or "vi", where the user has set the keys of the editor.
+-- "emacs" or "vi", as the user has set the keys of the editor; else nil.
 function M.keymap()
   local name = require "clshell.shell.prompt.session".settings.keymap
   return name ~= "inputrc" and name or nil
 end
 
--- Loaded after the first prompt is shown and before a key comes, in the order
--- of their need: neither the prompt nor a key waits for them.
+-- The modules to load between the first prompt and a key, in the order of
+-- their need: neither the prompt nor a key waits for them.
 local MODULES = {
   "clshell.base.style", "clshell.shell.prompt.highlight",
   "clshell.shell.prompt.complete",
@@ -71,7 +71,7 @@ local function around(text, cursor)
 end
 
 --- edit.complete(text) -> whether Enter submits it, and the bytes of its first
---- input, if there are several
+--- input, if it has several
 function M.complete(text)
   local inputs = split(text)
   return complete(inputs[#inputs]), inputs[2] and #inputs[1]

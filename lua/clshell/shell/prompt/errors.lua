@@ -13,7 +13,7 @@ local system = require "clshell.system"
 
 local M = {}
 
-local LINES = 60 -- of a message in a window; %tb has the rest
+local LINES = 60 -- lines of a message in a window; %tb has the rest
 local CALLS = 8  -- places that led to the error
 
 --- errors.last
@@ -37,8 +37,8 @@ local function message_of(value)
   return ("(error object is a %s value)"):format(type(value))
 end
 
--- The frame that a message begins with the position of, and the message
--- without it.
+-- The frame whose position a message begins with, and the message without the
+-- position.
 local function placed(record, message)
   for i, frame in ipairs(record.frames) do
     local head = ("%s:%d: "):format(frame.short, frame.line)
@@ -51,7 +51,7 @@ end
 -- The position in a syntax error's message as a frame, and the rest.
 local function parsed(message)
   local name, line, rest = message:match("^([^\n]-):(%d+): ([^\n]*)$")
-  if not name then -- as require tells it
+  if not name then -- the form that require raises
     name, line, rest = message:match("^error loading module '[^\n]*\n"
       .. "\t(.-):(%d+): ([^\n]*)$")
   end
@@ -91,8 +91,8 @@ local function locate(record)
   end
 end
 
--- A failure inside a coroutine: its frames come first, and the position that
--- coroutine.wrap put in front of the message goes.
+-- Puts the frames of a failure inside a coroutine first, and drops the
+-- position that coroutine.wrap put in front of the message.
 local function unwrap(record)
   local inner = record.inner
   if not inner then
@@ -157,15 +157,15 @@ local function has_main(record)
   return false
 end
 
--- Whether an error was raised by a __close handler while the one before it
--- was on its way: the chunk that ran has been left by then. Others that the
--- message handler saw were caught, as load does.
+-- Whether a __close handler raised the error after an earlier error: the chunk
+-- has been left by then. The other errors that the message handler saw were
+-- caught, as load does.
 local function closing(record)
   return record.before ~= nil and has_main(record.before)
     and not has_main(record)
 end
 
--- Finds where in the source line the error is, and the name that was meant.
+-- Finds the error's place in its source line, and the name that was meant.
 local function examine(record)
   local place = record.place
   local text = place and excerpt.source(place.source)
@@ -186,7 +186,7 @@ local function examine(record)
     tokens, i)
 end
 
--- The name that was meant, or the launch of CUDA that was.
+-- The name that was meant, or the words on a launch in CUDA's syntax.
 local function note_of(record, text)
   if record.near then
     return ("did you mean '%s'?"):format(record.near)
@@ -255,7 +255,7 @@ local function fold_places(message)
   end)) .. (n > 2 and ("\n\tnor in %d more places"):format(n - 2) or "")
 end
 
--- A line of a message as lines of a window; an excerpt of a source stays one.
+-- A line of a message, folded to the window; excerpts of a source stay whole.
 local function folded(line, width, all)
   if line:find "^[ >]+%d* | " then
     return {line}

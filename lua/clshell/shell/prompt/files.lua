@@ -51,8 +51,8 @@ function M.run(path, ...)
   end, ...)
 end
 
--- A path and its arguments: words, or quoted text as one word. A line that
--- names a file as a whole is one path.
+-- A path and its arguments: words, or quoted text as one word. A line that is
+-- as a whole the name of a file is one path.
 function M.arguments(text)
   if exists(text) then
     return {text}

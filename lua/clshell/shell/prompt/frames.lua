@@ -15,7 +15,7 @@ local VARS = 12   -- variables shown of a frame
 local WIDTH = 32  -- bytes shown of a variable
 
 --- frames.user(frame) -> boolean
---- Whether a frame is the user's: Lua, and not clshell's own.
+--- Whether a frame is the user's: a Lua function that is not clshell's own.
 function M.user(frame)
   return frame.line ~= nil and frame.line > 0
     and not excerpt.own(frame.source)
@@ -46,9 +46,9 @@ local function key(frame)
     or ("%s:%d%s"):format(frame.source, frame.line, inside(frame))
 end
 
--- The count of frames after i that repeat the cycle of `period` frames from
+-- The number of frames after i that repeat the cycle of `period` frames from
 -- i, and the place of the first frame behind them. Levels left out of a long
--- repetition belong to it.
+-- repetition belong to the repetition.
 local function repeats(list, i, period)
   local cycle, skipped = {}, false
   for j = i, i + period - 1 do
@@ -70,7 +70,7 @@ local function repeats(list, i, period)
   return more, j
 end
 
--- A list of frames with {more = n} in place of n frames that repeat the few
+-- A list of frames; {more = n} stands for n frames that repeat the few frames
 -- before them.
 local function fold(list)
   local out, i = {}, 1
@@ -101,8 +101,8 @@ local function describe(frame)
 end
 
 --- frames.callers(list, from, most) -> list of strings
---- The user's frames of a list from place `from` on, a line each, not more
---- than `most` and the last.
+--- The user's frames of a list from place `from` on, a line each: at most the
+--- first `most`, and the last.
 function M.callers(list, from, most)
   local mine = {}
   for i = from or 1, #list do

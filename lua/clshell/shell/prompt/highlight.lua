@@ -9,8 +9,8 @@ local CLASSES = {
   keyword = "k", string = "s", comment = "c", number = "n", bad = "e",
 }
 
--- A string or comment that does not end is coloured as such, its opening
--- bracket as an error: the place to look at.
+-- Gives a string or comment without an end its own colour, and its opening
+-- bracket the colour of an error: the place to look at.
 local function unfinished(token)
   local open = token.what == "string" and 1
     or #token.text:match "^%-*%[=*%["
@@ -37,10 +37,10 @@ local function limits(text)
 end
 
 --- highlight.mask(text) -> string
---- As long as the text, a letter for each byte: k keyword, s string, c
+--- A text of the same length, a letter for each byte: k keyword, s string, c
 --- comment, n number, e for bytes that Lua cannot read and for the opening of
 --- a string or comment without an end, p the name of a %command, blank for
---- the others. Never raises.
+--- other bytes. Never raises.
 function M.mask(text)
   local done, stop, lua = limits(text)
   local parts = {("p"):rep(done)}

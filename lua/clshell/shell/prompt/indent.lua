@@ -10,19 +10,19 @@ local M = {}
 local STEP = "  "
 local TURNS = {["else"] = true, ["elseif"] = true}
 
--- By how much a token changes the depth, which `else` does not.
+-- The change of the depth by a token; `else` changes nothing.
 local function change(token)
   return token.kind == "op" and lexer.BRACKETS[token.text]
     or block_step(token)
 end
 
 --- indent.at(text, cursor) -> here, below; or nil in a string or comment
---- The blanks that the line of the cursor begins with, nil where they stay,
---- and those for a line after the cursor. A line that closes a block goes
+--- The blanks at the beginning of the cursor's line, nil where they stay, and
+--- the blanks of a line after the cursor. A line that closes a block goes
 --- back, if it is one step deeper.
 function M.at(text, cursor)
   text = text:sub(1, cursor)
-  local tokens, open = lexer.tokens(text), {} -- open: the blanks of each
+  local tokens, open = lexer.tokens(text), {} -- blanks of each
   local last = tokens[#tokens]
   if last and last.kind == "unfinished" and last.what ~= "string" then
     return nil

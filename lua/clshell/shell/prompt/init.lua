@@ -8,7 +8,7 @@ local cl = require "cl"
 local excerpt = require "clshell.errors.excerpt"
 local system = require "clshell.system"
 
--- Not as methods of strings, which a session may change.
+-- Functions, not methods of strings, which a session may change.
 local find, match = string.find, string.match
 local concat, stderr, stdout = table.concat, io.stderr, io.stdout
 
@@ -16,16 +16,16 @@ local M = require "clshell.shell.prompt.session"
 
 local note, parse, remark = M.note, M.parse, M.remark
 
-local asked = false -- the user, about a kernel that runs on
-local journal_wanted = false -- of the inputs
-local journalled = false -- the inputs are
-local noted = false -- that locals are kept
+local asked = false -- the user, about a kernel that still runs
+local journal_wanted = false -- the inputs go to a journal
+local journalled = false -- the journal has begun
+local noted = false -- the user knows that locals are kept
 
 local function is_blank(text)
   return not find(text, "%S")
 end
 
--- Whether a text may be that of kernels; shell/prompt/kernel_text.lua decides.
+-- Whether a text may be kernels; shell/prompt/kernel_text.lua decides.
 local function may_kernels(text)
   return find(text, "__global__", 1, true) or find(text, "kernel", 1, true)
 end
@@ -57,7 +57,7 @@ function M.complete(text)
   return not more
 end
 
--- Compiles an input; one that is no Lua may be the text of kernels.
+-- Compiles an input; an input that is no Lua may be the text of kernels.
 local function compile(text, chunk)
   local compiled, message = parse(text, chunk)
   local code = not compiled and may_kernels(text)
@@ -106,8 +106,8 @@ local function refresh()
   end
 end
 
--- Puts the inputs into the journal, where there is one; no input fails for it,
--- and no code of the session runs.
+-- Puts the inputs into the journal, if there is one; an error here fails no
+-- input, and no code of the session runs.
 local function keep_inputs()
   if journalled then
     pcall(require "clshell.shell.prompt.safe_call".run,
@@ -136,7 +136,7 @@ local function enter_results(text)
   end
 end
 
--- A command, or a word that works on its own.
+-- The function for a command, or for a word that works on its own.
 local function prepare_command(text, run)
   enter(text)
   enter_results(text)
@@ -182,7 +182,7 @@ function M.prepare(text)
   return run
 end
 
--- Ends an input: gives its list entry its state.
+-- Ends an input: sets the state of its list entry.
 local function finish(ok)
   local input = M.input or {}
   M.input = nil
@@ -194,7 +194,7 @@ local function finish(ok)
   return input
 end
 
--- Tells the tutorial, where it runs.
+-- Tells the tutorial of an input, while the tutorial runs.
 local function tell(input, ok, ...)
   if M.after then
     pcall(M.after, input.text, ok, table.pack(...))
@@ -208,7 +208,7 @@ end
 
 --- session.shown(...)
 --- The end of an input that ran: prints its values, unless it ends with `;`,
---- and keeps the first as _.
+--- and keeps the first value as _.
 function M.shown(...)
   M.leaving = nil
   local input = finish(true)
@@ -224,8 +224,8 @@ function M.shown(...)
 end
 
 --- session.again(code) -> boolean, error
---- Runs an input of an earlier session anew, and prints no values: whether it
---- succeeds, or its error.
+--- Runs an input of an earlier session anew, without its values; returns
+--- whether the input succeeds, or else its error.
 function M.again(code)
   local outer = M.input -- %restore, or none
   local _, chunk = enter(code)
@@ -243,8 +243,8 @@ end
 --- session.resume()
 --- Before the first prompt, after start and the start-up file: brings back the
 --- session of the program before, where the user has asked for that. The
---- journal begins when that is done, so that the old one stays the newest if
---- this crashes.
+--- journal begins afterwards, so that the old journal stays the newest if this
+--- crashes.
 function M.resume()
   local restore = package.loaded["clshell.shell.prompt.restore"]
   local _ <close> = setmetatable({}, {__close = function()

@@ -1,6 +1,6 @@
 -- shell/prompt/journal.lua - the inputs that have built the session, as a
--- script on disk while the session runs: what is left of a session that a
--- kernel, a signal or a closed terminal ends. src/shell/journal.c removes it
+-- script on disk while the session runs: it outlives a session that a kernel,
+-- a signal or a closed terminal ends. src/shell/journal.c removes the script
 -- at a normal end. Each input follows a line with its number. It stands there
 -- as a comment where it only measured or printed, where it failed, and until
 -- it and its kernels have ended, so that the script does not repeat the crash.
@@ -22,15 +22,15 @@ local CRASH = "-- clshell: ended " -- by src/shell/crash.c
 local OFFERED = "-- offered to a later session\n"
 
 --- journal.PRINTED, journal.FAILED
---- Why an input does not run again.
+--- The reason why an input does not run again.
 M.PRINTED = "only measured or printed"
 M.FAILED = "failed"
 
-local ready = false -- to begin the journal at the first input
+local ready = false -- the journal begins at the first input
 local at            -- bytes that stay as they are; nil: there is no journal
-local settled = 0   -- inputs in them
+local settled = 0   -- inputs in these bytes
 local seen = 0      -- inputs whose references to results are known
-local most          -- the deepest result that one refers to
+local most          -- the oldest result that an input refers to
 local head
 
 local function path_of(name)
@@ -55,15 +55,15 @@ local function read(path)
   return file and file:read "a" or ""
 end
 
--- The text and its end behind the last input: the report of a crash.
+-- The text and the end of its inputs: behind them comes the report of a crash.
 local function split(text)
   local stop = text:find("\n" .. CRASH, 1, true)
     or text:find("\n" .. OFFERED, 1, true) or #text
   return text:sub(1, stop), text:sub(stop + 1)
 end
 
--- The lines above inputs, as tokens. A string may have lines that look alike,
--- so each has the next number.
+-- The lines above inputs, as tokens. A string may have such lines, so the
+-- numbers of inputs must count up.
 local function lines(text)
   local list = {}
   for _, token in ipairs(require "clshell.base.lexer".tokens(text)) do
@@ -79,8 +79,8 @@ local function lines(text)
 end
 
 --- journal.inputs(path) -> list of {number=, text=, code=, why=}
---- The inputs of a journal, in their order. `code` is nil for an input that is
---- not to run again, and `why` says the reason.
+--- The inputs of a journal, in their order. `code` is nil for an input that
+--- must not run again, and `why` gives the reason.
 function M.inputs(path)
   local text = split(read(path))
   local list, tokens = {}, lines(text)
@@ -104,14 +104,14 @@ function M.runs(path)
   return false
 end
 
--- The lines of an input in the file; `why` it does not run again, or nil.
+-- The lines of an input in the file; `why`: the reason not to run it again.
 local function piece(number, why, text)
   return ("-- input %d%s\n%s\n"):format(number, why and ", " .. why or "",
     why and require "clshell.shell.prompt.save".commented(text) or text)
 end
 
 --- journal.leave_out(path, number) -> string or nil
---- Has an input, which crashed when it was restored, run no more; its text.
+--- Marks an input that crashed a restore: it runs no more. Returns its text.
 function M.leave_out(path, number)
   local _, rest = split(read(path))
   local list, parts = M.inputs(path), {}
@@ -127,7 +127,7 @@ function M.leave_out(path, number)
 end
 
 --- journal.offered(path)
---- Notes that the user was told of a journal: no later session offers it.
+--- Notes that the user has heard of a journal: no later session offers it.
 function M.offered(path)
   if read(path):sub(-#OFFERED) == OFFERED then
     return
@@ -140,8 +140,8 @@ function M.offered(path)
 end
 
 --- journal.start() -> string or nil
---- Has the journal begin with the first input. The string tells of a session
---- that ended without its exit; each is told once.
+--- Lets the journal begin with the first input. The string tells of a session
+--- that ended without its exit; each such session is told once.
 function M.start()
   ready = folder.of "STATE" ~= nil
   local names = left()
@@ -185,8 +185,8 @@ local function commands()
   return n
 end
 
--- Where an ended input refers to older results than the others did, all are
--- written anew, to keep these.
+-- Writes all inputs anew where an ended input refers to older results than
+-- earlier inputs do: the journal then keeps these results.
 local function look(save)
   local inputs = session.inputs
   while inputs[seen + 1] and inputs[seen + 1] ~= session.input do
@@ -199,8 +199,8 @@ local function look(save)
 end
 
 --- journal.update([leaves])
---- Writes the inputs since the last call. To be called when an input begins
---- and when it has ended; `leaves`: the input under way ends the session.
+--- Writes the inputs since the last call, at the beginning and the end of each
+--- input; `leaves`: the input under way ends the session.
 function M.update(leaves)
   if ready then
     begin()
@@ -213,7 +213,7 @@ function M.update(leaves)
   local parts, from, whole = {}, at, true
   for i = settled + 1, #session.inputs - (leaves and 1 or 0) do
     local input = session.inputs[i]
-    input.before = input.before or now -- commands when it began
+    input.before = input.before or now -- the commands at the input's beginning
     local open = input == session.input or now > input.before
     local code = input.ok and not open and save.quiet(input, most)
     local part = piece(i, open and OPEN or not input.ok and M.FAILED
@@ -225,7 +225,7 @@ function M.update(leaves)
     end
   end
   if not journal.write(from, table.concat(parts)) then
-    at = nil -- a full disk: what is there stays
+    at = nil -- a full disk: the file stays as it is
   end
 end
 

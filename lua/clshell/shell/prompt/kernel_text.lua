@@ -10,8 +10,8 @@ local M = {}
 local KERNEL = {__global__ = "cuda", kernel = "opencl", __kernel = "opencl"}
 local BEHIND = {["<"] = true, ["{"] = true, ["*"] = true}
 
--- Whether the first words of a text are those of a declaration in C: no
--- statement of Lua begins with two names.
+-- Whether the first words of a text are a declaration in C: no statement of
+-- Lua begins with two names.
 local function declares(tokens)
   for i = 1, #tokens do
     local first, second = tokens[i], tokens[i + 1]

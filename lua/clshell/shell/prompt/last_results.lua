@@ -1,7 +1,7 @@
 -- shell/prompt/last_results.lua - _ and _1 to _9: the newest results of the
--- prompt A result that holds device memory is kept by a weak reference: it is
--- a global only while an input that names it runs, so the prompt holds no
--- device memory. All other results are plain globals.
+-- prompt. A weak reference keeps a result that holds device memory: it is a
+-- global only while an input that names it runs, so the prompt holds no device
+-- memory. All other results are plain globals.
 -- SPDX-License-Identifier: MIT
 
 local base_text = require "clshell.base.text"
@@ -12,7 +12,7 @@ local getmetatable, getupvalue = debug.getmetatable, debug.getupvalue
 local M = {}
 
 local LAST = 9
-local MOST = 50000 -- entries of tables that are looked at
+local MOST = 50000 -- entries of tables to look at
 local LIGHT = {Array = true, Device = true} -- classes without device memory
 
 local slots = {} -- from 0, the newest: {value=} or {weak=, what=}

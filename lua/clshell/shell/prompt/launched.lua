@@ -29,8 +29,8 @@ local function call(text)
 end
 
 --- launched.split(text) -> launch, arguments; nil
---- "k:range(n)" and ", x, y" of `k:range(n)(x, y)`, and of `k:range(n), x, y`,
---- which is how check takes them.
+--- "k:range(n)" and ", x, y" of `k:range(n)(x, y)`, or of the arguments of
+--- check, `k:range(n), x, y`.
 function M.split(text)
   local depth = 0
   for _, token in ipairs(lexer.tokens(text)) do
@@ -45,7 +45,7 @@ function M.split(text)
 end
 
 -- The launch and the arguments of a text, as from table.pack; nil for another
--- text. Of an old input only the name of a Launch, and calls of range, on and
+-- text. In an old input only the name of a Launch, and calls of range, on and
 -- work, are evaluated: nothing runs twice.
 local function evaluate(text, compile, old)
   local launch, args = (old and call or M.split)(text)
@@ -58,7 +58,7 @@ local function evaluate(text, compile, old)
   return base_text.class(values[1]) == "Launch" and values or nil
 end
 
--- The newest input that launched a kernel, without what it assigns to.
+-- The launch and the arguments of the newest input that launched a kernel.
 local function newest(compile)
   for i = #session.inputs, 1, -1 do
     local input = session.inputs[i]
@@ -74,8 +74,8 @@ end
 
 --- launched.call(command, text, compile) -> launch, arguments
 --- The launch of the text of a call, `l(x, y)`, and its arguments, for a
---- %command of that name; of the newest such input for an empty text.
---- `compile` makes a function of the text of an expression.
+--- %command of that name; an empty text stands for the newest input with a
+--- launch. `compile` makes a function of the text of an expression.
 function M.call(command, text, compile)
   local values
   if text:find "%S" then

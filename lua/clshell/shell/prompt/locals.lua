@@ -30,7 +30,7 @@ function M.code(text)
 end
 
 --- locals.step(token) -> integer
---- By how much a token changes the depth of blocks.
+--- The change of the depth of blocks by a token.
 function M.step(token)
   if token.kind ~= "keyword" then
     return 0
@@ -63,7 +63,7 @@ local function name_list(tokens, i, kept)
   end
 end
 
--- Whether token i goes on with an expression that token i - 1 could end.
+-- Whether an expression goes on at token i; if not, token i - 1 was its end.
 local function goes_on(tokens, i)
   local before, token = tokens[i - 1], tokens[i]
   local whole = before.kind == "name" or before.kind == "number"
@@ -79,8 +79,8 @@ local function goes_on(tokens, i)
 end
 
 --- locals.expressions(tokens, i, names) -> integer, boolean
---- Reads the expressions from token i on: the token after them, and whether
---- a function among them uses one of `names`.
+--- Reads the expressions from token i on. Returns the token after them, and
+--- whether a function among them uses one of `names`.
 function M.expressions(tokens, i, names)
   local blocks, brackets, uses = 0, 0, false
   local start = i
@@ -130,8 +130,8 @@ local function keep_old(text, edits, keyword, list, stop)
   insert(edits, stop, " end")
 end
 
--- Rewrites the statement whose `local` is token i, unless it has to stay:
--- then state.kept has its names.
+-- Rewrites the statement whose `local` is token i, or puts its names into
+-- state.kept where it has to stay.
 local function statement(state, i)
   local tokens, edits = state.tokens, state.edits
   local keyword = tokens[i]
@@ -173,10 +173,10 @@ local function statement(state, i)
 end
 
 --- locals.rewrite(text) -> text, names, kept
---- A chunk that compiles, its top-level locals made globals: `local x`,
---- `local x <const> = 1`, `local function f`. The list `names` has the names
---- of the globals, `kept` (or nil) those that stay local: variables with
---- <close>, _ENV, and names declared twice in a statement.
+--- A chunk that compiles, its top-level locals made globals: `local x`, `local
+--- x <const> = 1`, `local function f`. The list `names` has the names of the
+--- globals, `kept` (or nil) the names that stay local: variables with <close>,
+--- _ENV, and names declared twice in a statement.
 function M.rewrite(text)
   local state = {text = text, tokens = M.code(text), edits = {}, names = {},
     kept = {}}

@@ -8,7 +8,7 @@ local unsigned = require "clshell.base.text".unsigned
 
 local M = {}
 
-local MOST = 11 -- rows of a matrix that does not fit, with the … between
+local MOST = 11 -- rows of a larger matrix, with the … between
 M.ALL = 100000 -- elements that "all" shows, roughly
 
 local INDENT, GAP = 2, 2
@@ -20,8 +20,8 @@ local function whole(lo, hi, kind)
   return f
 end
 
--- The format of reals: fixed, with the digits of the largest that the setting
--- precision wants, or scientific.
+-- The format of reals: fixed, with enough digits for the largest number and
+-- the setting precision, or scientific.
 local function real(lo, hi)
   local digits = printable.digits or 4
   local most = math.max(math.abs(lo), math.abs(hi))
@@ -100,7 +100,7 @@ function M.width(f, lanes)
   return lanes == 1 and f.width or lanes * (f.width + 2)
 end
 
--- Parts {first, last} of 1..n: the first and the last ones, so many in all.
+-- Parts {first, last} of 1..n: the first and the last numbers, `shown` in all.
 local function ends(n, shown)
   if shown >= n then
     return {{1, n}}
@@ -128,8 +128,8 @@ end
 
 --- matrix_text.lines(src, slice, format, o, room) -> lines, cut
 --- The rows as text, and whether elements are left out. src has the numbers
---- of rows, cols and lanes; src.fetch(slice, first row, last row, first
---- column, last column) gives the elements of a corner as a list of rows.
+--- rows, cols and lanes; src.fetch(slice, first row, last row, first column,
+--- last column) gives the elements of a corner as a list of rows.
 function M.lines(src, slice, f, o, room)
   local lines, mark = {}, printable.ellipsis()
   local gap, indent = (" "):rep(GAP), (" "):rep(INDENT)

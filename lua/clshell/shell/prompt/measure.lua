@@ -13,7 +13,7 @@ local DEEPER = {["("] = 1, ["{"] = 1, ["["] = 1, [")"] = -1, ["}"] = -1,
   ["end"] = -1, ["until"] = -1}
 local SAME = {flops = "flop"} -- what people call an option
 
--- The events among the results, those of a span one by one.
+-- The events among the results, and the events of spans, one by one.
 local function events_of(values)
   local list = {}
   for i = 1, values.n do
@@ -108,7 +108,7 @@ end
 --- measure.bench(text, compile [, effort]) -> function
 --- The function that takes one measurement for `%bench text`. The options are
 --- evaluated here. `compile` makes a function of the text of an expression;
---- `effort` is that of bench, unless the text names one.
+--- `effort` is bench's option, unless the text has the option.
 function M.bench(text, compile, effort)
   local expression, list = M.split(text)
   if expression == "" then

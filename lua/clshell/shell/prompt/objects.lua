@@ -62,7 +62,7 @@ local function seconds(ns)
   return quantity.format(ns / 1e9, "s")
 end
 
--- The rates of a command that took so many ns; nil where they are unknown.
+-- The rates of a command that took so many ns; nil where its work is unknown.
 local function rates(ev, ns)
   local words = {}
   for _, rate in ipairs{{"flop", " GFLOPS"}, {"bytes", " GB/s"}} do
@@ -249,9 +249,9 @@ function M.Launch(l, o)
   }, o)
 end
 
-local NOTES = 6 -- of the host's calls in a CUDA text
+local NOTES = 6 -- notes on the host's calls in a CUDA text
 
--- The launches of a CUDA text as Lua, and what stands for the host's calls.
+-- The launches of a CUDA text as Lua, and Lua in place of its host's calls.
 local function cuda_lines(cuda, o)
   local lines = {}
   local function add(s)

@@ -17,7 +17,7 @@ local loaded, types = package.loaded, cl.types
 
 local M = {}
 
-local SCRIPTS = cl.home .. "/scripts" -- that come along
+local SCRIPTS = cl.home .. "/scripts" -- scripts of clshell
 local KERNELS = cl.home .. "/kernels"
 
 local function all(c, list)
@@ -123,15 +123,14 @@ function M.targets(c)
   end
 end
 
--- The parameters of a rung; an empty list where there is none.
+-- The parameters of a rung; an empty list for an unknown rung.
 local function parameters(family, rung)
   local found = type(rung) == "string" and rungs(family)[rung]
   return found and rawget(found, "params") or {}
 end
 
 --- offers.parameters(c, family, rung, given)
---- The names of a rung's parameters as fields of a table, without those that
---- are given.
+--- The names of a rung's parameters as fields of a table; `given` is left out.
 function M.parameters(c, family, rung, given)
   for _, parameter in ipairs(parameters(family, rung)) do
     local name = rawget(parameter, "name")
@@ -155,7 +154,7 @@ end
 
 --- offers.values(c, family, rung, name) -> whether there are any
 --- The values of a rung's parameter or of a family's option: as Lua writes
---- them, or in a string (c.quote) the strings among them.
+--- them, or, in a string (c.quote), only the strings.
 function M.values(c, family, rung, name)
   local values = values_of(family, rung, name)
   for i, value in ipairs(values or {}) do
@@ -251,8 +250,8 @@ function M.kernel_source(c)
   return true
 end
 
--- A table of the session's by its name, raw; the commands and settings are
--- defined at their first need.
+-- A table of the session by its name, raw; the first need of it defines the
+-- commands and settings.
 local function of_session(name)
   local session = loaded["clshell.shell.prompt"]
   if type(session) ~= "table" then
@@ -275,7 +274,7 @@ end
 
 --- offers.topics(c)
 --- The topics of help: the functions of a module or class, and the rungs of a
---- family, once that has been named.
+--- family, once the word names it.
 function M.topics(c)
   local function offer(name)
     local owner = name:match "^[%w_]+[.:]"
@@ -329,7 +328,7 @@ local function scripts(c)
   M.paths(c, SCRIPTS)
 end
 
--- What a command takes, by a word of its usage.
+-- The offers of a command's operands, by a word of its usage.
 local OPERANDS = {command = commands, file = M.paths, folder = folders,
   gpu = M.devices, kernel = M.paths, module = M.modules, script = scripts,
   value = settings}
@@ -349,7 +348,7 @@ local function offer_of(name)
   end
 end
 
--- After the expression of %bench: flop= and the like.
+-- Offers the options of %bench, such as flop=, after the expression.
 local function bench_options(c)
   for _, name in ipairs(options.names "bench") do
     c:add(name, {append = "="})
@@ -408,8 +407,8 @@ local function topic(text, cursor)
     word = text:sub(first, cursor), offer = M.topics} or nil
 end
 
--- The last word of a command of the shell, without quotes and escapes; where
--- it begins, and its quote.
+-- The last word of a command of the shell, without quotes and escapes; its
+-- first byte, and its quote.
 local function shell_word(line)
   local at, first, quote, word = 1, 1, nil, ""
   while at <= #line do

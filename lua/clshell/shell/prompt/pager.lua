@@ -10,8 +10,8 @@ local system = require "clshell.system"
 
 local M = {}
 
--- Sends text through the user's pager; false where there is none. The pager
--- reads a file: a pipe left half read would end the shell.
+-- Sends text through the user's pager; returns false without a pager. The
+-- pager reads a file: a pipe left half read would end the shell.
 local function page(text, pager)
   local fine, path, temporary = interrupt.pcall(file.temporary)
   if not fine then
@@ -26,7 +26,7 @@ end
 
 --- pager.print(text)
 --- Prints a text and a newline. On a terminal, a text longer than the window
---- goes through the pager: that of `%set pager`, else $PAGER, else less.
+--- goes through the pager: `%set pager`, else $PAGER, else less.
 function M.print(text)
   local pager = session.settings.pager or "auto"
   if pager == "auto" then

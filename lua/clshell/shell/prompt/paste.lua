@@ -15,7 +15,7 @@ local function lines(text)
 end
 
 -- The rest of a line after its prompt, the prompt, "cl" or "..", and the
--- blanks before it.
+-- blanks before the prompt.
 local function prompted(line)
   local indent, prompt, rest = line:match "^(%s*)([%l.][%l.])> ?(.*)$"
   if prompt == "cl" or prompt == ".." then
@@ -39,8 +39,8 @@ local function lua_session(list)
 end
 
 -- The input in front of the first prompt, or nil: a selection may have begun
--- after its own prompt. `first` is the first line, `last` the one before the
--- prompt; others are output.
+-- after its own prompt. `first` is the first line, `last` the line before the
+-- prompt; other lines are output.
 local function in_front(first, last, prompt)
   local head = prompt == ".." and last or first
   return head and (prompt == ".." or load(head, "=input", "t"))
@@ -71,7 +71,7 @@ end
 
 --- paste.clean(text) -> string
 --- A pasted text as it was typed: of a transcript of this prompt ("cl> " and
---- "..> ", indented or not) the inputs, without output, the later ones after
+--- "..> ", indented or not) the inputs, without output, the later inputs after
 --- a prompt; of a transcript of Lua's own prompt (every line begins with "> "
 --- or ">> ") the lines; any other text as it is.
 function M.clean(text)
@@ -92,9 +92,9 @@ function M.clean(text)
 end
 
 --- paste.split(text, complete) -> list of strings
---- The inputs of a text in which the later ones have prompts. An input for
---- which not complete(input) takes all that follows: its string or block may
---- hold the prompt.
+--- The inputs of a text in which the later inputs have prompts. An input for
+--- which not complete(input) takes all text that follows: its string or block
+--- may hold the prompt.
 function M.split(text, complete)
   local list, at = {}, 1
   while true do

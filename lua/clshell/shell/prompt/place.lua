@@ -78,7 +78,7 @@ local function step(tokens, i)
 end
 
 -- The chain that ends at token `i`, such as a.b["c"]: a list of steps, the
--- first of which has `base` or `string`; nil for anything else.
+-- first of which has `base` or `string`; nil where no chain ends there.
 local function chain(tokens, i)
   local steps = {}
   while i do
@@ -147,7 +147,7 @@ local function call_around(tokens, i, rest)
   return call
 end
 
--- A string that the cursor is in; `i` is its token.
+-- The place of a cursor in a string; `i` is the string's token.
 local function in_string(tokens, i, rest)
   local token = tokens[i]
   local quote = token.text:match("^%[=*%[") or token.text:sub(1, 1)
@@ -164,7 +164,7 @@ local function in_string(tokens, i, rest)
   return place
 end
 
--- A name that ends at byte `last`, or no name yet; `i` is the last token.
+-- The place of a name, begun or not, up to byte `last`; `i` is the last token.
 local function in_code(tokens, i, rest, last)
   local token = tokens[i]
   local touches = token and token.last == last

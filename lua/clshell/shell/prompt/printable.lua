@@ -12,8 +12,8 @@ local columns, unsafe = base_text.columns, base_text.unsafe
 local byte, find, format, sub = string.byte, string.find, string.format,
   string.sub
 
-local QUOTED = '[^%c"\\\x7f-\xff]' -- sent as they are in quotes
-local TEXT = "[\n\t\x20-\x7e]" -- and outside
+local QUOTED = '[^%c"\\\x7f-\xff]' -- characters sent as they are in quotes
+local TEXT = "[\n\t\x20-\x7e]" -- and outside quotes
 
 local NAMED = {["\n"] = "\\n", ["\t"] = "\\t", ["\r"] = "\\r",
   ['"'] = '\\"', ["\\"] = "\\\\"}
@@ -27,7 +27,7 @@ local function decode(s, at)
   end
 end
 
--- The next character as sent, its width, and the place behind it.
+-- The next character in its printed form, its width, and the place behind it.
 local function step(s, at, keep, utf8_ok)
   local c = sub(s, at, at)
   if find(c, keep) then
@@ -155,13 +155,13 @@ function M.cut(s, room)
 end
 
 --- printable.digits
---- The digits of printed floats that `%set precision` wants; nil: as many as
---- it takes.
+--- The digits of printed floats that `%set precision` wants; nil: as many as a
+--- float takes.
 M.digits = nil
 
 --- printable.number(x) -> string
---- An integer, or a float with the fewest digits that tell it from all others,
---- or with printable.digits.
+--- An integer, or a float with the fewest digits that tell it from other
+--- floats, or with printable.digits.
 function M.number(x)
   if math.type(x) == "integer" then
     return format("%d", x)

@@ -1,8 +1,8 @@
 -- shell/prompt/resolve.lua - the value that a chain such as a.b["c"]:d leads
 -- to, and its names, by raw access alone: no metamethod of the session runs
--- A thing is {value =, owner =, key =}, or {class =} where only the class of
--- an object of module cl is known, {method = "Class:name"}, or {named =} for a
--- function whose module is not loaded.
+-- A thing is {value =, owner =, key =}, {class =} for an object of module cl
+-- of which only the class is known, {method = "Class:name"}, or {named =} for
+-- a function whose module is not loaded.
 -- SPDX-License-Identifier: MIT
 
 local api = require "clshell.base.api"
@@ -34,9 +34,9 @@ end
 
 local meta = M.meta
 
--- Calls f(table) for a value and the tables its __index leads to, or where
--- that is a function its __members, until it gives something. Modules of
--- clshell are loaded for that.
+-- Calls f(table) for a value and the tables that its __index leads to (or its
+-- __members, where __index is a function), until f returns something. Loads
+-- the modules of clshell that it meets.
 local function walk(value, f)
   for _ = 1, DEPTH do
     if type(value) == "table" then
@@ -81,7 +81,7 @@ local function class_of(thing)
   end
 end
 
--- The classes that the API has methods of, by their names in lower case.
+-- The classes with methods in the API, by their names in lower case.
 local function documented()
   local classes = {}
   for _, entry in ipairs(api.all()) do
@@ -92,9 +92,9 @@ local function documented()
 end
 
 --- resolve.class(thing) -> name or nil
---- The class that the methods of an object or table are documented under: the
---- class of an object of module cl, or the class of which a table's metatable
---- has the name, as in "CSR matrix" and "clshell.results".
+--- The class that documents the methods of an object or table: the class of an
+--- object of module cl, or the class that a table's metatable names, as in
+--- "CSR matrix" and "clshell.results".
 function M.class(thing)
   local name = meta(thing.value, "__name")
   return class_of(thing) or type(name) == "string"
@@ -167,8 +167,8 @@ function M.name(thing)
   return thing.value ~= nil and public_name(thing.value) or nil
 end
 
--- A field of an object of module cl, if its metatable is still its own: that
--- has a C function of which the first upvalue is the class.
+-- A field of an object of module cl, if its metatable's __index is still the C
+-- function of module cl, whose first upvalue is the class.
 local function index(object, key)
   local f = meta(object, "__index")
   if type(f) == "function" and debug.getinfo(f, "S").what == "C" then
@@ -192,8 +192,8 @@ local function kernel_of(thing)
   end
 end
 
--- A member of an object of module cl. A field that is called as a class, such
--- as Context.queue, holds an object of it.
+-- A member of an object of module cl. A field with the name of a class, such
+-- as Context.queue, holds an object of that class.
 local function member(thing, class, key)
   local methods, fields, names = members(thing.class or thing.value)
   if methods and has(methods, key) then
@@ -206,7 +206,7 @@ local function member(thing, class, key)
   return named and {class = named, owner = thing, key = key} or nil
 end
 
--- The name of a member of a module that is not loaded: Tab does not load it.
+-- The name of a member of a module that is not loaded: Tab loads no module.
 local function unloaded(thing, key)
   local value = thing.value
   if type(value) == "table" and next(value) == nil
@@ -216,7 +216,7 @@ local function unloaded(thing, key)
   end
 end
 
--- The class of module cl of what a call gives, or nil.
+-- The class of module cl of a call's result, or nil.
 local function result_class(thing)
   local name = M.name(thing) or ""
   if M.family(thing) then
@@ -280,8 +280,8 @@ local function callable(value)
   return type(value) == "function" or meta(value, "__call") ~= nil
 end
 
--- Offers the string keys of a table that come after key `key`; false if
--- the budget ends before them, among strings.
+-- Offers the string keys of a table that come after key `key`; false if the
+-- budget ends while strings are left.
 local function keys_after(t, key, budget, offer)
   local value
   while true do
@@ -298,7 +298,7 @@ local function keys_after(t, key, budget, offer)
   end
 end
 
--- Offers the keys of a table; those of a long list lie behind its elements.
+-- Offers the keys of a table; the keys of a long list come after its elements.
 local function keys(t, budget, offer)
   local n = rawlen(t)
   if n > LONG and rawget(t, n) ~= nil then
@@ -308,10 +308,10 @@ local function keys(t, budget, offer)
 end
 
 --- resolve.members(thing, methods, budget, offer)
---- Calls offer(name) for the names of a thing's members, with `methods` only
---- for those that can be called, until it gives true. At most budget.left
---- keys are looked at; budget.over tells that there were more. Of a kernel
---- family, only the documented functions are members.
+--- Calls offer(name) for the names of a thing's members until it gives true;
+--- `methods`: only for members that can be called. It looks at no more than
+--- budget.left keys; budget.over tells that there were more. A kernel family
+--- has only its documented functions as members.
 function M.members(thing, methods, budget, offer)
   if M.family(thing) then
     for _, entry in ipairs(require "clshell.shell.help.index".entries()) do
@@ -325,7 +325,7 @@ function M.members(thing, methods, budget, offer)
   local object = thing.class or thing.value
   local devices = rawget(registry, "cl.devices")
   if object == "Device" and thing.class and type(devices) == "table" then
-    object = rawget(devices, 1) or object -- any knows the names
+    object = rawget(devices, 1) or object -- any device knows the names
   end
   if thing.class or type(object) == "userdata" then
     local all, fields, names = members(object)

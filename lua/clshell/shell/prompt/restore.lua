@@ -1,4 +1,4 @@
--- shell/prompt/restore.lua - brings a session back that ended without its
+-- shell/prompt/restore.lua - brings back a session that ended without its
 -- exit: the question after a crash, %restart and %restore. src/shell/restart.c
 -- begins the program anew, shell/prompt/journal.lua has the inputs.
 -- SPDX-License-Identifier: MIT
@@ -68,7 +68,7 @@ local function agreed(question)
   end
 end
 
--- What the crash of a restore leads to: that input is left out from now on.
+-- Leaves out the input that crashed a restore, from now on, and says so.
 local function crashed(path, number)
   local text = journal.leave_out(path, number)
   session.say(text and ("input %d crashed again, so this session is empty: %s"
@@ -79,8 +79,8 @@ end
 
 --- restore.ask(has_code) -> boolean
 --- After a restart, before anything runs: whether the user wants the session
---- back, with the code of the command line, if it `has_code`. It is asked for
---- after a crash, not after %restart.
+--- back, with the code of the command line, if it `has_code`. The question
+--- comes after a crash, not after %restart.
 function M.ask(has_code)
   local how, path, number = restart.began()
   journal.offered(path)

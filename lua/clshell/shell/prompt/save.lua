@@ -1,7 +1,7 @@
 -- shell/prompt/save.lua - %save: the inputs of a session as a script that runs
 -- Every input was a chunk of its own: a block or a function keeps its locals,
--- its return and its labels apart. The journal has the inputs as such pieces,
--- too, but for those that only measured or printed.
+-- its return and its labels apart. The journal has the inputs in the same
+-- form, without those that only measured or printed.
 -- SPDX-License-Identifier: MIT
 
 local base_text = require "clshell.base.text"
@@ -12,7 +12,7 @@ local M = {}
 
 local RESULTS = "^_%d?$"
 
--- The set of words and operators of a text; inside functions names only.
+-- The set of words and operators of a text; of functions only the names.
 local function words(text)
   local set, functions, blocks = {}, 0, {}
   for _, token in ipairs(lexer.tokens(text)) do
@@ -108,7 +108,7 @@ end
 
 local function statement(input)
   local set = words(input.code)
-  local code = input.code:gsub("^ +", "") -- a local that is a global now
+  local code = input.code:gsub("^ +", "") -- a former local is a global now
   if set["return"] then
     local call = ("(function(...)\n%s\nend)(...)"):format(code)
     return input.values > 0 and shown(call, input.values) or call .. ";"
@@ -118,7 +118,7 @@ local function statement(input)
   return code
 end
 
--- An input as a piece of the script; `most` is the depth of all.
+-- An input as a piece of the script; `most` is the depth of all inputs.
 function M.piece(input, most)
   if input.kind == "command" then
     local script = input.ok and input.script
@@ -134,7 +134,7 @@ function M.piece(input, most)
 end
 
 -- Functions and methods that change nothing. The arguments of a measurement
--- are what is measured; the calls in other arguments count.
+-- are its workload; calls in other arguments count.
 local MEASURES = base_text.set "access bench check compare lesson occupancy \z
   peaks traffic"
 local LOOKS = base_text.set "all any argmax argmin clock date devices dot \z
@@ -153,7 +153,7 @@ local function effect(list, i)
     return nil
   end
   if before.kind ~= "name" then
-    return "builds" -- the function is a value: k:range(8)(x)
+    return "builds" -- the called function is a value: k:range(8)(x)
   end
   local name, mark = before.word, list[i - 2] and list[i - 2].word
   local library = (mark == "." or mark == ":") and not name:find "^random"
@@ -165,7 +165,7 @@ local function effect(list, i)
     or (LOOKS[name] or library or reads) and "looks" or "builds"
 end
 
--- The token behind the bracket, and what it encloses, or the string at i.
+-- The place behind the string at i, or behind the bracket that closes i.
 local function behind(list, i)
   local depth = 0
   repeat
@@ -175,8 +175,8 @@ local function behind(list, i)
   return i
 end
 
--- Whether token i gives a variable a value: no field of a table, and not the
--- variable of a loop.
+-- Whether token i gives a value to a variable, which is no field of a table
+-- and no variable of a loop.
 local function assigns(list, i, braces)
   return list[i].word == "=" and braces == 0
     and (list[i - 2] or {}).word ~= "for"
@@ -184,7 +184,7 @@ end
 
 local BUILDS = base_text.set "local function goto ::"
 
--- Whether code does more than to measure and to print.
+-- Whether code does anything but measure and print.
 local function builds(code)
   local list, braces, i = {}, 0, 1
   for _, token in ipairs(lexer.tokens(code)) do
@@ -211,8 +211,8 @@ local function builds(code)
 end
 
 --- save.quiet(input, most) -> string, or nil
---- An input that has succeeded as a piece that prints no value; nil for one
---- that only measured or printed.
+--- A successful input as a piece that prints no value; nil for an input that
+--- only measured or printed.
 function M.quiet(input, most)
   if input.kind == "command" then
     return input.state and builds(input.state) and input.state or nil

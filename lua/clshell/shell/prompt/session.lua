@@ -4,7 +4,7 @@
 
 local system = require "clshell.system"
 
--- Not as methods of strings, which a session may change.
+-- Functions, not methods of strings, which a session may change.
 local find, gsub, match, sub = string.find, string.gsub, string.match,
   string.sub
 
@@ -55,7 +55,7 @@ local function silenced(text)
 end
 
 -- Makes an expression a chunk. The variable to be closed prevents a tail call,
--- so that an error has the input as its caller.
+-- so that the input is the caller in an error.
 local RETURN = "local _tail_ <close> = nil return "
 
 --- session.parse(text, chunk) -> input, or nil, message, more
@@ -92,7 +92,7 @@ function M.remark(text)
 end
 
 --- session.say(text)
---- Prints lines to standard output; those wider than its window are broken at
+--- Prints lines to standard output; lines wider than the window are broken at
 --- spaces.
 function M.say(text)
   local width = system.winsize(1)

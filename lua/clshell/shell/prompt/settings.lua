@@ -83,7 +83,7 @@ local function change(name, value)
 end
 
 --- settings.set([name, value])
---- Changes a setting; without a value it prints it, without a name all.
+--- Changes a setting, or prints it (no value), or prints all (no name).
 function M.set(name, value)
   local known = M.names()
   if name == nil or name == "" then

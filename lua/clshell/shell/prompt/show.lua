@@ -14,11 +14,11 @@ local system = require "clshell.system"
 
 local M = {}
 
-local LEAST = 20 -- columns that are taken for granted
+local LEAST = 20 -- columns of the narrowest window
 local MOST = 16 << 20 -- bytes of one string that "all" shows
 
 -- The shortest global name of a value, for "show(t, "all")"; "_" is the
--- prompt's own for its last result.
+-- prompt's own name for its last result.
 local function name_of(value)
   local best
   for k, v in next, _G do
@@ -47,7 +47,7 @@ local function settings(value, opts)
   }
 end
 
--- Lines of text that fit the window; the rest in words.
+-- Lines of text that fit the window; the omitted rest in words.
 local function text_lines(s, o, clean)
   local room = o.all and MOST or o.height * o.width * 4
   local head = clean(#s > room and s:sub(1, room) or s):gsub("\n$", "")
@@ -72,7 +72,7 @@ local function text_lines(s, o, clean)
   return lines, #s > room and in_all or nil
 end
 
--- A string as Lua source, in quotes, broken between words; one of several
+-- A string as Lua source, in quotes, broken between words; a string of several
 -- lines, such as a build log, as its lines.
 local function string_lines(s, o)
   if s:find("\n", 1, true) then
@@ -86,8 +86,7 @@ local function string_lines(s, o)
 end
 
 -- The function that describes an object, by its class or its metatable's
--- __name, or nil. A name alone is no proof of a class, as any table may claim
--- it.
+-- __name, or nil. A name alone proves no class, as any table may claim it.
 local function special(value)
   local mt = debug.getmetatable(value)
   local name = type(mt) == "table" and rawget(mt, "__name")
@@ -154,8 +153,8 @@ end
 
 --- show.text(value [, opts]) -> string
 --- A value as text for the prompt, without a line end behind it: numbers with
---- all their digits, strings in quotes (those of several lines as their lines,
---- with unsafe bytes as escapes), tables laid out on lines, buffers and
+--- all their digits, strings in quotes (strings of several lines as their
+--- lines, with unsafe bytes as escapes), tables laid out on lines, buffers and
 --- matrices as a summary and their corners, objects with a description. The
 --- text fits the window; its last line tells of omissions. Access is raw: of
 --- user code only __tostring runs. Nothing but Ctrl-C raises.

@@ -1,6 +1,6 @@
 -- shell/prompt/signature.lua - the parameters of the function whose call is at
 -- the cursor: of kernels, clshell's and Lua's own functions, and the user's
--- By raw access alone, as resolve.lua.
+-- Access is raw, as in resolve.lua.
 -- SPDX-License-Identifier: MIT
 
 local resolve = require "clshell.shell.prompt.resolve"
@@ -41,8 +41,8 @@ local function of_kernel(kernel)
   return made(kernel.name, list)
 end
 
--- The signature in help's entries or Lua's reference; `as` is the family that
--- a function of all families belongs to.
+-- The signature in help's entries or Lua's reference; `as` is the family of a
+-- function that all families have.
 local function of_name(name, as)
   local entry = name and (index.entries()[name] or reference.lua[name])
   if entry then
@@ -103,7 +103,7 @@ local function width_of(text)
   return utf8.len(text) or #text
 end
 
--- The parameters from `first` to `last` with what is around them, and the
+-- The parameters from `first` to `last` with the text around them, and the
 -- columns before parameter i.
 local function part(s, first, last, i)
   local before = s.head .. (first > 1 and "..., " or "")
@@ -139,9 +139,9 @@ local function line(s, i, width)
 end
 
 --- signature.tip(call, locals [, width]) -> string
---- The line that Tab shows for a call (see place.lua): its parameters, as
---- many as fit the window, with a mark below that of the cursor; or that
---- nothing is known.
+--- The line that Tab shows for a call (see place.lua): its parameters, as many
+--- as fit the window, with a mark below the cursor's parameter; or the words
+--- that nothing is known.
 function M.tip(call, locals, width)
   local thing, found, own = resolve.thing(call.callee, locals), nil, nil
   if thing then

@@ -1,6 +1,6 @@
 -- shell/prompt/sparse_text.lua - DIA and CSR matrices at the prompt: a summary
--- and the corners, with a point for each place that is not stored; only the
--- values of the corners are read back
+-- and the corners, with a point for each place that is not stored; it reads
+-- only the values of the corners
 -- SPDX-License-Identifier: MIT
 
 local arrays = require "clshell.shell.prompt.arrays"
@@ -10,7 +10,7 @@ local summary = require "clshell.data.summary"
 
 local M = {}
 
-local DIAGONALS = 64 -- whose elements are looked at one by one
+local DIAGONALS = 64 -- diagonals that are summed up one by one
 
 local function empty_rows(r1, r2, c1, c2)
   local list = {}
@@ -116,7 +116,7 @@ local function csr_stats(m)
   return m.nnz > 0 and summary.of(m.values) or nil
 end
 
--- Defines the description of a class; words(m): those of this class alone.
+-- Defines the description of a class; words(m): the words of this class alone.
 local function define(class, words, stats, fetch)
   M[class] = function(m, o)
     if m.values.closed then

@@ -1,6 +1,6 @@
 -- shell/prompt/tutorial.lua - ?tutorial: lessons in steps, from the list of
 -- devices to a tiled kernel of the user's own and beyond, each typed and run
--- by the user. A step is done when its effect is seen, whatever was typed; its
+-- by the user. A step is done when its effect is seen, after any input; its
 -- result stays on the screen until Enter goes on.
 -- SPDX-License-Identifier: MIT
 
@@ -18,18 +18,18 @@ local system = require "clshell.system"
 
 local M = {}
 
-local lesson = 1 -- its number
+local lesson = 1 -- the lesson's number
 local at -- the step, from 1; nil: the tutorial is not running
 local waits -- for Enter, after the step is done
-local hinted -- the hint that was given last
+local hinted -- the newest hint
 
--- The globals that come with the shell are not the user's.
+-- The globals that come with the shell.
 local own = {}
 for name in next, _G do
   own[name] = true
 end
 
--- Opens the file that the step is kept in; nil where there is none.
+-- Opens the file with the user's step; nil where there is no such file.
 local function open(mode)
   local folder = base_folder.of "STATE"
   if mode == "w" then
@@ -90,7 +90,7 @@ local function mentions(input, class)
   return false
 end
 
--- The session as the steps see it.
+-- The session as an object that the steps read.
 local function view(input, results)
   return {
     input = input, results = results, class = names.class,
@@ -112,8 +112,8 @@ local function say(words)
   print(layout.prose(words, look(), "  "))
 end
 
--- Prints a step: its subject, the input to type, and its number. Without its
--- empty lines where they would not fit the window.
+-- Prints a step: its subject, the input to type, and its number. Empty lines
+-- are left out where they would not fit the window.
 local function show()
   local step, how = lessons[lesson][at], look()
   local about = type(step.text) == "function" and step.text() or step.text
@@ -172,7 +172,7 @@ function go_on()
   end
 end
 
--- Whether there is a device; says so where there is none.
+-- Whether there is a device; prints a note without one.
 local function ready()
   local ok, err = pcall(cl.device)
   if not ok then
@@ -198,7 +198,7 @@ function M.start()
   go(l, n)
 end
 
--- Prints the lessons, the one under way marked.
+-- Prints the lessons, and marks the one under way.
 local function list()
   for i, each in ipairs(lessons) do
     print(("%s %d  %s"):format(i == lesson and at and "*" or " ", i,
@@ -209,7 +209,7 @@ local function list()
     and (" (step %d)"):format(at) or ""))
 end
 
--- The session's report after each input: its text, whether it ran, and its
+-- Takes the session's report on each input: its text, whether it ran, and its
 -- values.
 function M.watch(input, ok, results)
   if at == nil or waits or not ok or not input or input:find("^%s*[%%?!]") then

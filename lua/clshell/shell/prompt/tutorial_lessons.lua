@@ -7,7 +7,7 @@ local steps = require "clshell.shell.prompt.tutorial_steps"
 
 local times = steps.times
 
--- Done when so many rungs of a family have been measured, of those named.
+-- A test for a step: all the named rungs of a family have been measured.
 local function measured(family, ...)
   local wanted = {...}
   return function(s)

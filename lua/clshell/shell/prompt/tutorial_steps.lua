@@ -5,10 +5,10 @@
 local cl = require "cl"
 
 -- A step has a title, a text (or text(): it depends on the device), the lines
--- to type, done(s) -> true, or nil and a hint, after(s) -> what was seen, and
--- `again`: what a new session needs first, while need(s) says so. s is the
--- session as tutorial.lua sees it: s.of(class), the objects among results and
--- globals; s.results, s.input, s.measured() (results of bench).
+-- to type, done(s) -> true, or nil and a hint, after(s) -> words on the
+-- effect, and `again`: the input that a new session needs first, while need(s)
+-- says so. s is the session as tutorial.lua sees it: s.of(class), the objects
+-- among results and globals; s.results, s.input, s.measured() (bench results).
 
 local function first(list, wanted)
   for _, value in ipairs(list) do
@@ -94,7 +94,7 @@ local function compared(s)
     .. "hold after your launches?"):format(value) or nil
 end
 
--- Matrices in the session, with their content on the host.
+-- The matrices in the session, with their content on the host.
 local function matrices(s)
   local list = {}
   for _, b in ipairs(s.of "Buffer") do
@@ -135,8 +135,8 @@ local function product(s)
     .. "variables as well, so that the product can be checked." or nil
 end
 
--- Done when a rung of gemm has run with two values of a parameter; the hint
--- comes after the first.
+-- A test for a step: a rung of gemm has run with two values of a parameter;
+-- the hint comes after the first value.
 local function two_values(kernel, param, hint)
   return function(s)
     local one
@@ -152,7 +152,7 @@ local function two_values(kernel, param, hint)
   end
 end
 
--- Says the least times of some rungs for the newest shape, beside a claim.
+-- Tells the least times of some rungs for the newest shape, beside a claim.
 local function times(family, ...)
   local wanted = {...} -- each {kernel, parameter, value} or {kernel}
   return function(s)
@@ -188,7 +188,7 @@ local function explained(s)
   end) ~= nil
 end
 
--- The rungs of gemm that did not come along.
+-- The user's own rungs of gemm.
 local function own_rungs()
   local list = {}
   for _, item in ipairs(require "clshell.ladders.gemm".kernels()) do

@@ -1,6 +1,6 @@
 -- shell/prompt/value_layout.lua - tables laid out on lines: arrays in columns,
--- other keys sorted, nested tables indented, a table that was shown before by
--- its path
+-- other keys sorted, nested tables indented, the path in place of a table that
+-- was shown before
 -- Access is raw, and the work has a bound for any table.
 -- SPDX-License-Identifier: MIT
 
@@ -12,8 +12,8 @@ local style = require "clshell.base.style"
 
 local M = {}
 
-local SORTED = 10000 -- keys at least, where a table has so many
-local COUNTED = 1000000 -- keys; a larger table has at least so many
+local SORTED = 10000 -- the least number of keys to sort
+local COUNTED = 1000000 -- keys; a larger table is not counted through
 local INDENT = 2
 
 local ORDER = {number = 1, string = 2, boolean = 3, ["function"] = 4,
@@ -35,9 +35,9 @@ local function before(a, b)
   return tostring(a == true) < tostring(b == true)
 end
 
--- The length n of the list in a table, the other keys, sorted (of very many
--- only some), their number, and whether all keys were counted. The border n
--- may be anywhere in the order of next, so the walk has all keys.
+-- The length n of the list in a table, the other keys, sorted (only some of
+-- very many), their number, and whether all keys were counted. The border n
+-- may be anywhere in the order of next, so the walk meets all keys.
 local function keys_of(t, most)
   local n, keys, others, walked = rawlen(t), {}, 0, 0
   most = math.max(most, SORTED)
@@ -145,7 +145,7 @@ function Builder:key(key)
     or 24).text) .. "]"
 end
 
--- A leaf for a table with a __tostring, a table met before, or one too deep.
+-- A leaf for a table with a __tostring, for one met before, or for a deep one.
 function Builder:short(t, path, depth)
   if self.met[t] then
     return leaf("<" .. self.met[t] .. ">", "dim")
@@ -161,7 +161,7 @@ function Builder:short(t, path, depth)
   return nil, wrong
 end
 
--- The items of the list, then those of the keys.
+-- Adds the items of the list, then the items of the keys.
 function Builder:fill(node, t, path, depth)
   local most = depth == 1 and self.most or self.nested
   local n, keys, others, counted = keys_of(t, most)

@@ -95,8 +95,8 @@ local function content(path)
   return f and f:read "a" or ""
 end
 
--- The contents of the files as one text; nil while one is empty or absent, as
--- it is while an editor writes it.
+-- The contents of the files as one text; nil while a file is empty or absent,
+-- as when an editor writes it.
 local function look(files)
   local now = {}
   for i, file in ipairs(files) do
@@ -156,7 +156,7 @@ local function line(round, r, best)
   return table.concat(words, "  ")
 end
 
--- Measures and prints a line; returns the round to compare the next one with.
+-- Measures and prints a line; returns the round for the next comparison.
 local function measure(run, round, before)
   local ok, r = interrupt.pcall(run)
   if not ok then

@@ -16,7 +16,7 @@ local OK, NODEVICE = 0, 3 -- exit codes
 local PATIENCE = 60       -- seconds for a driver
 local MARKS = {ok = {"ok", "green"}, bad = {"!!", "red"}, note = {"--", "dim"}}
 
-local steps -- to take, in order
+local steps -- the steps to take, in order
 
 local function title(words)
   io.write("\n", style.paint(words, "bold", style.color(1)), "\n")
@@ -29,7 +29,7 @@ local function entry(mark, words)
   io.stdout:flush()
 end
 
--- A finding that is "ok", "bad" or to "note".
+-- Prints a finding: "ok", "bad" or "note".
 local function say(mark, format, ...)
   local word, color = table.unpack(MARKS[mark])
   entry(style.paint(word, color, style.color(1)), text.visible(
@@ -42,8 +42,8 @@ local function advise(format, ...)
   steps[words] = true
 end
 
--- Runs Lua code in a child that no crash and no hang gets out of. Returns
--- its output, and how it ended where that is not well.
+-- Runs Lua code in a child process, which may crash or hang. Returns its
+-- output, and how the child ended if not well.
 local function child(code, options, environment)
   local words = ("exec 2>&1; exec env %s %s -q -n --timeout %d %s -e %s")
     :format(environment or "", text.quote(cl.commandline.program), PATIENCE,

@@ -11,7 +11,7 @@ local text = require "clshell.base.text"
 local M = {}
 
 --- machine.VENDORS
---- Where drivers are registered.
+--- The folder where drivers are registered.
 M.VENDORS = "/etc/OpenCL/vendors"
 
 local NODES = "/dev/dri/render* /dev/nvidia[0-9]* /dev/nvidiactl "
@@ -67,7 +67,7 @@ function M.system()
 end
 
 --- machine.library(part) -> path or nil
---- The library loaded into this process that has this in its file name.
+--- The library loaded into this process with `part` in its file name.
 function M.library(part)
   if M.macos() then
     return "/System/Library/Frameworks/OpenCL.framework"
@@ -116,8 +116,8 @@ local DRIVERS = {"libnvidia-opencl.so.1", "libamdocl64.so", "libigdrcl.so",
   "libpocl.so.2"}
 
 --- machine.forgotten(list) -> list of names
---- Drivers that the dynamic linker knows and that are not in the list, of
---- machine.drivers.
+--- Drivers that the dynamic linker knows and that the list, of
+--- machine.drivers, lacks.
 function M.forgotten(list)
   local cached = M.capture("PATH=$PATH:/sbin:/usr/sbin ldconfig -p "
     .. "2>/dev/null")
@@ -135,7 +135,7 @@ function M.forgotten(list)
 end
 
 --- machine.registered(word) -> boolean
---- Whether a driver is registered whose library has this in its name.
+--- Whether a driver is registered whose library has `word` in its name.
 function M.registered(word)
   for _, driver in ipairs(icds(M.VENDORS)) do
     if driver.library:find(word, 1, true) then
@@ -198,7 +198,7 @@ function M.pocl_cache()
 end
 
 --- machine.writable(path) -> boolean
---- Whether a folder can be written, or made if it is missing: tried with a
+--- Whether a folder can be written, or made if it is missing: it tries with a
 --- file, as permissions tell root nothing.
 function M.writable(path)
   return holds('while [ ! -e "$1" ]; do set -- "$(dirname -- "$1")"; done; '

@@ -13,7 +13,7 @@ local SYSTEMS = {
   {"brew install ", "macos"},
 }
 
--- The use of each, then its package in each of the systems, or a command.
+-- Each program's use, then its package in each of the systems, or a command.
 local PACKAGES = {
   pocl = {"An OpenCL driver for the CPU", "pocl-opencl-icd", "pocl", "pocl"},
   nvidia = {"NVIDIA's OpenCL driver", "nvidia-opencl-icd",
@@ -50,8 +50,8 @@ local function place()
 end
 
 --- packages.advice(name) -> string
---- The command that installs a program: on this system, or, where that is not
---- known, on each.
+--- The command that installs a program: on this system, or, on an unknown
+--- system, the commands of all systems.
 function M.advice(name)
   local packages, own, words = PACKAGES[name], place(), {}
   for i, system in ipairs(SYSTEMS) do
