@@ -160,7 +160,7 @@ void clsh_transit_run(lua_State *L, Transit *t, int code, const char *call) {
 
 /* How a transit has ended, which is gone with this call. */
 Outcome clsh_transit_outcome(Transit *t) {
-  Outcome o = {t->error, t->from.rank, t->from.tag, t->receives, t->header};
+  Outcome o = {t->error, t->from.rank, t->from.tag, t->header};
   clsh_transit_leave(t);
   return o;
 }
