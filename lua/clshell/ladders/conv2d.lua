@@ -272,7 +272,7 @@ local conv2d = family.new({
   truth = function(o)
     return verify.window(o.A:read(), o.F:read())
   end,
-  measures = function(s) -- what choices.lua may ask besides
+  measures = function(s) -- what ladder/choices.lua may ask besides
     return {bytes = s.rows * s.cols * s.esize, rest = s.lda % 4}
   end,
   awkward = {{1, 1, 1, 1}, {1, 1, 3, 3}, {7, 7, 3, 3}, {16, 16, 3, 5},

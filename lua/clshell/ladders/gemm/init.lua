@@ -174,7 +174,7 @@ local gemm = family.new({
   signature = "int m, int n, int k, REAL alpha, global const REAL *A, int "
     .. "lda, global const REAL *B, int ldb, REAL beta, global REAL *C, int "
     .. "ldc",
-  measures = function(s)           -- what choices.lua may ask besides
+  measures = function(s)           -- what ladder/choices.lua may ask besides
     return {work = 1.0 * s.m * s.n * s.k} -- beyond 2^63 for some shapes
   end,
   pieces = pieces,                 -- the matrices of the result

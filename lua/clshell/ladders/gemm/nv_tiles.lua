@@ -36,7 +36,7 @@ local function footprint(t, s)
 end
 
 -- Whether the device has that much; `large` tilings are of kernels whose local
--- memory ptx.lua enlarges.
+-- memory ladder/ptx.lua enlarges.
 local function fits(t, s)
   local dev = s.context and s.context.device
   local limit = dev and (t.large and ptx.local_limit(dev)

@@ -262,7 +262,7 @@ local spmv = family.new({
     .. "REAL *y\nint rows, int cols, int pitch, global const uchar *codes, "
     .. "global const REAL *patterns, global const NARROW *stored, global "
     .. "const REAL *x, global REAL *y", -- of CSR, and packed
-  measures = function(s) -- what choices.lua may ask besides
+  measures = function(s) -- what ladder/choices.lua may ask besides
     return {row = s.nnz / s.rows, bytes = s.nnz * s.esize}
   end,
   truth = truth,
