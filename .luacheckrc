@@ -4,7 +4,7 @@ std = "lua54"
 max_line_length = 79
 read_globals = {
   "cl", "matrix", "dia", "csr", "gemm", "spmv", "transpose", "reduce", "scan",
-  "sort", "gemv", "stencil", "conv2d", "bench", "peaks", "report", "help",
+  "sort", "gemv", "stencil", "conv2d", "bench", "peaks", "help",
   "compare", "roofline", "lesson", "tune", "check", "access", "course",
   "occupancy", "family", "calibrate", "history", "best", "prune", "results",
   "time", "show",

@@ -11,7 +11,7 @@ for i, m in ipairs(dofile "lua/clshell/public.lua") do
 end
 
 -- Modules without a short name, of which help tells all the same.
-local MORE = {"clshell.shell.prompt.show",
+local MORE = {"clshell.parts.out_of_core", "clshell.shell.prompt.show",
   "clshell.shell.prompt.tutorial"}
 
 local entries = {}

@@ -8,10 +8,8 @@
 #include <string.h>
 #include <time.h>
 
-#include "device.h"
 #include "driver.h"
 #include "flight.h"
-#include "kernel.h"
 #include "queue.h"
 
 #define EVENTBYTES 1024 /* a driver's memory for an event, roughly */

@@ -88,7 +88,6 @@ typedef struct Transit {
 } Transit;
 typedef struct Outcome { /* of a transit that has ended */
   int error, from, tag;
-  bool received;
   Header header;
 } Outcome;
 Transit *clsh_transit_try(size_t scratch);

@@ -161,7 +161,7 @@ void clsh_transit_run(lua_State *L, Transit *t, int code, const char *call) {
 
 /* Returns how a transit has ended; the transit is gone with this call. */
 Outcome clsh_transit_outcome(Transit *t) {
-  Outcome o = {t->error, t->from.rank, t->from.tag, t->receives, t->header};
+  Outcome o = {t->error, t->from.rank, t->from.tag, t->header};
   clsh_transit_leave(t);
   return o;
 }

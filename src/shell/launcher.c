@@ -7,7 +7,6 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "cl/cl.h"
 #include "shell.h"
 
 /* The variables of a launcher: rank, size, rank and size on the host. */

@@ -1,6 +1,6 @@
 /*
 ** traceback.c - a record of the stack when code fails, apart from the error
-** value, which stays as it was raised. lua/clshell/prompt/errors.lua words it.
+** value, which stays as it was raised. shell/prompt/errors.lua words it.
 ** SPDX-License-Identifier: MIT
 */
 #include <string.h>

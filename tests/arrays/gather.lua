@@ -1,4 +1,4 @@
--- places.lua - gather, scatter and compact, against loops in Lua
+-- gather.lua - gather, scatter and compact, against loops in Lua
 -- SPDX-License-Identifier: MIT
 
 local t = require "t"

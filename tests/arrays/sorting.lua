@@ -1,4 +1,4 @@
--- methods.lua - sort, argsort, unique and histogram of Buffers, Expressions
+-- sorting.lua - sort, argsort, unique and histogram of Buffers, Expressions
 -- and Arrays, against Lua
 -- SPDX-License-Identifier: MIT
 

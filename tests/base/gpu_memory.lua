@@ -1,4 +1,4 @@
--- machine.lua - what a request of a warp costs, against closed forms
+-- gpu_memory.lua - what a request of a warp costs, against closed forms
 -- SPDX-License-Identifier: MIT
 
 local t = require "t"

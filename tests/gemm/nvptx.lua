@@ -5,6 +5,7 @@
 local t = require "t"
 local cl = require "cl"
 local gemm = require "clshell.gemm"
+local ladder = require "ladder"
 local plan = require "clshell.ladder.plan"
 local ptx = require "clshell.ladder.ptx"
 local rungs = require "clshell.ladder.rung"
@@ -125,7 +126,7 @@ local function programs(rung)
       rung.wide and {"half", "float"}} do
     local sizes = shapes(rung, table.unpack(types))
     local sets = {}
-    for p in rungs.configurations(rung) do
+    for p in ladder.configurations(rung) do
       sets[#sets + 1] = p
     end
     for i = 1, math.max(#sets, #sizes) do

@@ -227,7 +227,7 @@ t.test("help names what there is, and nothing of clshell's own", function()
 end)
 
 -- What the modules share among themselves: no `---` comment, no help.
-local INTERNAL = {"csr.wrap", "family.bind", "family.bytes", "family.flop",
+local INTERNAL = {"family.bind", "family.bytes", "family.flop",
   "family.forget_plans", "family.host", "family.out_of_core",
   "family.plan_for", "family.refusal", "script.declare",
   "family.truth",
@@ -240,7 +240,7 @@ local INTERNAL = {"csr.wrap", "family.bind", "family.bytes", "family.flop",
   "lesson.lesson", "calibrate.canary", "calibrate.device", "runs.best",
   "runs.history", "runs.prune", "results.new", "target.behind_name",
   "target.copy", "target.footprint", "target.ladder", "target.local_text",
-  "timer.calls", "timer.host", "timer.launch", "verify.judge",
+  "timer.host", "verify.judge",
   "verify.once", "verify.reference", "verify.sample_rows", "verify.transpose",
   "html.frame", "html.terms", "export.meta", "export.rows", "export.values",
   "report.filled"}

@@ -1,4 +1,4 @@
--- ways.lua - the way of copies between devices: measured once, kept, and
+-- copy_route.lua - the way of copies between devices: measured once, kept, and
 -- right whatever it is
 -- SPDX-License-Identifier: MIT
 local t = require "t"

@@ -1,4 +1,4 @@
--- parts/ranks/exchange.lua - panels from rank to rank: tasks in turns, and the
+-- ranks/exchange.lua - panels from rank to rank: tasks in turns, and the
 -- ways of panels over groups of ranks that share memory, as on several hosts
 -- SPDX-License-Identifier: MIT
 

@@ -1,4 +1,4 @@
--- parts/ranks/model.lua - predicted times: what must hold for any constants,
+-- ranks/model.lua - predicted times: what must hold for any constants,
 -- the constants that ranks measure, and bench_scale, which shows both
 -- SPDX-License-Identifier: MIT
 

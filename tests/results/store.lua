@@ -381,8 +381,8 @@ t.test("bad files are named and left as they are, byte for byte", function()
   end
 end)
 
--- Makes a file of the statements of tests/store/older_store.sql, each changed
--- by edit(sql), and of further statements.
+-- Makes a file of the statements of tests/results/older_store.sql, each
+-- changed by edit(sql), and of further statements.
 local function older(name, edit, ...)
   local path = path_of(name)
   local db = assert(require("DBI").Connect("SQLite3", path))

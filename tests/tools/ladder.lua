@@ -16,6 +16,25 @@ local FEW = 12   -- configurations, of which all are tried
 local DRAWS = 8  -- attempts at a configuration that the device accepts
 local SETS = 8   -- sets of drawn values: the driver's cache of builds helps
 
+-- Iterates over all configurations: a table of parameters at a time, the
+-- last parameter changing fastest.
+function M.configurations(rung)
+  return coroutine.wrap(function()
+    local p = {}
+    local function walk(i)
+      local param = rung.params[i]
+      if param == nil then
+        return coroutine.yield(rungs.parameters(rung, p))
+      end
+      for _, value in ipairs(param.values) do
+        p[param.name] = value
+        walk(i + 1)
+      end
+    end
+    walk(1)
+  end)
+end
+
 -- Calls visit(name, value) for each value of a parameter not tried yet.
 local function each_untried(rung, untried, visit)
   for _, param in ipairs(rung.params) do
@@ -93,13 +112,13 @@ function M.try(rung, seed, try, part, parts)
     ran = ran + 1
     return true
   end
-  for _ in rungs.configurations(rung) do
+  for _ in M.configurations(rung) do
     count = count + 1
   end
   if count <= FEW then
     local default = rungs.tostring(rung, rungs.parameters(rung, {}, "test"))
     local number = 0
-    for p in rungs.configurations(rung) do
+    for p in M.configurations(rung) do
       number = number + 1
       if number % parts == part % parts
           or rungs.tostring(rung, p) == default then

@@ -377,8 +377,8 @@ function M.index(type, n, context)
 end
 
 -- expression.publish(file [, own])
--- Adds the methods of a file, see names.lua, to Buffers and Arrays: functions
--- of own.Buffer and own.Array, or else the methods of Expressions.
+-- Adds the methods of a file, see method_names.lua, to Buffers and Arrays:
+-- functions of own.Buffer and own.Array, or else the methods of Expressions.
 function M.publish(file, own)
   for _, class in ipairs{"Array", "Buffer"} do
     local added, others = {}, own and own[class] or {}

@@ -96,7 +96,7 @@ local NARROW = {0x300, 0x36f, 0x483, 0x489, 0x591, 0x5bd, 0x610, 0x61a, 0x64b,
   0xfeff, 0xfeff}
 
 -- Whether a code point lies in one of a list of ranges, {first, last, ...}.
-function M.within(code, ranges)
+local function within(code, ranges)
   for i = 1, #ranges, 2 do
     if code >= ranges[i] and code <= ranges[i + 1] then
       return true
@@ -110,7 +110,7 @@ function M.columns(code)
   if code < 0x300 then
     return 1
   end
-  return M.within(code, NARROW) and 0 or M.within(code, WIDE) and 2 or 1
+  return within(code, NARROW) and 0 or within(code, WIDE) and 2 or 1
 end
 
 -- "1 kernel", "2 kernels"
@@ -303,7 +303,7 @@ local UNSAFE = {0x80, 0x9f, 0x2028, 0x202e, 0x2066, 0x2069, 0xd800, 0xdfff,
 -- text.unsafe(code) -> boolean
 -- Whether a character above ASCII can steer a terminal.
 function M.unsafe(code)
-  return M.within(code, UNSAFE)
+  return within(code, UNSAFE)
 end
 
 local function decimal(c, digit)

@@ -177,7 +177,7 @@ function M.format(rows, columns, opts)
     end
   end
   if #out > 0 then
-    local note = ("(left out at %d columns: %s; COLUMNS=%d makes room)")
+    local note = ("(left out at %.0f columns: %s; COLUMNS=%d makes room)")
       :format(width, table.concat(out, ", "), enough)
     for _, line in ipairs(text.wrap(note, width)) do
       lines[#lines + 1] = line

@@ -1,7 +1,7 @@
 -- explain/access.lua - access: what each load and store of a kernel asks of
 -- global, local and constant memory, by source line, on a GPU of one's choice
--- The simulator tells the requests of warps (trace.lua); machine.lua knows
--- what a request costs; picture.lua draws requests.
+-- The simulator tells the requests of warps (trace.lua); base/gpu_memory.lua
+-- knows what a request costs; picture.lua draws requests.
 -- SPDX-License-Identifier: MIT
 
 local argument = require "clshell.base.argument"

@@ -217,25 +217,6 @@ function M.check_options(family, opts, rung)
   cl.options(opts, names, what)
 end
 
--- Iterates over all configurations: a table of parameters at a time, the
--- last parameter changing fastest.
-function M.configurations(rung)
-  return coroutine.wrap(function()
-    local p = {}
-    local function walk(i)
-      local param = rung.params[i]
-      if param == nil then
-        return coroutine.yield(M.parameters(rung, p))
-      end
-      for _, value in ipairs(param.values) do
-        p[param.name] = value
-        walk(i + 1)
-      end
-    end
-    walk(1)
-  end)
-end
-
 -- "tile=16 pad=1"
 function M.tostring(rung, p)
   local words = {}

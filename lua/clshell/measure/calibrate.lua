@@ -18,7 +18,7 @@ local HIGH, LOW = 1.02, 0.8 -- event time / wall time that can be trusted
 -- On a CPU other programs slow the canary as much as a lower clock does.
 local SLOW_CPU = 1.25
 -- The step of a wall time: Event:wait polls at intervals of 1 ms at most.
-M.WALL_TICK = 5e-4
+local WALL_TICK = 5e-4
 
 local known = setmetatable({}, {__mode = "k"}) -- context -> calibration
 
@@ -218,7 +218,7 @@ local function judge(c, dev)
   c.slow = dev.type == "cpu" and SLOW_CPU or nil
   c.event = plausible(c.ratio) and c.bad < 0.02 and c.floor ~= nil
   c.batch = c.event and plausible(c.ratio_batch)
-  c.wall_tick = M.WALL_TICK
+  c.wall_tick = WALL_TICK
   return c
 end
 

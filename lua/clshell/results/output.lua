@@ -108,7 +108,6 @@ end
 ---   part:add(bench.of("a", {0.01}))
 --- end
 --- out:add(bench.of("b", {0.02})) -- in no table; in the file of -o
---- out:lesson{bench("gemm.tiled", {64, 64, 64}, nil, {effort = "quick"})}
 function M.open(parser, args)
   if args.color then
     style.use(args.color)

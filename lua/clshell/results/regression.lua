@@ -13,7 +13,7 @@ local text = require "clshell.base.text"
 local M = {}
 
 M.THRESHOLD = 0.03 -- smaller differences do not count
-M.CHANCE = 0.01    -- the largest p that does not count as chance
+local CHANCE = 0.01 -- the largest p that does not count as chance
 
 -- A note on the conditions that differ between two runs, or nil.
 local function differences(a, b)
@@ -85,7 +85,7 @@ function M.judge(a, b, threshold)
     row.p = stats.mann_whitney(sa, sb)
     row.threshold = math.max(least, spread(ma), spread(mb))
     local away = math.abs(row.ratio - 1)
-    if away > row.threshold and row.p < M.CHANCE then
+    if away > row.threshold and row.p < CHANCE then
       row.verdict = row.ratio < 1 and "FASTER" or "SLOWER"
     elseif away <= least then
       row.verdict = "SAME"

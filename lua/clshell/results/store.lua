@@ -168,7 +168,7 @@ end
 --- for run in s:runs{name = "mine", since = "7d"} do
 ---   print(run.name, run.median, #run.samples)
 --- end
---- local file <close> = assert(io.open("runs.ndjson", "w"))
+--- local file <close> = assert(io.open("runs.jsonl", "w"))
 --- print(s:export(file, {name = "mine"}) >= 1) --> true
 --- print(s:remove{[id] = true}) --> 1
 function M.open(path, opts)

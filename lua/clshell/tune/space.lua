@@ -13,7 +13,8 @@ local text = require "clshell.base.text"
 local M = {}
 local Space = {}
 Space.__index = Space
-M.Space = Space -- another process finds it by this name, see parcel.lua
+-- Another process finds it by this name, see calls/parcel.lua.
+M.Space = Space
 
 local LONGEST = 1000000 -- the most values of a parameter
 local ESCAPES = {["\n"] = "\\n", ["\t"] = "\\t", ['"'] = '\\"',

@@ -88,7 +88,7 @@ local function stand_by(s, _, o, run)
     s.k, o.refused)
 end
 
--- The arguments of a kernel of unknown signature: see ptx.lua.
+-- The arguments of a kernel of unknown signature: see ladder/ptx.lua.
 local function typed(args, real)
   local list = {}
   for i, x in ipairs(args) do

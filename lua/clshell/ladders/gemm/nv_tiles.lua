@@ -36,7 +36,7 @@ local function footprint(t, s)
 end
 
 -- Whether a tiling fits the local memory of the device; `large` tilings are of
--- kernels whose local memory ptx.lua enlarges.
+-- kernels whose local memory ladder/ptx.lua enlarges.
 local function fits(t, s)
   local dev = s.context and s.context.device
   local limit = dev and (t.large and ptx.local_limit(dev)

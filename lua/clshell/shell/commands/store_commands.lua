@@ -1,6 +1,6 @@
 -- shell/commands/store_commands.lua - the commands `clshell history`, best,
--- compare, export, import and prune, as commands.lua takes them: the run store
--- from the command line
+-- compare, export, import and prune, as subcommands.lua takes them: the run
+-- store from the command line
 -- SPDX-License-Identifier: MIT
 
 local cl = require "cl"
