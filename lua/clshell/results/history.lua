@@ -121,7 +121,7 @@ local function present_source(r)
   local family = families.get(r.family)
   local ok, rung = pcall(family and family.rung, r.kernel)
   if ok then
-    return (select(2, require("clshell.measure.record").source(rung)))
+    return (select(2, require("clshell.ladder.program").source(rung)))
   end
 end
 

@@ -201,7 +201,7 @@ local function own_rungs()
 end
 
 local function text_of(rung)
-  return rung.source or require "clshell.shell.help.index".read(rung.path)
+  return rung.source or require "clshell.errors.excerpt".read(rung.path)
     or ""
 end
 
