@@ -8,6 +8,7 @@
 */
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -257,8 +258,23 @@ static int restart_run(lua_State *L) {
   return luaL_fileresult(L, 0, origin.program);
 }
 
+/* Whether a file has input, or its end, which the look waits a little for. */
+static bool typed(void *file) {
+  struct pollfd p = {fileno(file), POLLIN, 0};
+  return poll(&p, 1, 50) > 0;
+}
+
+/* restart.await(file): waits until a read from a terminal finds input. Ctrl-C
+** raises, whereas a read that begins just after it would not end. */
+static int restart_await(lua_State *L) {
+  luaL_Stream *s = luaL_checkudata(L, 1, LUA_FILEHANDLE);
+  clsh_poll_until(L, typed, s->f, NULL);
+  return 0;
+}
+
 int luaopen_clshell_restart(lua_State *L) {
-  static const luaL_Reg functions[] = {{"began", restart_began},
+  static const luaL_Reg functions[] = {{"await", restart_await},
+                                       {"began", restart_began},
                                        {"input", restart_input},
                                        {"run", restart_run},
                                        {NULL, NULL}};

@@ -55,6 +55,7 @@ local function agreed(question)
   local terminal <close> = io.open "/dev/tty" -- its end ends no later input
   while terminal do
     io.stderr:write(question, " [Y/n] ")
+    restart.await(terminal)
     local line = terminal:read "l"
     if not line then
       io.stderr:write "\n" -- Ctrl-D
