@@ -4,8 +4,8 @@
 // The simulator runs work-items one after another. Each leaves its path
 // through the code and its accesses; at the end of a work-group the paths of
 // a warp are walked together: lanes that part at a branch meet again at its
-// immediate postdominator, as on a GPU. What the lanes of a warp access at a
-// time is a request. Equal requests, but for their place, are counted.
+// immediate postdominator, as on a GPU. The accesses of a warp's lanes at a
+// time are a request. Equal requests, but for their place, are counted.
 //
 // The file has the last launch of the process.
 //
@@ -108,7 +108,7 @@ struct Access {
 struct Step {
   Value first, last;
   size_t depth;     // of calls
-  size_t accesses;  // where those of the step begin
+  size_t accesses;  // where the accesses of the step begin
 };
 
 struct Lane {
@@ -256,8 +256,8 @@ private:
   std::map<Value, Value> meetings;  // block -> postdominator
   std::set<Value> functions;        // those in meetings
 
-  // Whether to look at group `index`: the first, and of the others so many
-  // as are wanted, evenly spread up to the last.
+  // Whether to look at group `index`: the first group, and as many others as
+  // are wanted, evenly spread up to the last.
   bool chosen(size_t index) const {
     if (index == 0 || groups <= wanted)
       return true;
@@ -369,7 +369,7 @@ private:
             LLVMGetInstructionParent(s.first) == end.block);
   }
 
-  // Lanes that have run branch `last`: those that part walk alone until they
+  // Lanes that have run branch `last`: lanes that part walk alone until they
   // meet.
   void branch(const std::vector<size_t> &some, Value last, size_t depth) {
     std::map<Value, std::vector<size_t>> parts;
@@ -480,8 +480,8 @@ private:
     return meetings[block];
   }
 
-  // Blocks that lie on each way from a block to the end; the nearest is the
-  // one with the most of them itself.
+  // The postdominators of each block: the blocks that lie on all ways from it
+  // to the end. The nearest is the block with the most postdominators.
   void postdominators(Value function) {
     std::vector<Value> blocks;
     std::map<Value, size_t> number;

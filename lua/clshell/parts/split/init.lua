@@ -1,9 +1,9 @@
 -- parts/split/init.lua - several devices in one process: cl.each calls a
 -- function for each, cl.split spreads a Buffer over them. Loading the room
 -- adds both to module cl. devices.lua has the devices and their shares,
--- each.lua cl.each, class.lua the class Split, arithmetic.lua what it
--- calculates, families.lua the products and transposes, sparse.lua and
--- halo.lua sparse matrices in parts.
+-- each.lua cl.each, split_class.lua the class Split, arithmetic.lua its
+-- arithmetic, split_products.lua products and transposes, split_sparse.lua
+-- sparse matrices in parts.
 -- SPDX-License-Identifier: MIT
 
 local cl = require "cl"

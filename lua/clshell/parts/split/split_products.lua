@@ -254,7 +254,7 @@ function of_family.transpose(transpose, A, opts)
   return B
 end
 
--- spmv of a matrix in parts is in sparse.lua.
+-- spmv of a matrix in parts is in split_sparse.lua.
 function of_family.spmv()
   cl.error("spmv: M must be a Split matrix where x is a Split", {arg = "M",
     hint = 'cl.split(M, x.devices, "rows")'})
