@@ -1,6 +1,7 @@
--- parts/copy_route.lua - the fastest way for data from one device to
--- another: the driver's copy within a context of both, or the host's by pinned
--- memory of one device or of both; measured once for each pair and kept
+-- parts/copy_route.lua - the fastest way to copy data from one device to
+-- another, measured once for each pair of devices and kept: the driver's copy
+-- within a common context, or the host's copy by pinned memory of one device
+-- or of both devices
 -- SPDX-License-Identifier: MIT
 
 local cachefile = require "clshell.base.cachefile"
@@ -9,22 +10,22 @@ local cl = require "cl"
 
 local M = {}
 
-local LARGE = 4 << 20 -- bytes, from which on a way is measured
+local LARGE = 4 << 20 -- bytes of the smallest copy that is worth measuring
 local SIZE = 16 << 20 -- bytes of the copies that are measured
-local TIMES = 3       -- of each way; the first one does not count
+local TIMES = 3       -- copies by each way; the first copy does not count
 
 local WAYS = {"driver", "piece", "pieces"}
 
 local known = {} -- name of a pair -> number of its way
 
--- The name of a pair in the first device's file. Devices of one kind may sit
--- at unlike places of a bus, so that their numbers count.
+-- The name of a pair in the first device's file. It contains the numbers of
+-- the devices, since devices of one kind may sit at different places of a bus.
 local function name_of(from, to, shared)
   return ("way.%s.%d.%d.%s"):format(shared and "shared" or "apart",
     from.index or 0, to.index or 0, cachefile.hash(cachefile.identity(to)))
 end
 
--- The seconds of a copy; the least of several.
+-- The least seconds of several copies.
 local function seconds(a, b, way)
   local least = math.huge
   for i = 1, TIMES do
@@ -35,7 +36,8 @@ local function seconds(a, b, way)
   return least
 end
 
--- Measures the ways between two contexts; nil where there is no memory for it.
+-- Measures the ways between two contexts and returns the number of the fastest
+-- way, or nil where there is no memory for the copies.
 local function measure(from, to, first)
   local notice <close> = calibrate.notice(from.device)
   local fine, best = pcall(function()
@@ -59,9 +61,9 @@ local function measure(from, to, first)
 end
 
 --- ways.between(from, to, bytes, shared) -> "driver", "piece" or "pieces"
---- The way of so many bytes from a Buffer of one Context to a Buffer of
---- another; shared: the two Contexts have memory in common. Few bytes are no
---- reason to measure.
+--- The fastest way to copy `bytes` bytes from a Buffer of one Context to a
+--- Buffer of another Context. shared: the two Contexts have memory in common.
+--- A copy of few bytes takes the first way without a measurement.
 function M.between(from, to, bytes, shared)
   local first = shared and 1 or 2
   if bytes < LARGE then

@@ -4,17 +4,17 @@
 -- SPDX-License-Identifier: MIT
 --
 -- A tile of C stays on the device while k passes by in panels, tm x tk of A
--- and tk x tn of B, in two slots: one is filled while the product of the other
--- runs. So 2 tm tn tk operations need (tm + tn) tk elements: for a square tile
--- t / bytes operations for each byte sent, the most for a memory of t^2
--- elements up to a constant (Smith, Lowery, Langou and van de Geijn, "A tight
--- I/O lower bound for matrix multiplication", 2017). An H100 multiplies floats
--- at 200 TFLOPS, and its link carries 55 GB/s from pinned memory, so a tile
--- must have t >= 4 * 200e12 / 55e9 = 14500 for the link to keep up, and t =
--- 32768, a tile of 4 GiB, needs 24 GB/s of it. Doubles at 60 TFLOPS need t >=
--- 8700, and a tile of 4 GiB (t = 23170) 21 GB/s. Smaller tiles than the memory
--- allows have an end: the result of the last tile is fetched while nothing
--- computes, so no tile is larger.
+-- and tk x tn of B, in two slots: one slot is filled while the product of the
+-- other slot runs. So 2 tm tn tk operations need (tm + tn) tk elements. A
+-- square tile does t / bytes operations for each byte sent, which is the most
+-- for a memory of t^2 elements up to a constant (Smith, Lowery, Langou and van
+-- de Geijn, "A tight I/O lower bound for matrix multiplication", 2017). An
+-- H100 multiplies floats at 200 TFLOPS, and its link carries 55 GB/s from
+-- pinned memory, so a tile must have t >= 4 * 200e12 / 55e9 = 14500 for the
+-- link to keep up, and t = 32768, a tile of 4 GiB, needs 24 GB/s. Doubles at
+-- 60 TFLOPS need t >= 8700, and a tile of 4 GiB (t = 23170) needs 21 GB/s. No
+-- tile is larger than 4 GiB, since the device is idle while the result of the
+-- last tile is fetched.
 
 local arguments = require "clshell.ladder.operands"
 local cl = require "cl"
@@ -35,19 +35,19 @@ local M = {}
 
 local WHO = "gemm.out_of_core"
 local TILE = 4 << 30    -- bytes of a tile of C, at most
-local DEPTH = 4096      -- of panels, at most
+local DEPTH = 4096      -- depth of panels, at most
 local LEAST_DEPTH = 64
 local PANELS = 256 << 20 -- bytes of a pair of panels that is worth a launch
 local PIECE = 64 << 20  -- bytes of a pinned piece
 local FULL = 1024       -- sizes from here on are whole multiples of ALIGNED
 local ALIGNED = 256
 
--- The elements of two pairs of panels, and of the copies of four that kernels
--- pack for themselves: of two slots for two tiles of C.
+-- Pairs of panels that need memory: two slots, and the four copies that
+-- kernels pack for themselves, for two slots and two tiles of C.
 local PAIRS = 2 + 4
 
--- A matrix of the host: an Array, or a .npy file at that path. trans: whether
--- it lies there transposed.
+-- The store of a matrix of the host: x is an Array or the path of a .npy file.
+-- trans: whether the store has the matrix transposed.
 local function store(name, x)
   if type(x) == "string" then
     local f, reason = npy.open(x)
@@ -79,7 +79,7 @@ local function close(stores)
   end
 end
 
--- Part of op(X) as it lies in a store: row, col, rows, cols.
+-- The place of a part of op(X) in the store of X: row, col, rows, cols.
 local function lying(x, trans, row, col, rows, cols)
   if trans ~= x.trans then
     return col, row, cols, rows
@@ -103,7 +103,7 @@ local function part(extent, count)
 end
 
 -- The depth of panels for a tile: an eighth of the tile, so that reading and
--- writing the tile at each product costs little, and enough for a launch.
+-- writing the tile at each product costs little, and deep enough for a launch.
 local function depth(s, tm, tn, budget)
   local tk = math.max(LEAST_DEPTH, roundup(math.min(tm, tn) // 8, 64))
   local bytes = (tm + tn) * s.esize
@@ -112,19 +112,20 @@ local function depth(s, tm, tn, budget)
     tk = 2 * tk
   end
   tk = math.min(tk, DEPTH, s.k)
-  return part(s.k, groups(s.k, tk)) -- panels of about one depth
+  return part(s.k, groups(s.k, tk)) -- panels of about equal depth
 end
 
--- The number of parts for the next smaller size.
+-- The number of parts that gives the next smaller size.
 local function more(extent, size)
   return groups(extent, size - math.max(size // 16, size >= FULL and ALIGNED
     or 1))
 end
 
 -- out_of_core.tiles(s, memory, most) -> {m, n, k, rows, cols, steps}
--- The tiles of C, m x n, and the depth k of the panels for a product of shape
--- s, {m, n, k, esize}, in so many bytes, of which an allocation has `most`;
--- how many tiles there are down and across, and panels. nil: too few bytes.
+-- The size m x n of the tiles of C, the depth k of the panels, the rows and
+-- columns of tiles, and the steps along k, for a product of shape s, {m, n, k,
+-- esize}. memory: bytes for the product; most: bytes of one allocation.
+-- Returns nil where the memory is too small.
 function M.tiles(s, memory, most)
   local budget, largest = memory // s.esize, most // s.esize
   local rows, cols = 1, 1
@@ -147,8 +148,8 @@ function M.tiles(s, memory, most)
   end
 end
 
--- Device memory for a product: what the option says, or most of it, less where
--- the operands of the host lie in it as well.
+-- The bytes of device memory for a product: option `memory`, or most of the
+-- device's memory, less where host and device have one memory.
 local function memory_of(opts, device)
   if opts.memory then
     return integer.check(WHO, "memory", math.tointeger(opts.memory), 1)
@@ -157,7 +158,7 @@ local function memory_of(opts, device)
   return math.floor(device.global_mem_size * share)
 end
 
--- The shape of the product, checked.
+-- Checks the operands and returns the shape of their product.
 local function shape_of(stores, opts)
   local a, b = stores.A, stores.B
   for name, x in pairs(stores) do
@@ -186,8 +187,8 @@ local function shape_of(stores, opts)
     beta = arguments.scalar(WHO, "beta", opts.beta or 0, a.type)}
 end
 
--- The result: an Array, or a new .npy file beside the old one, whose name it
--- gets when it is whole. `finish` ends it.
+-- Returns C and finish(whole). C is an Array, or the path of a .npy file,
+-- which is written under another name until finish(true) renames it.
 local function result(stores, C, s)
   if type(C) ~= "string" then
     C = C or cl.array(s.type, {s.m, s.n})
@@ -212,7 +213,8 @@ local function result(stores, C, s)
   end
 end
 
--- A row or a column of each tile, and the first and the last of all.
+-- The numbers of the sampled rows or columns: one in each tile, the first and
+-- the last.
 local function sampled(extent, size)
   local list, x = {1}, 12345
   for first = 1, extent, size do
@@ -223,7 +225,7 @@ local function sampled(extent, size)
   return list
 end
 
--- The elements where the rows and the columns of the lists meet.
+-- The elements of op(X) in the listed rows and columns, as an Array.
 local function crossing(x, trans, rows, cols)
   local h = cl.array(x.type, {#rows, #cols})
   for i, row in ipairs(rows) do
@@ -234,8 +236,8 @@ local function crossing(x, trans, rows, cols)
   return h
 end
 
--- A sample of each tile of the result, compared with sums in float64:
--- check() -> error, bound. It reads C0 now, which may be where C will be.
+-- Returns check() -> error, bound, which compares elements of each tile of the
+-- result with sums in float64. It reads C0 now, since C may overwrite it.
 local function sample(stores, s, tile, opts)
   local rows, cols = sampled(s.m, tile.m), sampled(s.n, tile.n)
   local before = s.beta ~= 0 and crossing(stores.C0, false, rows, cols) or nil
@@ -262,7 +264,7 @@ end
 local Job = {} -- one product under way
 Job.__index = Job
 
--- Device memory: `tiles` tiles of C and two slots of panels.
+-- Allocates device memory: `tiles` tiles of C and two slots of panels.
 local function allocate(s, tile, context, tiles)
   local function buffers(count, elements)
     local list = {}
@@ -275,7 +277,8 @@ local function allocate(s, tile, context, tiles)
     a = buffers(2, tile.m * tile.k), b = buffers(2, tile.k * tile.n)}
 end
 
--- The longest row of a part, in elements.
+-- The elements of a pinned piece: PIECE bytes at most, a row of a part at
+-- least.
 local function longest(s, tile)
   return math.max(math.min(PIECE // s.esize, math.max(tile.m * tile.k,
     tile.k * tile.n, tile.m * tile.n)), tile.m, tile.n, tile.k)
@@ -285,7 +288,7 @@ end
 function Job:plan(slot, c, rows, cols, d)
   local key = ("%d %d %d"):format(slot, c, d)
   local size = rows .. "x" .. cols
-  if self.planned_size ~= size then -- what kernels packed for others goes
+  if self.planned_size ~= size then -- frees the copies packed for other sizes
     self.plans, self.planned_size = {}, size
   end
   if not self.plans[key] then
@@ -319,7 +322,7 @@ function Job:free(slot)
   end
 end
 
--- Handles pieces of the tile before, `count` or all of them.
+-- Fetches pieces of the tile before: `count` pieces, or all.
 function Job:fetch(count)
   while self.fetching and (not count or count > 0) do
     if not self.fetching() then
@@ -337,15 +340,15 @@ function Job:begin(C, row, col)
   end
   local there = self.staging:up(self.stores.C0, row, col, C.rows, C.cols, C)
   self.queue:barrier{after = {there}}
-  if self.shape.beta ~= 1 then -- a product of nothing: C = beta C
+  if self.shape.beta ~= 1 then -- with alpha = 0: C = beta C
     self.gemm(self.memory.a[1]:matrix(1, C.rows, 1),
       self.memory.b[1]:matrix(1, 1, C.cols), {C = C, alpha = 0,
         beta = self.shape.beta, queue = self.queue})
   end
 end
 
--- One tile of C: sends its panels, launches its products, and meanwhile
--- fetches the tile before.
+-- Calculates one tile of C: sends its panels, launches its products, and
+-- meanwhile fetches the tile before.
 function Job:tile(c, row, col)
   local s, t, opts = self.shape, self.tile_sizes, self.opts
   local rows, cols = math.min(t.m, s.m - row + 1), math.min(t.n, s.n - col + 1)
@@ -372,7 +375,7 @@ function Job:tile(c, row, col)
     whole)
 end
 
--- All tiles, back and forth, so that neighbours follow one another.
+-- Calculates all tiles, back and forth, so that neighbours follow one another.
 function Job:run()
   local t, c = self.tile_sizes, 1
   for i = 0, t.rows - 1 do
@@ -425,7 +428,7 @@ local function tiles_of(s, opts, device)
   return tile
 end
 
--- What a product says of itself.
+-- The `run` of a product: its times, rates and error.
 local function report(job, seconds, err, bound)
   local s, flop = job.shape, 2.0 * job.shape.m * job.shape.n * job.shape.k
   return setmetatable({m = s.m, n = s.n, k = s.k, type = s.type,
@@ -451,18 +454,17 @@ end
 --- device's memory, or than the host's: A, B and C are Arrays, or paths of
 --- .npy files, which are read and written by parts. A tile of C stays on the
 --- device while panels of A and B stream past it through pinned pieces, the
---- next ones during the product of those before. `run` prints as text:
---- seconds, gflops, share (of the time, in products), product_gflops (their
---- rate, as of operands on the device), up_bytes, down_bytes, copied (seconds
---- of copies on the host), tile {m, n, k, rows, cols, steps}, err, err_bound,
---- ok. Elements of each tile are compared with sums in float64; a wrong result
---- has no rate.
+--- next panels during the product of the panels before. `run` prints as text:
+--- seconds, gflops, share (of the time, in products), product_gflops (the rate
+--- of the products alone), up_bytes, down_bytes, copied (seconds of copies on
+--- the host), tile {m, n, k, rows, cols, steps}, err, err_bound, ok. Elements
+--- of each tile are compared with sums in float64; a wrong result has no rate.
 --- Options:
 ---   C        a new Array  the Array, or the path of the file, to write; the
 ---            file gets its name when it is whole
 ---   alpha, beta       1, 0   factors of the product and of C as it was
 ---   trans_a, trans_b  false  true or "T": op(A) is A transposed
----   memory   most of the device's  bytes of it for tiles and panels
+---   memory   most of the device's  device bytes for tiles and panels
 ---   kernel   the best known  a rung's name, see gemm.kernels
 ---   context  session's  the Context of another device
 --- Example:
@@ -500,7 +502,7 @@ function M.out_of_core(gemm, A, B, given)
   end})
   local job <close> = job_of(gemm, stores, s, tile, opts, context)
   job:plan(1, 1, math.min(tile.m, s.m), math.min(tile.n, s.n), tile.k)
-  local begin = cl.now() -- the kernels are built
+  local begin = cl.now() -- after the kernels are built
   job:run()
   local seconds = cl.now() - begin
   local run = report(job, seconds, check())

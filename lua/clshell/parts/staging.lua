@@ -1,8 +1,9 @@
--- parts/staging.lua - parts of matrices of the host, or of files, to a device
--- and back, by way of pinned pieces
+-- parts/staging.lua - copies parts of matrices of the host, or of files, to a
+-- device and back through pinned pieces
 -- A driver moves memory that it has allocated itself (pinned) several times
 -- faster than other memory, and while the device computes. So each part goes
--- in pieces: one is copied on the host while the one before is under way.
+-- in pieces: one piece is copied on the host while the piece before is under
+-- way.
 -- SPDX-License-Identifier: MIT
 
 local cl = require "cl"
@@ -15,8 +16,8 @@ Staging.__index = Staging
 
 local M = {}
 
--- Pinned pieces, mapped for good, in a ring; ordinary memory where a driver
--- maps none.
+-- A ring of pinned pieces that stay mapped; ordinary Arrays where a driver
+-- maps no memory.
 local function ring(context, type, elements, count)
   local slots = {next = 0}
   for i = 1, count do
@@ -45,10 +46,10 @@ local function wait(event)
 end
 
 --- staging.new(context, type, elements) -> staging
---- Pieces of so many elements, the longest row of a part at least. Fields:
+--- Pieces of `elements` elements: the longest row of a part at least. Fields:
 --- up_bytes, down_bytes (moved so far), copied (seconds of the host's own
 --- copies), wait (a function, which waits for the event of a piece that comes
---- down). staging:close() waits for what is under way; <close> does as well.
+--- down). staging:close() and <close> wait for the transfers under way.
 function M.new(context, type, elements)
   return setmetatable({
     elements = elements, esize = cl.typesize(type),
@@ -67,9 +68,10 @@ function Staging:copy(...)
 end
 
 --- staging:up(store, row, col, rows, cols, buffer) -> event
---- Sends a part of a matrix of the host to a Buffer without gaps, in order;
---- `store` is {side =, ld =, skip =}, an Array or a file, the elements of a
---- row, and the bytes before the first one. The part is there after the event.
+--- Sends a part of a matrix of the host to a Buffer without gaps, in order.
+--- Fields of `store`: side (an Array or a file), ld (elements of a row), skip
+--- (bytes before the first element). The part is on the device after the
+--- event.
 function Staging:up(store, row, col, rows, cols, buffer)
   local step, event = self.elements // cols, nil
   for r = 0, rows - 1, step do
@@ -89,7 +91,7 @@ end
 --- staging:down(buffer, store, row, col, after) -> next, count
 --- Fetches a matrix without gaps to its place in a matrix of the host, after
 --- an event. Each call of next() handles one of `count` pieces; it returns
---- false when all are there.
+--- false when all pieces are there.
 function Staging:down(buffer, store, row, col, after)
   local rows, cols = buffer.rows, buffer.cols
   local step, r, pending = self.elements // cols, 0, nil

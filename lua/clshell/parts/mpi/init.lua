@@ -1,6 +1,6 @@
 -- parts/mpi/init.lua - module mpi, for scripts that mpirun starts. The
--- functions are those of src/mpi, built where mpicc is; the room offers
--- parts/mpi/library.lua beside, which finds them.
+-- functions are in the library mpi.so, which is built from src/mpi where mpicc
+-- is; parts/mpi/library.lua finds it.
 -- SPDX-License-Identifier: MIT
 
 local cl = require "cl"
@@ -18,8 +18,8 @@ local function kind()
   return fine and device.type or "none"
 end
 
--- Rank 0 notes once that devices of several kinds are at work: their times
--- are no times of one machine.
+-- Prints a note on rank 0 where the ranks have devices of several kinds: their
+-- times do not describe one kind of machine.
 local function note_kinds()
   local own = kind()
   if mpi.rank() > 0 then

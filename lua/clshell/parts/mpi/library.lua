@@ -1,5 +1,5 @@
--- parts/mpi/library.lua - where mpi.so is, which is built where mpicc is, and
--- the MPI that it was built with
+-- parts/mpi/library.lua - the library mpi.so, which is built where mpicc is:
+-- its functions, and the version of MPI that it was built with
 -- SPDX-License-Identifier: MIT
 
 local cl = require "cl"
@@ -26,8 +26,8 @@ local function find()
 end
 
 --- library.open(name) -> C function, or nil and a reason
---- Function `name` of mpi.so. Its symbols are for all to see: Open MPI loads
---- parts of its own that look for those of MPI.
+--- Function `name` of mpi.so. The symbols of the library are global: Open MPI
+--- loads parts of its own that look for the symbols of MPI.
 function M.open(name)
   local path = find()
   if not path then
@@ -42,7 +42,7 @@ function M.open(name)
 end
 
 --- library.version() -> string, or nil and a reason
---- The name and the version of MPI, in short, without starting it.
+--- The name and the version of MPI in short form. MPI is not started.
 function M.version()
   local text, reason = M.open "clsh_mpi_version"
   return text and text():match "^[^,\n]*", reason

@@ -1,9 +1,9 @@
--- parts/ranks/exchange.lua - panels of matrices from the device of one rank to
--- those of the others of a Comm, in strips: one comes down while the one
--- before is on its way and the ones before that go up. Between ranks of a host
--- a strip lies in memory that they share, where the sender's threads put it
--- and the receivers' take it; messages say so. Between hosts the strip is a
--- message, along a binomial tree with a rank of each host.
+-- parts/ranks/exchange.lua - sends panels of matrices from the device of one
+-- rank to the devices of the other ranks of a Comm, in strips: a strip comes
+-- down from a device while the strip before is on its way and earlier strips
+-- go up. The ranks of a host pass a strip through shared memory, and messages
+-- tell when it is there and when it is read. Other hosts get the strip as a
+-- message, along a binomial tree with one rank of each host.
 -- SPDX-License-Identifier: MIT
 
 local cl = require "cl"
@@ -20,8 +20,8 @@ M.group = math.huge     -- ranks of a host that share memory, at most
 local Channel = {}
 Channel.__index = Channel
 
--- Shared memory by Comm and type, which stays until the program ends: entries,
--- lists with an Array for each rank of the host.
+-- Shared memory by Comm and type; it stays until the program ends. Each entry
+-- is a list with an Array for each rank of the host.
 local rings = {}
 
 local function ring(comm, type, elements)
@@ -37,7 +37,8 @@ local function ring(comm, type, elements)
   return known
 end
 
--- The first of the ranks that this one shares all lists with.
+-- The first rank of the group that shares memory with rank `me`; `me` itself
+-- where a list lacks it.
 local function first_neighbour(lists, me)
   local all = {}
   for rank in pairs(lists[1]) do
@@ -57,10 +58,10 @@ local function first_neighbour(lists, me)
 end
 
 --- exchange.new(comm, type, longest, shared) -> channel
---- For panels of an element type with rows of so many elements at most; all
---- ranks of the Comm make one, with the same words. `shared` false: messages
---- alone, no shared memory. Field shares: whether any do share memory.
---- channel:close() when all is through.
+--- A channel for panels of an element type, with rows of `longest` elements at
+--- most. All ranks of the Comm make a channel with the same arguments.
+--- `shared` false: messages alone, no shared memory. Field shares: whether any
+--- ranks share memory. channel:close() ends the channel.
 function M.new(comm, type, longest, shared)
   local elements = math.max(M.message // cl.typesize(type), longest)
   local self = setmetatable({comm = comm, type = type, me = comm:rank(),
@@ -82,8 +83,8 @@ function M.new(comm, type, longest, shared)
   return self
 end
 
--- The place of a rank in a binomial tree of so many, the first one its root:
--- its parent, nil for the root, and its children. No rank has more than log2.
+-- The parent (nil for the root) and the children of number `at` in a binomial
+-- tree of `count` ranks with root 1: log2(count) children at most.
 local function tree(count, at)
   local me, step, children = at - 1, 1, {}
   while me & step == 0 and step < count do
@@ -100,9 +101,10 @@ local function tree(count, at)
   return parent, children
 end
 
--- What this rank does with the panels of an owner: {head, the rank of its host
--- that has them first; and if that is this one: parent, children, the ranks
--- of other hosts, peers, those of its own}.
+-- The part of this rank in the exchange of an owner's panels: {head, parent,
+-- children, peers}. The head is the rank of this host that has a panel first.
+-- The head alone has a parent and children, ranks of other hosts, and peers,
+-- the other ranks of its host.
 function Channel:role(owner)
   local role = self.roles[owner]
   if role then
@@ -135,7 +137,7 @@ function Channel:role(owner)
   return role
 end
 
--- The tags of messages on panels of an owner.
+-- The tags of messages about an owner's panels.
 local function ready(owner) return 3 * owner end
 local function read(owner) return 3 * owner + 1 end
 local function content(owner) return 3 * owner + 2 end
@@ -158,7 +160,7 @@ local function size_of(h)
   return h.rows .. "x" .. h.cols
 end
 
--- An Array for a strip, of those that are through.
+-- An Array for a strip: a free Array of its size, or a new one.
 function Channel:array(strip)
   return table.remove(self.free[size_of(strip)] or {})
     or cl.array(self.type, {strip.rows, strip.cols})
@@ -178,7 +180,7 @@ local function through(entry)
   return #list == 0 and not entry.busy
 end
 
--- The next place for a strip, once all have done with the one before in it.
+-- The next entry for a strip, once all ranks have taken the last strip in it.
 function Channel:entry()
   self.last = self.last % #self.entries + 1
   local entry = self.entries[self.last]
@@ -191,7 +193,8 @@ function Channel:entry()
   return entry
 end
 
--- Sends a strip, which is in entry.h for other hosts.
+-- Sends a strip to the peers and the children of this rank. h: the Array with
+-- the strip, or nil where the entry's shared Array has it.
 function Channel:deliver(entry, strip, role, owner, h)
   local comm, pending = self.comm, entry.pending
   if h and #role.peers > 0 then
@@ -208,7 +211,8 @@ function Channel:deliver(entry, strip, role, owner, h)
   entry.h, entry.busy = h, false
 end
 
--- Begins to fetch a strip from the device; f.finish() puts it to f.store.
+-- Begins to fetch a strip from the device; f.finish() copies it to
+-- f.store.side.
 function Channel:fetch(panel, strip, after)
   local store = {ld = strip.cols}
   local step = self.pieces:down(panel:matrix(strip.first, strip.rows,
@@ -218,8 +222,9 @@ function Channel:fetch(panel, strip, after)
 end
 
 --- channel:send(panel, after)
---- Task: sends a panel of this rank, a Buffer without gaps, to all others. It
---- may be changed afterwards. `after`: the event when it is there.
+--- Task: sends a panel of this rank, a Buffer without gaps, to all other
+--- ranks, once the event `after` has ended. The panel may be changed
+--- afterwards.
 function Channel:send(panel, after)
   local role = self:role(self.me)
   local strips = M.strips(self.type, panel.rows, panel.cols)
@@ -273,7 +278,7 @@ end
 
 --- channel:receive(owner, panel) -> event
 --- Task: receives a panel of a rank into a Buffer without gaps, and hands it
---- on where that is this rank's part. It is there after the event.
+--- on to this rank's peers and children. It is complete after the event.
 function Channel:receive(owner, panel)
   local role, event = self:role(owner), nil
   local strips = M.strips(self.type, panel.rows, panel.cols)

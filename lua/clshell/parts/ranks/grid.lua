@@ -7,18 +7,19 @@ local staging = require "clshell.parts.staging"
 
 local M = {}
 
--- By Comm, by sizes: a Comm stays to the end of the program.
+-- The grids by Comm and sizes; a Comm stays until the program ends.
 local grids = {}
 
-local among -- the Comm of ranks.among, where that runs
+local among -- the Comm of a running ranks.among, or nil
 
 --- grid.world() -> Comm
---- The ranks that functions of `ranks` are for: all, or those of ranks.among.
+--- The ranks that call functions of `ranks`: all ranks, or the ranks of a
+--- running ranks.among.
 function M.world()
   return among or require "mpi".world
 end
 
-local first_ranks = {} -- the Comms of ranks.among, by number
+local first_ranks = {} -- the Comms of ranks.among, by number of ranks
 
 --- grid.among: ranks.among, see parts/ranks/rank_matrix.lua.
 function M.among(n, f, ...)
@@ -40,8 +41,8 @@ function M.among(n, f, ...)
 end
 
 --- grid.block(extent, parts, i) -> first, last
---- Part i, from 0, of the numbers from 1 to `extent` in so many parts that
---- differ by one at most; last < first where there is none.
+--- Part i, counted from 0, of the numbers 1 to `extent` in `parts` parts whose
+--- sizes differ by one at most; last < first where the part is empty.
 function M.block(extent, parts, i)
   return i * extent // parts + 1, (i + 1) * extent // parts
 end
@@ -62,7 +63,7 @@ function M.owner(extent, parts, k)
   end
 end
 
--- The divisor of n next to its root, from below.
+-- The largest divisor of n that is no larger than its square root.
 local function divisor(n)
   local d = math.floor(math.sqrt(n))
   while n % d ~= 0 do
@@ -79,10 +80,10 @@ function M.squarest(n)
 end
 
 --- grid.new([sizes]) -> grid
---- The ranks in rows and columns, row by row: {rows, cols}, or as near to a
---- square as their number allows. Fields: rows, cols, row, col (of this rank,
---- from 0), row_comm, col_comm (the ranks of its row, by columns, and those of
---- its column). All ranks call it.
+--- The ranks in rows and columns, row by row: `sizes` {rows, cols}, or as near
+--- to a square as their number allows. Fields: rows, cols, row, col (of this
+--- rank, from 0), row_comm (the ranks of its row), col_comm (the ranks of its
+--- column). All ranks call it.
 function M.new(sizes)
   local world = M.world()
   local n = world:size()
@@ -106,7 +107,7 @@ function M.new(sizes)
 end
 
 --- grid.pieces(context, type, elements) -> staging
---- Pinned pieces for parts of so many elements, or of 64 MiB.
+--- Pinned pieces of `elements` elements, 64 MiB at most.
 function M.pieces(context, type, elements)
   return staging.new(context, type,
     math.min(elements, (64 << 20) // cl.typesize(type)))

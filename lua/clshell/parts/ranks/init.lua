@@ -1,10 +1,10 @@
--- parts/ranks/init.lua - matrices and vectors in parts, one on the device of
--- each process that mpirun starts, and what is calculated with them. Room:
--- grid (processes in rows and columns), rank_matrix (dense, in blocks), gemm
--- (SUMMA), exchange (panels from device to device) and tasks (which take turns
--- at it), transpose, vector and dia (in strips, with halos), gather (parts to
--- one process), model (times with more processes than there are). Nothing here
--- starts MPI before a function is called.
+-- parts/ranks/init.lua - matrices and vectors in parts, one part on the device
+-- of each process that mpirun starts, and calculations with them. Room: grid
+-- (processes in rows and columns), rank_matrix (dense, in blocks), rank_gemm
+-- (SUMMA), exchange (panels from device to device), tasks (functions that take
+-- turns), rank_transpose, vector and rank_dia (in strips, with halos),
+-- rank_gather (parts to one process), model (times with more processes than
+-- there are). Nothing here starts MPI before a function is called.
 -- SPDX-License-Identifier: MIT
 
 local M = require "clshell.base.lazy".table(...)

@@ -1,8 +1,8 @@
 -- parts/ranks/model.lua - the time of a product over any number of processes,
 -- by the alpha-beta model: a message of b bytes takes latency + b / bandwidth
 -- (Hockney, "The communication challenge for MPP", 1994), with constants that
--- the ranks at hand have measured. Panels have a bandwidth of their own: of
--- the whole way from device to device, while all ranks send and receive.
+-- the ranks at hand have measured. Panels have a bandwidth of their own,
+-- measured from device to device while all ranks send and receive.
 -- SPDX-License-Identifier: MIT
 
 local cl = require "cl"
@@ -14,9 +14,9 @@ local tasks = require "clshell.parts.ranks.tasks"
 local M = {}
 
 local SMALL, LARGE = 200, 8  -- round trips of a small and a large message
-local MESSAGE = 8 << 20      -- bytes of a large one
+local MESSAGE = 8 << 20      -- bytes of a large message
 local TRANSFER = 64 << 20    -- bytes to a device and back
-local EDGE, DEPTH, PANELS = 4096, 1024, 4 -- that are exchanged
+local EDGE, DEPTH, PANELS = 4096, 1024, 4 -- rows, columns and number of panels
 
 local function median(list)
   table.sort(list)
@@ -24,7 +24,7 @@ local function median(list)
 end
 
 -- Seconds of a message of n floats, half of a round trip between ranks 0 and
--- 1; nil on the others.
+-- 1; nil on the other ranks.
 local function message(world, n, times)
   local h, list, me = cl.array("float", n), {}, world:rank()
   for i = 1, me < 2 and times or 0 do
@@ -52,8 +52,8 @@ local function seconds(times, f)
   return median(list)
 end
 
--- Seconds in which each rank of this row of the grid sends panels to the
--- others and receives theirs, and whether they share memory.
+-- Seconds in which the ranks of this row of the grid exchange panels, and
+-- whether the ranks share memory.
 local function exchange(g)
   local comm, all = g.row_comm, {}
   local channel <close> = exchanges.new(comm, "float", DEPTH, true)
@@ -69,7 +69,7 @@ local function exchange(g)
       end
     end
   end
-  return seconds(4, function() -- the first makes the pages of memory
+  return seconds(4, function() -- the first call makes the pages of memory
     comm:barrier()
     tasks.run(all)
     channel:finish()
@@ -78,18 +78,18 @@ local function exchange(g)
 end
 
 --- model.measure() -> constants
---- {latency (seconds), bandwidth (bytes a second) of messages; exchange, bytes
---- a second of panels from device to device, each way at once, and shares,
---- whether by memory that ranks share; for a single rank none of these; up,
---- down (bytes a second to and from the device), touch (seconds of a small
---- transfer)}, the same on all ranks, which all call it.
+--- A table, the same on all ranks, which all call it. Fields: up, down (bytes
+--- a second to and from the device), touch (seconds of a small transfer), and
+--- for several ranks latency (seconds of a message), bandwidth (bytes a second
+--- of messages), exchange (bytes a second of panels from device to device,
+--- both ways at once) and shares (whether panels go through shared memory).
 function M.measure()
   local world, c = grids.world(), {}
   local b <close> = cl.buffer("float", TRANSFER // 4, 0)
   local h <close> = cl.array("float", TRANSFER // 4)
   local small <close> = cl.array("float", 1)
   world:barrier()
-  local function all(x) -- the slowest rank's
+  local function all(x) -- the value of the slowest rank
     return world:allreduce(x, "max")
   end
   c.up = TRANSFER / all(seconds(3, function() b:write(h) end))
@@ -108,14 +108,14 @@ function M.measure()
   return c
 end
 
-local function hops(size) -- of a binomial tree
+local function hops(size) -- the depth of a binomial tree
   return math.ceil(math.log(size, 2) - 1e-9)
 end
 
 --- model.gemm(c, s, p) -> seconds, share
---- The time of ranks.gemm with p ranks, and the share of it without a product;
---- s: m, n, k, esize, rate, the operations a second of one rank, and depth, by
---- default that of ranks.gemm.
+--- The time of ranks.gemm with p ranks, and the share of the time without a
+--- product. Fields of s: m, n, k, esize, rate (operations a second of one
+--- rank) and depth (by default the depth that ranks.gemm takes).
 function M.gemm(c, s, p)
   local rows, cols = grids.squarest(p)
   local height, width = s.m / rows, s.n / cols
@@ -123,7 +123,7 @@ function M.gemm(c, s, p)
     or gemm.depth(s.m, s.n, s.k, {rows = rows, cols = cols}))
   local steps = math.ceil(s.k / depth)
   local product = 2 * height * width * depth / s.rate
-  local panel, latency = 0, 0 -- bytes of both operands' that move
+  local panel, latency = 0, 0 -- bytes of both panels of a step
   for _, along in ipairs{{cols, height}, {rows, width}} do
     local size, lines = table.unpack(along)
     if size > 1 then
@@ -131,9 +131,8 @@ function M.gemm(c, s, p)
       latency = latency + hops(size) * c.latency
     end
   end
-  -- Each rank has sent a panel or received it at each step; the host works at
-  -- either, half of the time of both at once. The first product waits for the
-  -- first panels of all.
+  -- At each step a rank sends a panel or receives it, in half of the time of
+  -- both at once. The first product waits for the first panels of all ranks.
   local first = panel > 0 and latency + panel / c.exchange or 0
   local move = panel > 0 and latency + panel / c.exchange / 2 or 0
   local total = math.max(first + steps * product, steps * move + product)
@@ -141,8 +140,9 @@ function M.gemm(c, s, p)
 end
 
 --- model.spmv(c, s, p) -> seconds, share
---- The time of ranks.spmv with p ranks; s: rows, halo (elements at each side
---- of a strip), esize, and rate, the rows a second of one rank.
+--- The time of ranks.spmv with p ranks, and the share of the time without a
+--- product. Fields of s: rows, halo (elements at each side of a strip), esize
+--- and rate (rows a second of one rank).
 function M.spmv(c, s, p)
   local all = s.rows / p / s.rate
   if p == 1 then

@@ -20,17 +20,17 @@ local methods = {}
 local meta = {__name = "RanksDia", __metatable = false}
 meta.__index = argument.methods("RanksDia", methods, "RanksDia")
 
-local TAG = 19 -- of halos
+local TAG = 19 -- of messages with halos
 
--- Rows a to b of the matrix as one of its own, whose columns are the elements
--- of a vector's Buffer, the first of them being column `origin`; nil where
--- there are no rows. `values` begin at the strip's first row.
+-- Rows a to b of A as a matrix of their own, whose columns are the elements of
+-- a vector's Buffer: its first column is column `origin` of A. Returns nil
+-- where there are no rows. `values` begin at row A.first.
 local function strip(A, values, a, b, origin, cols)
   if b < a then
     return nil
   end
   local rows, kept, offsets = b - a + 1, {}, {}
-  for d, o in ipairs(A.offsets) do -- those that have an element in these rows
+  for d, o in ipairs(A.offsets) do -- diagonals with elements in these rows
     local first, last = math.max(a, 1 - o), math.min(b, A.n - o)
     if first <= last then
       kept[#kept + 1], offsets[#offsets + 1] = d, o + a - origin
@@ -63,7 +63,8 @@ local function owners(n, low, high, size, me)
   return list
 end
 
--- What goes to others and comes from them before a product.
+-- Sets A.coming and A.going: the elements of x that a product needs from other
+-- ranks, and the elements that other ranks need from this rank.
 local function halo(A)
   local world = grids.world()
   local size, me = world:size(), world:rank()
@@ -85,7 +86,7 @@ local function halo(A)
   end
 end
 
--- Parts the rows into those whose product needs no halo, and the others.
+-- Divides the rows into A.inner, whose product needs no halo, and A.edges.
 local function split(A, values)
   local room = vectors.room(A.left)
   local origin, cols = A.first - room, room + A.count + A.right
@@ -108,8 +109,8 @@ local function split(A, values)
   A.edges[#A.edges + 1] = part(bottom, A.last)
 end
 
--- A matrix of n rows with these diagonals, whose elements of rows `first` to
--- `last` fill(values, pitch, first, last) writes.
+-- A matrix of n rows with the diagonals `offsets`. fill(values, pitch, first,
+-- last) writes the elements of rows `first` to `last`.
 local function new(n, offsets, type, fill)
   local world = grids.world()
   local first, last = grids.block(n, world:size(), world:rank())
@@ -132,10 +133,10 @@ local function new(n, offsets, type, fill)
 end
 
 --- ranks.dia(D) -> RanksDia
---- A square matrix by diagonals, which each rank has, such as dia.load
---- "m.mtx", in strips of rows, one on the device of each process. Fields:
---- rows, cols, type, offsets, first, last (of this rank's rows). All ranks
---- call it.
+--- A square matrix by diagonals in strips of rows, one strip on the device of
+--- each process. Each rank has the whole matrix D, such as dia.load "m.mtx".
+--- Fields: rows, cols, type, offsets, first, last (of this rank's rows). All
+--- ranks call it.
 --- Example:
 --- local A = ranks.dia(dia.banded(5000, {-40, 0, 1}))
 --- print(ranks.spmv(A, A:vector(1)).n) --> 5000
@@ -192,7 +193,7 @@ function methods.vector(A, init)
   return vectors.new(A.n, init, A.type, A.left, A.right)
 end
 
--- The launches of a product of these vectors, planned once.
+-- The launches of the product y = A x, planned once for each x and y.
 local function plan(A, x, y)
   local of_x = A.plans[x] or setmetatable({}, {__mode = "k"})
   A.plans[x] = of_x
@@ -209,7 +210,8 @@ local function plan(A, x, y)
   return of_x[y]
 end
 
--- Begins to read the elements that others need, after the commands so far.
+-- Begins to receive the halo and, after the commands so far, to read the
+-- elements that other ranks need.
 local function read_halo(A, x)
   local world = grids.world()
   local list, after = {}, {cl.context().queue:marker()}
@@ -228,7 +230,8 @@ local function read_halo(A, x)
   return list, going
 end
 
--- Sends and receives the halo; the event after which it is in place, or nil.
+-- Sends and receives halos. Returns the event after which the halo is in
+-- place, or nil.
 local function move_halo(A, x, coming, going)
   local world = grids.world()
   local requests, event = {}, nil
@@ -248,10 +251,10 @@ end
 
 --- ranks.spmv(A, x [, y]) -> y, event
 --- The product of a matrix in strips with a vector of A:vector(): rows that
---- need no elements of other ranks are multiplied while the others' halo is on
---- the way. Without `y` the result is a new vector. All ranks call it. It does
---- not wait for the device; the event covers this rank's launches, nil where
---- it has no rows.
+--- need no elements of other ranks are multiplied while the halo of the other
+--- rows is on the way. Without `y` the result is a new vector. All ranks call
+--- it. The call does not wait for the device. The event covers this rank's
+--- launches; it is nil where the rank has no rows.
 --- Example:
 --- local A = ranks.poisson2d(64, 64)
 --- local x = A:vector(1)

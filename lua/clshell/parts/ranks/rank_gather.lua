@@ -1,5 +1,5 @@
--- parts/ranks/rank_gather.lua - the parts of a matrix or a vector, from all
--- processes to one
+-- parts/ranks/rank_gather.lua - gathers the parts of a matrix or a vector from
+-- all processes on one process
 -- SPDX-License-Identifier: MIT
 
 local cl = require "cl"
@@ -9,9 +9,9 @@ local host = require "cl.host"
 local TAG = 17 -- of parts on the way to one rank
 
 -- gather(part, type, shape, root, place) -> Array, or nil
--- All elements on rank `root`, nil: 0, in an Array of that shape. `part`: the
--- Buffer of this rank, or nil; place(rank): the rows and columns of a rank's
--- part: first, last, first, last.
+-- All elements as an Array of `shape` on rank `root`, 0 by default; the other
+-- ranks get nil. part: the Buffer of this rank, or nil. place(rank) gives the
+-- first and last row and the first and last column of a rank's part.
 return function(part, type, shape, root, place)
   local world = grids.world()
   root = root or 0

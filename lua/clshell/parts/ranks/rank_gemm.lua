@@ -1,12 +1,12 @@
 -- parts/ranks/rank_gemm.lua - the product of matrices in blocks, by SUMMA
 -- SPDX-License-Identifier: MIT
 --
--- k passes by in panels: the ranks that have columns k .. k + d of A hand them
--- along their rows of the grid, those that have these rows of B along their
--- columns, and all add the product of the two to their block of C (van de
--- Geijn and Watts, "SUMMA: scalable universal matrix multiplication
--- algorithm", 1997). The next panels are under way during a product, those of
--- all owners at the same time.
+-- k passes by in panels. The ranks with columns k .. k + d of A send them
+-- along their rows of the grid, the ranks with these rows of B send them along
+-- their columns, and all ranks add the product of the two panels to their
+-- blocks of C (van de Geijn and Watts, "SUMMA: scalable universal matrix
+-- multiplication algorithm", 1997). The next panels of all owners are under
+-- way during a product.
 
 local arguments = require "clshell.ladder.operands"
 local cl = require "cl"
@@ -23,7 +23,7 @@ local M = {}
 local WHO = "ranks.gemm"
 local LEAST, MOST = 256, 4096 -- depth of panels
 
-local PANELS = 4 -- of each operand on the device at a time, at most
+local PANELS = 4 -- panels of each operand on the device, at most
 
 -- The depth of panels for a product on a grid: a quarter of a block, so that
 -- reading and writing C at each product costs little.
@@ -35,8 +35,8 @@ end
 local Job = {}
 Job.__index = Job
 
--- The panels: k, d, the column of the grid that has them of A, the row that
--- has them of B.
+-- A list of the panels: {k (first column of A), d (depth), col (the grid's
+-- column that has the panel of A), row (the grid's row with the panel of B)}.
 local function steps(k, g, depth)
   local list, at = {}, 1
   while at <= k do
@@ -49,8 +49,8 @@ local function steps(k, g, depth)
   return list
 end
 
--- The same panels, one of each owner in turn: all send at the same time. The
--- order is the same on all ranks, and so are the sums.
+-- The panels of the list, one panel of each owner in turn, so that all owners
+-- send at the same time. The order and the sums are the same on all ranks.
 local function in_turn(list)
   local owners, by_owner, turns = {}, {}, {}
   for _, step in ipairs(list) do
@@ -69,9 +69,10 @@ local function in_turn(list)
   return turns
 end
 
--- One operand's side: X, the Comm that its panels go along, the rows of A or
--- columns of B of this rank, slots of device memory, and by panel: ready, the
--- event when it is on the device, and sent, whether the others have it.
+-- The state of one operand X: the Comm that its panels go along, `lines` (the
+-- rows of A or columns of B of this rank), slots of device memory, and by
+-- panel: ready, the event after which the panel is on the device, and sent,
+-- whether the other ranks have it.
 local function side(X, comm, lines, depth, name, opts)
   local s = {X = X, comm = comm, lines = lines, name = name, ready = {},
     sent = {}}
@@ -114,7 +115,8 @@ function Job:ended(i)
   return event ~= nil
 end
 
--- Whether nobody needs the slot of panel i for the one before any more.
+-- Whether the slot of panel i is free: the panel before in it is sent and its
+-- product has ended.
 function Job:is_free(i)
   local before = i - self.slots
   if before < 1 then
@@ -129,7 +131,7 @@ function Job:is_free(i)
   return self:ended(before)
 end
 
--- This rank's panel i, out of its block, into the slot.
+-- Copies this rank's panel i from its block into the slot.
 function Job:own(s, i)
   local X, step, from = s.X, self.list[i], {1, 1}
   if s.name == "a" then
@@ -143,7 +145,8 @@ function Job:own(s, i)
   s.channel.pieces.up_queue:flush()
 end
 
--- Task: this rank's panels of an operand, to the slots and to the others.
+-- Task: copies this rank's panels of an operand to the slots and sends them to
+-- the other ranks.
 function Job:send(s)
   for i, step in ipairs(self.list) do
     if owner(s, step) == s.comm:rank() then
@@ -157,7 +160,7 @@ function Job:send(s)
   end
 end
 
--- Task: the panels of another rank.
+-- Task: receives the panels of another rank.
 function Job:receive(s, rank)
   for i, step in ipairs(self.list) do
     if owner(s, step) == rank then
@@ -252,7 +255,7 @@ function run_meta:__tostring()
       quantity.format(self.gflops * 1e9, "FLOPS"), self.share * 100)
 end
 
--- Raises unless the operands go together.
+-- Raises unless the types, sizes and grids of the operands agree.
 local function check(A, B, C)
   matrix.check(WHO, "A", A)
   matrix.check(WHO, "B", B)
@@ -278,7 +281,7 @@ local function check(A, B, C)
   end
 end
 
--- The product on a grid of one rank: seconds, seconds in products.
+-- Multiplies on a grid of one rank; returns seconds and seconds in products.
 local function alone(A, B, C, opts)
   local plan = gemm.plan(A.block, B.block, {C = C.block, alpha = opts.alpha,
     beta = opts.beta, kernel = opts.kernel}) -- builds the kernels
@@ -287,8 +290,8 @@ local function alone(A, B, C, opts)
   return cl.now() - begin, event.ms / 1e3
 end
 
--- The product on any grid: seconds of the slowest rank, and seconds in
--- products of all on average.
+-- Multiplies on any grid; returns the seconds of the slowest rank, and the
+-- average over all ranks of the seconds in products.
 local function summa(A, B, C, opts)
   local g, world = A.grid, grids.world()
   local depth = math.min(A.cols, opts.depth
@@ -315,12 +318,12 @@ end
 --- ranks.gemm(A, B [, opts]) -> C, run
 --- The product C = alpha A B + beta C of matrices in blocks, by SUMMA: panels
 --- of A go along the rows of the grid of ranks and panels of B along its
---- columns, the next ones during the product of those before: up to 4 of each
---- operand are on the device. Ranks of one host pass them by memory that they
---- share: 32 MiB of each rank in a row, as much in a column, which stay until
---- the program ends. `run` prints as text: seconds (of the slowest rank),
---- gflops (of all together), busy (seconds in products), share (of the time
---- without a product).
+--- columns, the next panels during the product of the panels before: up to 4
+--- panels of each operand are on the device. Ranks of one host pass panels
+--- through shared memory: 32 MiB of each rank for its row, 32 MiB for its
+--- column, which stay until the program ends. `run` prints as text: seconds
+--- (of the slowest rank), gflops (of all ranks together), busy (seconds in
+--- products), share (of the time without a product).
 --- Options:
 ---   C       a new one  the matrix to write, on the same grid
 ---   alpha   1     factor of the product
@@ -328,7 +331,7 @@ end
 ---   depth   256 to 4096  columns of A and rows of B in a panel, at most; a
 ---           quarter of a block if left out
 ---   shared  true    false: ranks of one host pass panels by messages as well
----   kernel  the best known  of the products of panels, see gemm.kernels
+---   kernel  the best known  a rung's name, see gemm.kernels
 --- Example:
 --- local A, B = ranks.random(300, 200), ranks.random(200, 100, {seed = 2})
 --- local C, run = ranks.gemm(A, B)

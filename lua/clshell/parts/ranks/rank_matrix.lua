@@ -35,7 +35,7 @@ local function new(what, rows, cols, opts)
   return setmetatable(A, meta)
 end
 
--- A new matrix, filled by fill(block, A) where this rank has one.
+-- A new matrix, filled by fill(block, A) where this rank has a block.
 local function filled(what, rows, cols, opts, fill)
   local A = new(what, rows, cols, opts)
   if A.block then
@@ -44,7 +44,7 @@ local function filled(what, rows, cols, opts, fill)
   return A
 end
 
--- The block of a matrix that each rank has whole on the host.
+-- This rank's block of the Array h, which has the whole matrix on each rank.
 local function part(A, h)
   local block = cl.array(h.type, {A.height, A.width})
   return host.copy_box(block, h, {rows = A.height, cols = A.width,
@@ -52,15 +52,15 @@ local function part(A, h)
 end
 
 --- ranks.matrix(rows, cols [, init [, opts]]) -> RanksMatrix
---- A matrix in blocks, one on the device of each process that mpirun has
---- started, which form a grid. `init`: a number for all elements, zeros
---- without it, a function(i, j), or an Array with all, the same on each rank.
---- All ranks call it, as they do all functions of `ranks`. Fields: type, rows,
+--- A matrix in blocks, one block on the device of each process that mpirun has
+--- started; the processes form a grid. `init`: a number for all elements (0 by
+--- default), a function(i, j), or an Array with all elements, the same on each
+--- rank. All ranks call it, like all functions of `ranks`. Fields: type, rows,
 --- cols, grid {rows, cols, row, col}, first_row, last_row, first_col, last_col
 --- of this rank's block, and block, its Buffer: nil where the matrix has fewer
 --- rows or columns than the grid.
 --- Options:
----   type  float    element type; that of an Array
+---   type  float    element type; an Array's own type
 ---   grid  squarest  {rows, cols} of processes, whose product is their number
 --- Example:
 --- local A = ranks.matrix(100, 80, function(i, j) return i + j end)
@@ -94,9 +94,9 @@ function M.matrix(rows, cols, init, opts)
 end
 
 --- ranks.among(n, f, ...) -> what f returns
---- Calls f(...) on the first n ranks, for which there are no others meanwhile:
---- what `ranks` makes and calculates there is in n parts. The others return
---- nothing, once those are done. All ranks call it.
+--- Calls f(...) on the first n ranks: the matrices and vectors that f makes
+--- have n parts. The other ranks wait until f has returned there, and return
+--- nothing. All ranks call it.
 --- Example:
 --- local length = ranks.among(1, function()
 ---   return ranks.vector(5, 1):norm()
@@ -106,14 +106,14 @@ end
 --- end
 M.among = grids.among
 
-local random -- the kernel, of each type
+local random -- kernels by element type
 
 --- ranks.random(rows, cols [, opts]) -> RanksMatrix
 --- A matrix of random numbers, the same for any number of ranks. Options as
 --- for ranks.matrix.
 --- Options:
----   seed    1     of the numbers
----   lo, hi  0, 1  their range
+---   seed    1     seed of the numbers
+---   lo, hi  0, 1  range of the numbers
 --- Example:
 --- local A = ranks.random(100, 80, {type = "double", seed = 7})
 --- print(A.rows, A.type) --> 100 double

@@ -1,5 +1,5 @@
 -- parts/ranks/rank_transpose.lua - the transpose of a matrix in blocks: each
--- rank turns its block and sends the others what is theirs of it
+-- rank transposes its block and sends each other rank its part
 -- SPDX-License-Identifier: MIT
 
 local cl = require "cl"
@@ -19,7 +19,7 @@ local function block_of(rows, cols, g, rank)
   return r1, r2, grids.block(cols, g.cols, rank % g.cols)
 end
 
--- What two blocks have in common, or nil.
+-- The box of elements that two blocks have in common, or nil.
 local function common(r1, r2, c1, c2, s1, s2, d1, d2)
   r1, r2 = math.max(r1, s1), math.min(r2, s2)
   c1, c2 = math.max(c1, d1), math.min(c2, d2)
@@ -28,8 +28,8 @@ local function common(r1, r2, c1, c2, s1, s2, d1, d2)
   end
 end
 
--- The box as an Array of its own, or from one, of a block that begins at row,
--- col.
+-- cut() copies a box of a block, which begins at row, col, into a new Array;
+-- paste() copies an Array into the box.
 local function cut(block, box, row, col)
   return host.copy_box(cl.array(block.type, {box.rows, box.cols}), block,
     {rows = box.rows, cols = box.cols, from_ld = block.cols,
@@ -56,7 +56,7 @@ function M.transpose(A)
   local result = B.block and cl.array(B.type, {B.height, B.width})
   local coming, requests = {}, {}
   for rank = 0, world:size() - 1 do
-    -- of B, what this rank has from another, whose block of A is turned
+    -- the box of B that comes from the other rank's transposed block of A
     local c1, c2, r1, r2 = block_of(A.rows, A.cols, g, rank)
     local box = result and common(B.first_row, B.last_row, B.first_col,
       B.last_col, r1, r2, c1, c2)

@@ -1,5 +1,5 @@
--- parts/ranks/tasks.lua - functions that take turns on one thread: each gives
--- way where it would wait, so that all that can go on does
+-- parts/ranks/tasks.lua - functions that take turns on one thread: a function
+-- that would wait lets the others go on
 -- SPDX-License-Identifier: MIT
 
 local M = {}
@@ -30,7 +30,8 @@ function M.event(event)
 end
 
 --- tasks.run(functions)
---- Runs all to their ends, in turns. An error of one ends all, and is raised.
+--- Runs all functions to their ends, in turns. An error of one function ends
+--- all functions and is raised.
 function M.run(functions)
   local left = {}
   for i, f in ipairs(functions) do

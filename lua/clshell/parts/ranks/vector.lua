@@ -19,7 +19,7 @@ meta.__index = argument.methods("RanksVector", methods, "RanksVector")
 
 local ROOM = 1024 -- elements: views begin at multiples of it
 
--- n elements rounded up to where a view may begin on any device.
+-- n elements rounded up to a place where a view may begin on any device.
 function M.room(n)
   return (n + ROOM - 1) // ROOM * ROOM
 end
@@ -37,7 +37,7 @@ local function new(n, type, left, right)
   return setmetatable(x, meta)
 end
 
--- The strip of a vector's first content, or nil for zeros.
+-- This rank's strip of `init`, an Array or a function, as an Array.
 local function content(x, init)
   if text.class(init) == "Array" then
     if #init ~= x.n then
@@ -70,13 +70,14 @@ function M.new(n, init, type, left, right)
 end
 
 --- ranks.vector(n [, init [, opts]]) -> RanksVector
---- A vector in strips, one on the device of each process. `init`: a number for
---- all elements, zeros without it, a function(i), or an Array with all, the
---- same on each rank. Of a matrix's size and layout: A:vector(init). All ranks
---- call it. Fields: n, type, first, last (of this rank's strip) and part, its
---- Buffer: nil where there are fewer elements than ranks.
+--- A vector in strips, one strip on the device of each process. `init`: a
+--- number for all elements (0 by default), a function(i), or an Array with all
+--- elements, the same on each rank. A:vector(init) makes a vector with the
+--- size and layout of matrix A. All ranks call it. Fields: n, type, first,
+--- last (of this rank's strip) and part, its Buffer: nil where there are fewer
+--- elements than ranks.
 --- Options:
----   type  float  element type; that of an Array
+---   type  float  element type; an Array's own type
 --- Example:
 --- local x = ranks.vector(1000, function(i) return i end)
 --- print(x.n, x.first <= x.last) --> 1000 true
