@@ -4,13 +4,13 @@
 -- Makefile. base/api.lua tells what the table holds.
 -- SPDX-License-Identifier: MIT
 
-local public, modules = {}, {} -- short names in order; full names by these
+local public, modules = {}, {} -- the short names; full names by short name
 
 for i, m in ipairs(dofile "lua/clshell/public.lua") do
   public[i], modules[m[1]] = m[1], "clshell." .. m[2]
 end
 
--- Modules without a short name, of which help tells all the same.
+-- Modules without a short name that help documents all the same.
 local MORE = {"clshell.parts.out_of_core", "clshell.shell.prompt.show",
   "clshell.shell.prompt.tutorial"}
 
@@ -29,8 +29,8 @@ local function trimmed(s)
   return s:match "^%s*(.-)%s*$"
 end
 
--- The first line of a block, with the next while a bracket is open, and the
--- rest.
+-- The signature of a block (the first line, and the next lines while a bracket
+-- is open) and the rest of the block.
 local function split(block)
   local signature, body = block:match "^([^\n]*)\n?(.*)$"
   while body ~= "" and #signature:gsub("[^%(%[{]", "")
@@ -128,8 +128,8 @@ local function parameters(signature)
   return list
 end
 
--- The class of the first result: the first word behind the arrow, where that
--- is no description.
+-- The class of the first result: the first word behind the arrow, or nil where
+-- the word is a description.
 local function class_of(signature)
   local class = signature:match "%->%s*(%a%w*)%f[,;%s\0]"
   return class and (class:find "^%u%w" or class == "best") and class or nil
@@ -171,8 +171,8 @@ local function scan_c(path)
   end
 end
 
--- Adds the blocks of a Lua file; with `wanted` only those whose first line it
--- accepts.
+-- Adds the blocks of a Lua file; with `wanted`, only the blocks whose first
+-- line `wanted` accepts.
 local function scan_lua(path, wanted)
   local block = {}
   for line in lines(read(path)) do
@@ -242,8 +242,8 @@ local function text_of(value)
   return "{" .. table.concat(parts, ",") .. "}"
 end
 
--- Gathers the entries of all files: C's, the public modules' in their order,
--- and what other files of Lua document.
+-- Gathers the entries of all files: of the C files, of the public modules in
+-- their order, and of the other Lua files.
 local function gather(files)
   local inner, done = {}, {}
   for _, path in ipairs(files) do
@@ -263,7 +263,7 @@ local function gather(files)
     end
   end
   local count
-  repeat -- until no file documents a class that another file gives
+  repeat -- until a pass over the files adds no entry
     count = #entries
     for _, path in ipairs(inner) do
       if not done[path] then
@@ -274,7 +274,7 @@ local function gather(files)
 end
 
 -- The modules that a session has to require, by their short names, in order.
--- The linter's list has the names that it need not.
+-- The linter's list of globals has the modules that need no require.
 local function required_modules()
   local list, config = {"mpi", "host", mpi = "mpi", host = "cl.host"}, {}
   assert(loadfile(".luacheckrc", "t", config))()
@@ -301,7 +301,8 @@ local function with_modules(example, required)
   return table.concat(heads) .. example
 end
 
--- Completes the examples: one "as for store.open" is that function's.
+-- Completes the examples: the text "as for store.open" becomes the example of
+-- that function.
 local function finish_examples()
   local required = required_modules()
   for _, entry in ipairs(entries) do
@@ -313,7 +314,7 @@ local function finish_examples()
   end
 end
 
--- Takes the kind and the values of an option "as for bench" from there.
+-- Gives an option "as for bench" the kind and the values of bench's option.
 local function finish_options()
   for _, entry in ipairs(entries) do
     for _, option in ipairs(entry.options) do

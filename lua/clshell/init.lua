@@ -20,7 +20,7 @@ for _, name in ipairs(lazy.public.session) do
   end
 end
 
--- The engine of the ladders has these from the rooms above it.
+-- The engine of the ladders has these functions from the rooms above it.
 families.extend({"bench", "keep"}, function()
   return require "clshell.measure.bench".of_families
 end)
@@ -64,7 +64,7 @@ if (os.getenv "CLSHELL_MEMCHECK" or "") ~= "" then
 end
 cl.kernel_folder(cl.home .. "/kernels")
 
--- What module cl asks of Lua: see src/cl/hook.c.
+-- The values and functions that module cl asks of Lua: see src/cl/hook.c.
 local hooks = debug.getregistry()["cl.hooks"]
 hooks.library = debug.getinfo(1, "S").source:match "^(.-)[^/]*$"
 hooks.no_driver = "for a CPU device install PoCL (Debian: apt install "
@@ -98,7 +98,7 @@ cl.translate_cuda(function(source, device, options)
     end})
 end)
 
--- By its short name alone, and none of a package of Lua's of that name.
+-- require "mpi" loads this module, and no other Lua package of that name.
 package.preload.mpi = function()
   return require "clshell.parts.mpi"
 end
@@ -110,8 +110,8 @@ for _, name in ipairs{"history", "best", "prune"} do
   end
 end
 
--- What measurements hand to the rooms above: each result of bench when it is
--- finished, and kept runs or results to compare, as runs.compare does.
+-- Functions by which measurements reach the rooms above: `finished` keeps a
+-- finished result of bench, `compare` compares kept runs or results.
 package.preload["clshell.measure.handover"] = function()
   return {
     finished = function(r)
@@ -128,7 +128,7 @@ function names.results(list)
   return require "clshell.results.result_list".new(list)
 end
 
--- Documented in shell/prompt/commands.lua, as %time is the same.
+-- Documented in shell/prompt/commands.lua, as %time is the same function.
 function names.time(...)
   return require "clshell.shell.prompt.measure".time(...)
 end

@@ -1,5 +1,5 @@
--- parts/split/arithmetic.lua - calculations on Splits: operators and methods
--- of elements, part by part on the device of each, sums, and cl.map
+-- parts/split/arithmetic.lua - calculations on Splits: elementwise operators
+-- and methods, sums and cl.map, each part on its own device
 -- SPDX-License-Identifier: MIT
 
 local argument = require "clshell.base.argument"
@@ -16,7 +16,8 @@ local types = require "clshell.arrays.types"
 local methods, meta = class.methods, class.meta
 local of_parts = expression.methods
 
--- The Split among values whose rows the result has; those in copies come last.
+-- The Split among values whose rows the result has: a Split in rows before
+-- Splits in copies.
 local function leader(values)
   local found
   for i = 1, values.n do
@@ -30,8 +31,9 @@ end
 
 local SPREAD = {Buffer = true, Array = true, Expression = true}
 
--- A value of a calculation as a Split like `s`, or itself: what has as many
--- rows is cut into the same ones, other shapes are copied to each device.
+-- A value of a calculation as a Split on the devices of `s`: a value with the
+-- same number of rows is split into the same shares, another shape is copied
+-- to each device. A Split or a number is returned as it is.
 local function align(what, s, x)
   if class.is(x) then
     class.fits(what, s, x)
@@ -45,8 +47,9 @@ local function align(what, s, x)
     #s.sizes, 1, {}))
 end
 
--- For each part of a Split that has rows, f(part, i) with the parts of the
--- values; false for the others.
+-- Calls f(own, i) for each device with rows, own: the values' parts there.
+-- Returns the list of its results, false for devices without rows, and the
+-- Split whose rows the result has.
 local function for_parts(what, values, f)
   local s, list, results = leader(values), {n = values.n}, {}
   for k = 1, values.n do
@@ -65,7 +68,7 @@ local function for_parts(what, values, f)
   return results, s
 end
 
--- A Split of what f gives for the parts.
+-- A function that returns a Split of the results of f for the parts.
 local function lift(what, f)
   return function(...)
     local values = table.pack(...)
@@ -91,8 +94,8 @@ for _, name in ipairs(elementwise) do
 end
 
 --- Split:set(x) -> Split
---- Sets the elements to those of a Split, a Buffer, an Expression or to a
---- number, part by part: s:set(2 * s + r).
+--- Sets the elements to the elements of a Split, a Buffer or an Expression, or
+--- to a number, part by part: s:set(2 * s + r).
 --- Example:
 --- local s = cl.split({1, 2}, {cl.device(), cl.device()})
 --- print(s:set(3 * s + 1):read()[2]) --> 7.0
@@ -119,8 +122,8 @@ function methods.fill(s, x)
   return s
 end
 
--- One value of each part, found on all devices at once: reduced along the
--- first dimension there, then to a number.
+-- A list with a number for each part: all devices at once reduce their parts
+-- along the first dimension, then reduction `name` makes a number of each.
 local function totals(what, values, reduce, name)
   local some = for_parts(what, values, reduce)
   local s = leader(values)
@@ -138,10 +141,11 @@ local function totals(what, values, reduce, name)
   return list
 end
 
--- Reduced along a dimension by reduce(parts of the values, dim): along those
--- behind the first part by part, a Split in the same rows. Along the first one
--- what the devices have found meets on the first of them, as rows of a Buffer
--- that reduction `name` makes one: a Buffer, as of copies.
+-- Reduces values along a dimension by reduce(the values' parts, dim). Along
+-- dimension 1 of a Split in rows, the results of the devices become rows of a
+-- Buffer on the first device, and reduction `name` reduces them to one Buffer.
+-- Along another dimension the result is a Split in the same rows. The result
+-- of a Split in copies is a Buffer.
 local function along(what, values, dim, reduce, name)
   layout.dim(what, leader(values).shape, dim)
   local some, s = for_parts(what, values, function(own)
@@ -189,9 +193,10 @@ local JOIN = {
 }
 
 --- Split:sum([dim]) -> number, Buffer or Split
---- The sum of all elements, min, max, any and all as of a Buffer, found on all
---- devices at once. Along dimension 1 a Buffer on the first device; along the
---- others a Split in the same rows.
+--- The sum of all elements, calculated on all devices at once; min, max, any
+--- and all are the reductions of the same name of a Buffer. Along dimension 1
+--- the result is a Buffer on the first device, along another dimension a Split
+--- in the same rows.
 --- Also: Split:min, Split:max, Split:any, Split:all
 --- Example:
 --- local s = cl.split({1, 2, 4}, {cl.device(), cl.device()})
@@ -306,7 +311,7 @@ end
 
 argument.methods("Split", methods, meta.__name)
 
--- cl.map for values with Splits among them: on each device for its parts.
+-- cl.map for values with Splits among them: each device maps its own parts.
 function meta.__map(map, source, values, opts)
   local keys, list = text.keys(values), {}
   for k, key in ipairs(keys) do

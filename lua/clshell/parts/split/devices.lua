@@ -1,5 +1,4 @@
--- parts/split/devices.lua - the devices that work together, and the shares of
--- each
+-- parts/split/devices.lua - the devices that work together, and their shares
 -- SPDX-License-Identifier: MIT
 
 local argument = require "clshell.base.argument"
@@ -9,7 +8,8 @@ local text = require "clshell.base.text"
 
 local M = {}
 
--- The devices of the session's kind and platform, with its own among them.
+-- The devices with the kind and platform of the session's device, which is
+-- among them.
 local function alike()
   local mine, list, found = cl.device(), {}, false
   for _, device in ipairs(cl.devices()) do
@@ -22,7 +22,8 @@ local function alike()
 end
 
 --- devices.list(what, given) -> list of Devices
---- The devices of a call; without any those of the session's kind.
+--- The given devices of a call; if `given` is nil, all devices with the kind
+--- and platform of the session's device.
 function M.list(what, given)
   if given == nil then
     return alike()
@@ -42,7 +43,7 @@ function M.flush(list)
   end
 end
 
--- The weights that were given: a number for each device.
+-- Raises unless the given shares are a number for each device.
 local function check_shares(what, given, n)
   argument.list(what, "shares", given, "number")
   local sum = 0
@@ -60,8 +61,8 @@ local function check_shares(what, given, n)
   return given
 end
 
--- The rates of copies in each device's memory, as peaks() has measured them,
--- where the devices differ; equal numbers where any is unknown.
+-- A weight for each device: the rate of copies in its memory, which peaks()
+-- has measured, or 1 where the devices are alike or a rate is unknown.
 local function measured(list)
   local rates, equal, differ = {}, {}, false
   for i, device in ipairs(list) do
@@ -79,9 +80,9 @@ local function measured(list)
 end
 
 --- devices.sizes(what, n, list, shares) -> list of integers
---- How many of n rows each device gets: by the shares, else by the measured
---- speed of the devices. The sums of the sizes are the nearest integers to
---- those of the shares.
+--- The number of the n rows that each device gets: by the shares, else by the
+--- measured speed of the devices. The running sums of the sizes are the
+--- rounded running sums of the shares.
 function M.sizes(what, n, list, shares)
   local weights = shares and check_shares(what, shares, #list)
     or measured(list)

@@ -6,7 +6,7 @@ local cl = require "cl"
 local devices = require "clshell.parts.split.devices"
 local text = require "clshell.base.text"
 
--- The session's device again, whatever ends the scope.
+-- A value to close, which gives the session its device again.
 local function restored()
   local before = cl.device()
   return setmetatable({}, {__close = function()
@@ -14,7 +14,7 @@ local function restored()
   end})
 end
 
--- Raises an error of a device's turn again, with the device.
+-- Raises an error of a device's turn again, with the device in its message.
 local function raise(err, i, device)
   local where = ("device %d, %s: "):format(i, device.name)
   if type(err) == "string" then
@@ -27,12 +27,13 @@ end
 
 --- cl.each(f [, devices]) -> list
 --- Calls f(device, i) for each device in turn, with that device as the
---- session's: new Buffers and programs are made there. What f launches runs on
---- all devices at once, as a launch does not wait: the default queues are
---- flushed after each call and waited for at the end. Returns a list of the
---- first results of f; `n` is its length. An error names the device. The
---- session has its own device again in any case. Without a list these are all
---- devices of the platform and kind of the session's: its GPUs, say.
+--- session's device: new Buffers and programs are made there. The launches of
+--- f run on all devices at once, as a launch does not wait: the default queues
+--- are flushed after each call and waited for at the end. Returns a list of
+--- the first results of f; `n` is its length. An error names the device. The
+--- session has its own device again in any case. Without a list, f is called
+--- for all devices with the platform and kind of the session's device, such as
+--- its GPUs.
 --- Example:
 --- local sums = cl.each(function(device, i)
 ---   return cl.buffer("float", 1000, i):sum()

@@ -1,9 +1,9 @@
 -- parts/split/init.lua - several devices in one process: cl.each calls a
--- function for each, cl.split spreads a Buffer over them. Loading the room
--- adds both to module cl. devices.lua has the devices and their shares,
--- each.lua cl.each, split_class.lua the class Split, arithmetic.lua its
--- arithmetic, split_products.lua products and transposes, split_sparse.lua
--- sparse matrices in parts.
+-- function for each device, cl.split spreads a Buffer over the devices.
+-- Loading the room adds both functions to module cl. devices.lua has the
+-- devices and their shares, each.lua cl.each, split_class.lua the class Split,
+-- arithmetic.lua its arithmetic, split_products.lua products and transposes,
+-- split_sparse.lua sparse matrices in parts, queues.lua queues for transfers.
 -- SPDX-License-Identifier: MIT
 
 local cl = require "cl"
@@ -19,12 +19,13 @@ cl.each = require "clshell.parts.split.each"
 
 --- cl.split(A [, devices [, axis [, opts]]]) -> Split
 --- A Buffer or an Array (an Expression, a nested table) in parts on several
---- devices: "rows" gives each a share of the rows, or of a vector's elements,
---- "copies" all of it. Without devices, nil, these are all of the kind of the
---- session's. Shares follow the speed that peaks() has measured on each device
---- where they differ, and are equal otherwise; with fewer rows than devices
---- some have none. gemm, spmv, transpose, arithmetic and sums take Splits, and
---- what they give is one again, of lazy Expressions for arithmetic. A sparse
+--- devices: axis "rows" gives each device a share of the rows, or of the
+--- elements of a vector, "copies" gives each device all rows. Without devices,
+--- nil, A goes to all devices of the session's kind. Shares follow the speed
+--- that peaks() has measured where the devices differ, and are equal
+--- otherwise; with fewer rows than devices some devices have no rows. gemm,
+--- spmv, transpose, arithmetic and sums take Splits. gemm, spmv and transpose
+--- return Splits, arithmetic returns Splits of lazy Expressions. A sparse
 --- matrix of dia or csr is split for spmv. Fields: `s.parts` (Buffers; false
 --- where a device has no rows), `s.devices`, `s.sizes`, `s.first` (row of each
 --- part), `s.type`, `s.shape`, `s.axis`.

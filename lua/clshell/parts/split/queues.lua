@@ -1,7 +1,7 @@
 -- parts/split/queues.lua - queues for transfers beside the default ones, so
 -- that devices compute while data comes from others
--- Events that nobody asks for are closed at once: a collection of some hundred
--- takes a driver milliseconds.
+-- Events that nobody uses are closed at once: the collection of some hundred
+-- Events takes a driver milliseconds.
 -- SPDX-License-Identifier: MIT
 
 local cl = require "cl"
@@ -19,7 +19,8 @@ local function of(context)
 end
 
 --- queues.ready(list) -> table
---- By context, an Event that ends with what the default queues hold now.
+--- An Event for each context, by context: it ends with the commands that the
+--- default queue holds now.
 function M.ready(list)
   local ready = {}
   for _, device in ipairs(list) do
@@ -39,9 +40,9 @@ function M.close(ready)
 end
 
 --- queues.fetch(from, to, opts, ready)
---- Copies from a Buffer to another one, with the options of Buffer:copy: on
---- the same device in the order of its default queue, from another device
---- beside it and once `ready` has ended.
+--- Copies a Buffer to another one, with the options of Buffer:copy. On the
+--- same device the copy runs in the default queue; from another device it runs
+--- in a queue for transfers, once the Event in `ready` has ended.
 function M.fetch(from, to, opts, ready)
   if from.context == to.context then
     opts.async = true

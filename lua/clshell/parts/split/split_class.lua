@@ -1,5 +1,5 @@
 -- parts/split/split_class.lua - class Split: a Buffer in parts on several
--- devices, and what brings it there and back
+-- devices, and its copies to the devices and back
 -- SPDX-License-Identifier: MIT
 
 local argument = require "clshell.base.argument"
@@ -15,12 +15,12 @@ local meta = {__name = "Split", __metatable = false}
 meta.__members = methods -- for completion
 M.methods, M.meta = methods, meta
 
--- The shape of a part with so many rows: that of the whole but for these.
+-- The shape of a part with `rows` rows; shape: the shape of the whole.
 local function with_rows(shape, rows)
   return {rows, table.unpack(shape, 2)}
 end
 
--- The elements of a row.
+-- The number of elements of a row.
 local function row_count(shape)
   local n = 1
   for k = 2, #shape do
@@ -30,8 +30,8 @@ local function row_count(shape)
 end
 
 -- class.new(fields) -> Split
---- Of devices, parts (false where a device has no rows), sizes (rows of each),
---- axis ("rows" or "copies"), type and shape.
+--- Fields: devices, parts (false where a device has no rows), sizes (rows of
+--- each part), axis ("rows" or "copies"), type and shape.
 function M.new(s)
   local first = 1
   s.first = {}
@@ -43,7 +43,7 @@ function M.new(s)
 end
 
 -- class.like(s, parts) -> Split
---- Parts with the rows of another Split, and their own type and columns.
+--- A Split of parts with the rows of Split s, and the parts' type and columns.
 function M.like(s, parts)
   local any
   for _, part in ipairs(parts) do
@@ -101,7 +101,7 @@ local function bring(A, first, rows, context)
 end
 
 -- class.given(what, A) -> A
---- A value that can be split as a Buffer or an Array.
+--- Converts a value that can be split to a Buffer or an Array.
 function M.given(what, A)
   local class = text.class(A)
   if class == "Expression" then
@@ -120,7 +120,7 @@ function M.given(what, A)
 end
 
 -- class.spread(what, A, list, axis, sizes) -> Split
---- The parts of a Buffer or an Array on a list of devices.
+--- Splits a Buffer or an Array over a list of devices.
 function M.spread(what, A, list, axis, sizes)
   A = M.given(what, A)
   local parts, whole = {}, A.shape[1]
@@ -200,7 +200,7 @@ function methods.eval(s)
 end
 
 --- Split:finish() -> Split
---- Waits for the default queues of its devices.
+--- Waits for the default queues of the Split's devices.
 --- Example:
 --- local s = cl.split({1, 2}, {cl.device(), cl.device()})
 --- s:fill(3):finish()

@@ -1,5 +1,5 @@
--- parts/split/split_products.lua - gemm and transpose of Splits; sparse.lua
--- has spmv
+-- parts/split/split_products.lua - gemm and transpose of Splits;
+-- split_sparse.lua has spmv
 -- SPDX-License-Identifier: MIT
 
 local class = require "clshell.parts.split.split_class"
@@ -12,7 +12,7 @@ local MANY = 2048 -- rows of B that go to another device in two halves
 
 local of_family = {}
 
--- Raises for options that name one device, or what parts do not have.
+-- Raises where opts has a refused option.
 local function check_options(what, opts, refused)
   for _, name in ipairs(refused) do
     if opts[name] ~= nil then
@@ -22,7 +22,7 @@ local function check_options(what, opts, refused)
   end
 end
 
--- The options of a call on one part.
+-- The options of a call on one part: opts with the values of `more`.
 local function with(opts, more)
   local own = {}
   for key, value in pairs(opts) do
@@ -34,7 +34,7 @@ local function with(opts, more)
   return own
 end
 
--- The operand B of a product: in copies, or in rows.
+-- The operand B of a product as a Split in copies or in rows.
 local function second(A, B)
   if not class.is(B) then
     return class.spread("gemm", B, A.devices, "copies", {})
@@ -44,9 +44,9 @@ local function second(A, B)
   return B
 end
 
--- The steps of the last product into a Split C, by C: a call with the same
--- operands and options launches again what they hold, and makes no memory. A
--- and B stay as long as C does, or until another product into it.
+-- The steps of the last product into a Split C, by C. A call with the same
+-- operands and options launches the plans of the steps again and allocates no
+-- memory. A and B stay as long as C, or until another product into C.
 local kept = setmetatable({}, {__mode = "k"})
 
 local function alike(a, b)
@@ -58,7 +58,7 @@ local function alike(a, b)
   return true
 end
 
--- The steps of a call: kept ones, or an empty table, and whether it is kept.
+-- The steps of a call, kept or new, and whether they stay for the next call.
 local function steps_of(gemm, A, B, opts)
   local C = opts.C
   local last = C and kept[C]
@@ -89,9 +89,10 @@ local function with_copies(gemm, A, B, opts)
   return class.like(A, parts)
 end
 
--- The rows of B that a device takes at a time: its own all at once, those of
--- others in two halves where they are many, so that no device stands still
--- until all of them are there. A list of {part, first, rows} for each device.
+-- The rows of B that the devices take at a time: a device takes its own rows
+-- all at once, and many rows of another device in two halves, so that it works
+-- before all of them are there. Returns a list of turns, each a table of
+-- {part, first, rows} by device.
 local function stages(B)
   local n, list = #B.devices, {}
   for step = 0, n - 1 do
@@ -113,8 +114,9 @@ local function stages(B)
   return list
 end
 
--- A factor, and the options, of a product with such rows: the columns of A
--- that meet them; where B is transposed, they give columns of C.
+-- The left factor and the options of a product with the rows of B of a stage:
+-- the columns of A that meet these rows; where B is transposed, all of A, as
+-- the rows give columns of C.
 local function factor(A, C, B, stage, opts, started)
   local first = B.first[stage.part] + stage.first - 1
   if opts.trans_b then
@@ -125,7 +127,7 @@ local function factor(A, C, B, stage, opts, started)
 end
 
 -- One product of a part of A: with the part's own rows of B, or with a copy of
--- those of another device in `rows`.
+-- another device's rows of B in `rows`.
 local function new_step(gemm, A, C, B, stage, opts, started)
   local from = B.parts[stage.part]
   local own = from.context == A.context and stage.rows == from.rows
@@ -135,10 +137,10 @@ local function new_step(gemm, A, C, B, stage, opts, started)
   return {rows = rows, plan = gemm.plan(columns_of_A, rows or from, options)}
 end
 
--- Launches it; the rows come beside the work that the device has.
+-- Launches a step; its rows are copied beside the work that the device has.
 local function run_step(step, B, stage, context, ready)
   if step.last then
-    step.last:wait():close() -- that the rows have been read
+    step.last:wait():close() -- the product has read the rows
     step.last = nil
   end
   if step.rows then
@@ -149,7 +151,7 @@ local function run_step(step, B, stage, context, ready)
   context.queue:flush()
 end
 
--- Lets go of the memory of steps; a driver may wait until it is not in use.
+-- Closes the Buffers of steps; a driver may wait until they are not in use.
 local function close(steps)
   for _, step in pairs(steps or {}) do
     if step.rows then
@@ -159,7 +161,7 @@ local function close(steps)
 end
 
 -- The product of parts of A and B in rows: each device begins with its own
--- rows of B and gets the others while it computes.
+-- rows of B and gets the other rows while it computes.
 local function with_rows(gemm, A, B, opts)
   local parts, started = {}, {}
   local columns = opts.trans_b and B.shape[1] or B.cols
@@ -218,8 +220,8 @@ function of_family.gemm(gemm, A, B, opts)
   return (B.axis == "copies" and with_copies or with_rows)(gemm, A, B, opts)
 end
 
--- transpose(A): each device transposes its rows; the result is in rows again,
--- of which every device gets some from each.
+-- transpose(A): each device transposes its rows and copies a piece to every
+-- device; the result is in rows again.
 function of_family.transpose(transpose, A, opts)
   opts = with(opts or {}, {})
   check_options("transpose", opts, {"queue", "after", "B"})
@@ -244,7 +246,7 @@ function of_family.transpose(transpose, A, opts)
       if part then
         piece:copy(part, {from = {B.first[j], 1},
           size = {sizes[j], piece.cols}, to = {1, A.first[i]},
-          async = piece.context == part.context}) -- others wait
+          async = piece.context == part.context}) -- other copies wait
       end
     end
     if piece then

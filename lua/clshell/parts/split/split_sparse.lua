@@ -1,8 +1,8 @@
 -- parts/split/split_sparse.lua - sparse matrices in rows on several devices,
--- and spmv over them. A matrix by diagonals keeps, on each device, its rows
--- with the columns of the same numbers, whose product needs the device's own
--- part of x alone; the few rows next to those of other devices, the edges, are
--- calculated again, with the elements of x that come from there meanwhile.
+-- and spmv over them. With a matrix by diagonals, each device multiplies its
+-- rows by its own part of x alone. Meanwhile it gets elements of x from other
+-- devices, and then calculates the edges again: the few rows at the ends of
+-- its part that need these elements.
 -- SPDX-License-Identifier: MIT
 
 local argument = require "clshell.base.argument"
@@ -15,15 +15,15 @@ local text = require "clshell.base.text"
 local M = {}
 
 local methods = {}
--- Its parts have `inner`, the product with the part's own elements of x, and
--- `edges`. What they keep of a call ends with the Buffer of its y.
+-- A part has `inner`, the matrix for the part's own elements of x, and
+-- `edges`. The plans that both keep end with the Buffer of their y.
 local WEAK = {__mode = "k"}
 local meta = {__name = "Split matrix", __metatable = false, __index = methods}
 
 local ALIGN = 1024 -- elements: where an edge may begin in y
 
--- An edge: rows of a part, from `row` on, with the columns from `col` on; two
--- vectors that get these elements of x in turn.
+-- An edge: rows of a part, from `row` on, with the columns from `col` on, and
+-- two vectors that get the elements of x for these columns in turn.
 local function edge(make, m, first, row, rows, col, cols, context)
   local x, type = {}, m.values.type
   for k = 1, 2 do
@@ -43,7 +43,7 @@ local function dia_part(m, first, rows, context)
   local low = math.max(0, -offsets[1])
   local high = math.max(0, offsets[m.ndiags])
   local last = first + rows - 1
-  local function columns(from, to) -- of these rows of the whole
+  local function columns(from, to) -- that these rows have
     return math.max(1, from - low), math.min(m.cols, to + high)
   end
   local function add(list, from, to)
@@ -102,7 +102,7 @@ function M.new(m, list, axis, sizes)
     type = m.values.type, format = m.format}, meta)
 end
 
--- Elements col .. col + #to - 1 of x, a Split or a Buffer, into `to`.
+-- Copies elements col .. col + #to - 1 of x, a Split or a Buffer, into `to`.
 local function gather(x, col, to, ready)
   if not class.is(x) then
     queues.fetch(x, to, {first = col, count = #to}, ready)
@@ -124,7 +124,7 @@ local function gather(x, col, to, ready)
   end
 end
 
--- The own elements of x for the inner product of part i.
+-- The elements of x for the inner matrix of part i, on its device.
 local function own(m, x, i, ready)
   if class.is(x) and x.axis == "rows" and x.sizes[i] == m.sizes[i]
       and x.first[i] == m.first[i] then
@@ -136,9 +136,9 @@ local function own(m, x, i, ready)
   return b
 end
 
--- Enqueues `matrix` x into y, or the rows of it that `rows_of_y` gives. What a
--- call without options has left in `kept` serves the next one with the same
--- Buffers: it launches alone, until rows of the family's choice change.
+-- Launches the product of `matrix` and x into y, or into rows_of_y(y). A call
+-- without options leaves its plan in `kept`; the next call with the same
+-- Buffers launches this plan, until the family's kept plans change.
 local function launch(spmv, matrix, x, y, opts, kept, rows_of_y)
   local plain, last = next(opts) == nil, kept[y]
   if not (plain and last and last.x == x and last.rows == spmv.kept_plans) then
@@ -158,7 +158,7 @@ end
 local function calculate(spmv, e, x, y, opts, ready)
   local to = e.x[e.turn]
   if e.last[e.turn] then
-    e.last[e.turn]:wait():close() -- that it has been read
+    e.last[e.turn]:wait():close() -- the product has read it
     e.last[e.turn] = nil
   end
   gather(x, e.col, to, ready)
