@@ -15,12 +15,12 @@ local function words(s)
   return list
 end
 
---- names.operators
+--- method_names.operators
 --- The metamethods of Buffers and Expressions.
 M.operators = words [[__add __sub __mul __div __idiv __mod __pow __unm __band
   __bor __bxor __bnot __shl __shr __lt __le]]
 
---- names.math
+--- method_names.math
 --- OpenCL's functions of reals that give reals, by the number of their
 --- operands. names.tests has the functions that give 0 or 1.
 M.math = {
@@ -34,23 +34,23 @@ M.math = {
 }
 M.tests = words "isfinite isinf isnan isnormal signbit"
 
---- names.integers
+--- method_names.integers
 --- OpenCL's functions of integers, by the number of their operands.
 M.integers = {words "clz popcount",
   words "add_sat hadd mul_hi rhadd rotate sub_sat"}
 
---- names.compare
+--- method_names.compare
 --- The methods that compare elements, and the sign of each in OpenCL C.
 M.compare = {eq = "==", ne = "!=", lt = "<", le = "<=", gt = ">", ge = ">="}
 
---- names.PAIRS
+--- method_names.PAIRS
 --- Remedies of min and max for two operands.
 M.PAIRS = {
   max = "the greater of each two elements is x:fmax(y)",
   min = "the lesser of each two elements is x:fmin(y)",
 }
 
---- names.methods
+--- method_names.methods
 --- By the file that has them, the methods and operators of Buffers; Arrays and
 --- Expressions have nearly all of them.
 M.methods = {
@@ -80,7 +80,7 @@ local FUNCTIONS = {
 -- Methods that Arrays have in C.
 local IN_C = {normal = true, random = true, set = true}
 
---- names.of(class, file) -> list
+--- method_names.of(class, file) -> list
 --- The methods and operators that a file adds to "Buffer" or "Array".
 function M.of(class, file)
   local list = {}
@@ -90,7 +90,7 @@ function M.of(class, file)
   return list
 end
 
---- names.expression
+--- method_names.expression
 --- The methods of Expressions, by their names.
 M.expression = {}
 
@@ -104,7 +104,7 @@ local function announce(t, list, load)
   end
 end
 
---- names.announce(file, load)
+--- method_names.announce(file, load)
 --- Announces the functions of a file: the first call of one of them calls
 --- `load`, which adds them.
 function M.announce(file, load)
@@ -147,7 +147,7 @@ for _, list in pairs(M.methods) do
   end
 end
 
---- names.of_numpy(class, key) -> string or nil
+--- method_names.of_numpy(class, key) -> string or nil
 --- What a user of NumPy means by x.key, for a Buffer, an Array, an Expression
 --- or module cl.
 function M.of_numpy(class, key)

@@ -14,7 +14,7 @@ local SIZES = {"warp", "sector", "line", "banks", "bank_bytes"}
 local MOST = {warp = 64, sector = 1024, line = 1024, banks = 1024,
   bank_bytes = 16}
 
---- machine.of([opts [, dev]]) -> table
+--- gpu_memory.of([opts [, dev]]) -> table
 --- The machine that the options of `access` describe: {name, warp, sector,
 --- line, banks, bank_bytes, aligned, note}. Without `as` it is an H100, with
 --- the warp of the device `dev` where its driver tells one.
@@ -71,7 +71,7 @@ local function different(at)
   return list
 end
 
---- machine.global(m, at, size) -> table
+--- gpu_memory.global(m, at, size) -> table
 --- The cost of a request to global memory: each lane that takes part accesses
 --- `size` bytes at its address in the list `at`. The result: sectors and
 --- lines that the request touches, and ideal, the sectors that its bytes
@@ -116,7 +116,7 @@ local function serve(m, by_lane, first, last, size, r)
   r.ideal = r.ideal + (words + m.banks - 1) // m.banks
 end
 
---- machine.locals(m, at, size [, lanes]) -> table
+--- gpu_memory.locals(m, at, size [, lanes]) -> table
 --- The cost of a request to local memory. `lanes`: the number, from 0, of the
 --- lane of each address; 0, 1, 2 ... without it. A bank serves one of its
 --- words at a time, to any number of lanes. Accesses wider than a bank are
@@ -142,7 +142,7 @@ function M.locals(m, at, size, lanes)
   return r
 end
 
---- machine.constant(m, at) -> table
+--- gpu_memory.constant(m, at) -> table
 --- The cost of a request to constant memory: passes, one for each different
 --- address, and ideal, 1.
 function M.constant(_, at)

@@ -65,7 +65,7 @@ local function loss(phase, limit, word, how, number)
   return ("the process ended with exit code %s%s"):format(number, doing)
 end
 
---- worker.start([opts]) -> worker, or nil and a reason
+--- calls.start([opts]) -> worker, or nil and a reason
 --- A process of clshell for calls. It finds modules as this one does, has its
 --- environment, keeps no runs, and has used no driver yet. It ends when the
 --- worker is closed or collected, and with this process.

@@ -60,7 +60,7 @@ local function measure(from, to, first)
   end
 end
 
---- ways.between(from, to, bytes, shared) -> "driver", "piece" or "pieces"
+--- copy_route.between(from, to, bytes, shared) -> "driver", "piece", "pieces"
 --- The fastest way to copy `bytes` bytes from a Buffer of one Context to a
 --- Buffer of another Context. shared: the two Contexts have memory in common.
 --- A copy of few bytes takes the first way without a measurement.

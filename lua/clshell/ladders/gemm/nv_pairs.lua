@@ -10,7 +10,7 @@ local groups, roundup = tiling.groups, tiling.roundup
 
 local M = {}
 
---- pairs.PANEL
+--- nv_pairs.PANEL
 --- The number of lines of an operand is rounded up to a multiple of it.
 M.PANEL = 128
 
@@ -108,7 +108,7 @@ local function lines_of(s, side)
   return side == "a" and s.m or s.n
 end
 
---- pairs.operands(s, o, run, block) -> {packed_a, packed_b, refused}
+--- nv_pairs.operands(s, o, run, block) -> {packed_a, packed_b, refused}
 --- Packs A and B in blocks of 16 or 32 elements of a line: {data, top, height,
 --- pieces} of each, and the Buffer of the flag that the kernels set where an
 --- operand does not go into pairs, and of a counter for the kernel that stands
@@ -131,7 +131,7 @@ function M.operands(s, o, run, block)
   return s.packed
 end
 
---- pairs.once(block) -> function(s, p, side, X, run) -> packed, check
+--- nv_pairs.once(block) -> function(s, p, side, X, run) -> packed, check
 --- The field `pack` of a rung, for blocks of `block` elements. The check
 --- returns the reason why the operand does not go into pairs, or nil.
 function M.once(block)

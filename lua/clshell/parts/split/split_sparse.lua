@@ -85,7 +85,7 @@ local function csr_part(m, first, rows, context)
     high - low + 1, context)}}
 end
 
---- sparse.new(m, list, axis, sizes) -> Split matrix
+--- split_sparse.new(m, list, axis, sizes) -> Split matrix
 function M.new(m, list, axis, sizes)
   if axis ~= "rows" then
     cl.error('cl.split: a sparse matrix is split in "rows"', {arg = "axis"})

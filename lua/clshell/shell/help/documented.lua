@@ -11,7 +11,7 @@ local reference = require "clshell.shell.help.reference"
 
 local M = {}
 
---- names.rungs() -> list of {name =, short =, family =, rung =}
+--- documented.rungs() -> list of {name =, short =, family =, rung =}
 --- The rungs of all families, with names such as "gemm.tiled" and "tiled".
 function M.rungs()
   local list = {}
@@ -25,7 +25,7 @@ function M.rungs()
   return list
 end
 
---- names.entry(name) -> entry or nil
+--- documented.entry(name) -> entry or nil
 --- The entry of a documented name; gemm.define has the entry of family.define.
 function M.entry(name)
   local group, member = name:match "^(%w+)%.([%w_]+)$"
@@ -34,7 +34,7 @@ function M.entry(name)
     and index.entries()["family." .. member] or nil
 end
 
---- names.commands() -> table
+--- documented.commands() -> table
 --- The prompt's %commands by name: {usage =, help =}; none without a prompt.
 function M.commands()
   local session = package.loaded["clshell.shell.prompt"]
@@ -42,7 +42,7 @@ function M.commands()
   return type(list) == "table" and list or {}
 end
 
---- names.class(value) -> string or nil
+--- documented.class(value) -> string or nil
 --- The class that help knows an object by: "Buffer", "Kernel", "Dia".
 function M.class(value)
   return resolve.class{value = value}
@@ -63,7 +63,7 @@ local function of_family(value)
   end
 end
 
---- names.of(value) -> name or nil
+--- documented.of(value) -> name or nil
 --- The documented name of a function, module or object.
 function M.of(value)
   local kind = type(value)
@@ -88,7 +88,7 @@ function M.of(value)
   return value == cl and "cl" or M.class(value) or reference.name(value)
 end
 
---- names.parameters(f) -> list of strings
+--- documented.parameters(f) -> list of strings
 --- The parameters of a function written in Lua.
 function M.parameters(f)
   local info, list = debug.getinfo(f, "u"), {}
@@ -99,7 +99,7 @@ function M.parameters(f)
   return list
 end
 
---- names.value(path) -> value, name; or nil
+--- documented.value(path) -> value, name; or nil
 --- The value of a name such as "t.x.f" in the session, by raw access, and its
 --- documented name: "Buffer:read" for the method "A:read".
 function M.value(path)

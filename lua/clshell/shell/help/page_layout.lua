@@ -11,14 +11,14 @@ local M = {}
 
 local WIDEST = 96 -- longer lines are hard to read
 
---- layout.view([opts]) -> {width =, color =, height =}
+--- page_layout.view([opts]) -> {width =, color =, height =}
 function M.view(opts)
   opts = opts or {}
   return {width = math.max(30, math.min(opts.width or 80, WIDEST)),
     color = opts.color or false, height = opts.height}
 end
 
---- layout.prose(s, view, indent) -> string
+--- page_layout.prose(s, view, indent) -> string
 --- A text with its paragraphs filled; indented lines stay as they are.
 function M.prose(s, view, indent)
   local lines, words = {}, {}
@@ -43,20 +43,20 @@ function M.prose(s, view, indent)
   return table.concat(lines, "\n")
 end
 
---- layout.heading(words, view [, body]) -> string
+--- page_layout.heading(words, view [, body]) -> string
 --- A heading, with the body below it.
 function M.heading(words, view, body)
   return style.paint(words, "bold", view.color) .. (body and "\n" .. body
     or "")
 end
 
---- layout.page(heading, s, view) -> string
+--- page_layout.page(heading, s, view) -> string
 --- The page of a heading and a paragraph.
 function M.page(heading, s, view)
   return M.heading(heading, view) .. "\n\n" .. M.prose(s, view, "  ")
 end
 
---- layout.rows(rows, view [, widest]) -> string
+--- page_layout.rows(rows, view [, widest]) -> string
 --- Rows of {head, text} in two columns; a head wider than `widest` has a line
 --- of its own.
 function M.rows(rows, view, widest)
@@ -82,7 +82,7 @@ function M.rows(rows, view, widest)
   return table.concat(out, "\n")
 end
 
---- layout.listing(rows, view) -> string
+--- page_layout.listing(rows, view) -> string
 --- Rows of {signature, text}, the text below the signature.
 function M.listing(rows, view)
   local lines = {}
@@ -98,7 +98,7 @@ function M.listing(rows, view)
   return table.concat(lines, "\n")
 end
 
---- layout.code(code, view) -> string
+--- page_layout.code(code, view) -> string
 --- The code of an example: comments dim.
 function M.code(code, view)
   local lines = {}
@@ -126,7 +126,7 @@ local function by_form(options)
   return lists
 end
 
---- layout.entry(entry, view [, from, to [, example [, part]]]) -> string
+--- page_layout.entry(entry, view [, from, to [, example [, part]]]) -> string
 --- The page of an entry; `from` and `to` rename it ("family.", "gemm.").
 --- `example` replaces the entry's own, and `part` comes in front of it.
 function M.entry(entry, view, from, to, example, part)
@@ -151,7 +151,7 @@ function M.entry(entry, view, from, to, example, part)
   return table.concat(parts, "\n\n")
 end
 
---- layout.summary(s, columns) -> string
+--- page_layout.summary(s, columns) -> string
 --- The first sentence of a text, cut to so many columns.
 function M.summary(s, columns)
   local line = s:gsub("%s+", " ")

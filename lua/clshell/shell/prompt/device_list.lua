@@ -16,14 +16,14 @@ local function name_of(device)
   return (device.name:gsub("^[%w_]+%-[%w_%-]+%-(%u)", "%1"))
 end
 
---- devices.platform(device) -> string
+--- device_list.platform(device) -> string
 --- The platform's name, "pocl" for Portable Computing Language.
 function M.platform(device)
   local name = tostring(device.platform)
   return name:find("^Portable Computing Language") and "pocl" or name
 end
 
---- devices.words(device) -> string
+--- device_list.words(device) -> string
 --- A device in a line: "device 1: pocl, AMD EPYC, 2 units, 7.7 GiB".
 function M.words(device)
   return ("device %d: %s, %s, %s, %.1f GiB"):format(device.index,
@@ -48,7 +48,7 @@ local function first(device)
     or ("the first of %d %ss"):format(same, kind)
 end
 
---- devices.choice(device, rule, sel) -> string
+--- device_list.choice(device, rule, sel) -> string
 --- The device that was taken, and the rule behind it; see cl.onchoice.
 function M.choice(device, rule, sel)
   local reason = rule == "first" and first(device)

@@ -103,7 +103,7 @@ local function leaf(text, colour, kind)
     kind = kind}
 end
 
---- layout.scalar(value, room) -> {text=, width=, colour=, kind=}
+--- value_layout.scalar(value, room) -> {text=, width=, colour=, kind=}
 --- A value other than a table, on one line. Strings, functions and objects
 --- take at most `room` columns (math.huge: all of them).
 function M.scalar(value, room)
@@ -316,7 +316,7 @@ function Printer:node(node, indent, comma)
   return not self.full
 end
 
---- layout.text(t, opts) -> lines, rest
+--- value_layout.text(t, opts) -> lines, rest
 --- A table as a list of lines, and the rest in words ("12 more"; nil: the
 --- table is whole). opts: width, height (lines at most), below (lines kept
 --- for the words on the rest), color, all, name (the beginning of paths to
