@@ -81,9 +81,16 @@ end)
 
 t.test("short launches are batched, and it says so", function()
   local l, x = increment(1)
-  local r = bench(l, {args = {x}, effort = "quick", roof = false})
+  local r
+  for _ = 1, 20 do -- on a busy machine a launch takes its time now and then
+    r = bench(l, {args = {x}, effort = "quick", roof = false})
+    if r.timer ~= "event" or r.batch > 1 then
+      break
+    end
+  end
   if r.timer == "event" then
-    t.ok(r.batch > 1 and tostring(r):find("batch " .. r.batch, 1, true))
+    t.ok(r.batch > 1 and tostring(r):find("batch " .. r.batch, 1, true),
+      tostring(r))
   end
   x:fill(0)
   bench(l, {args = {x}, effort = "quick", roof = false, cache = "cold"})
