@@ -191,7 +191,7 @@ check: ## install what is missing, build, run the tests [ARGS=]
 	@$(MAKE) test
 test: all lib $(TESTS) ## the same, packages left alone
 	CLSHELL_BUILD='$(BUILD)' LUA='$(LUA)' $(BUILD)/clshell tests/run.lua $(ARGS)
-quick: all lib $(TESTS) ## the tests without the long files: a minute
+quick: all lib $(TESTS) ## the tests without the long files
 	@$(MAKE) test ARGS='--quick $(ARGS)'
 # No leak check under stock Lua: what PoCL starts there inherits the preload,
 # and ld leaks. No look at thread-local memory: the leak checker crashes there
