@@ -50,9 +50,7 @@ static const Class class;
 
 /* Row `i` of a matrix, `n` elements from column `j` on, as doubles. */
 static void loadrow(const Array *a, size_t i, size_t j, size_t n, double *x) {
-  const char *p = a->block->data;
-  size_t at = i * a->shape.dim[1] + j;
-  clsh_number_loadreals(a->type, p + at * a->type->unit, n, x);
+  clsh_hostcheck_load(a, i * a->shape.dim[1] + j, n, x);
 }
 
 /* sum += |a||b| and ref += a b, `n` rounded up to whole groups of lanes. */
@@ -298,14 +296,6 @@ static const Array *checkresult(lua_State *L, const char *const names[],
   return c;
 }
 
-static int pushworst(lua_State *L, const Worst *w, int n) {
-  lua_pushnumber(L, w->err);
-  lua_pushinteger(L, (lua_Integer)w->row + 1);
-  lua_pushinteger(L, (lua_Integer)w->col + 1);
-  lua_pop(L, 3 - n);
-  return n;
-}
-
 /** cl.host.gemm_error(C, A, B [, opts]) -> err, row, col
  * How far matrix C is from alpha*A*B + beta*C0 computed in float64: the
  * greatest |C - ref| / (|alpha| |A||B| + |beta||C0|), and where it is.
@@ -331,7 +321,7 @@ static int host_gemm_error(lua_State *L) {
   clsh_array_data(L, c);
   checkopen(L, &t.g);
   eachtile(L, &t, t.nrows, c, &w);
-  return pushworst(L, &w, 3);
+  return clsh_hostcheck_pushworst(L, &w, 3);
 }
 
 /** cl.host.gemm_freivalds(C, A, B [, opts]) -> err, row
@@ -369,7 +359,7 @@ static int host_gemm_freivalds(lua_State *L) {
     multiplyround(L, &g, seed, r, &f, x + size);
     compareround(L, &g, c, &f, x + size, &w);
   }
-  return pushworst(L, &w, 2);
+  return clsh_hostcheck_pushworst(L, &w, 2);
 }
 
 /* The element type that option `type` names. */
@@ -391,8 +381,7 @@ static void allocate(lua_State *L, Truth *t) {
   size += t->kept * row;
   if (size == 0)
     return;
-  Shape s = {1, {size}, size};
-  Array *a = clsh_array_new(L, clsh_type_find("double", 6), &s);
+  Array *a = clsh_hostcheck_newvector(L, "double", size);
   t->block = a->block;
   t->block->refs++;
   clsh_class_close(&a->head);
@@ -480,7 +469,7 @@ static int truth_error(lua_State *L) {
   if (t->kept < t->nrows)
     checkopen(L, &t->g);
   eachtile(L, t, t->nrows, c, &w);
-  return pushworst(L, &w, 3);
+  return clsh_hostcheck_pushworst(L, &w, 3);
 }
 
 /* Truth:freivalds(C) -> err, row: as gemm_freivalds. */
@@ -498,7 +487,7 @@ static int truth_freivalds(lua_State *L) {
     Round f = makeround(&t->g, t->rounds + r * roundsize(&t->g));
     compareround(L, &t->g, c, &f, row, &w);
   }
-  return pushworst(L, &w, 2);
+  return clsh_hostcheck_pushworst(L, &w, 2);
 }
 
 static const luaL_Reg methods[] = {

@@ -19,8 +19,7 @@ typedef struct Window {
 } Window;
 
 static void load(const Array *a, size_t row, size_t n, double *x) {
-  const char *p = a->block->data;
-  clsh_number_loadreals(a->type, p + row * n * a->type->unit, n, x);
+  clsh_hostcheck_load(a, row * n, n, x);
 }
 
 /* Adds the products of a row of weights and the input in w->line. */
@@ -121,10 +120,7 @@ static int host_window_error(lua_State *L) {
     comparerow(&w, i, &worst);
   }
   comparerow(&w, w.rows - 1, &worst);
-  lua_pushnumber(L, worst.err);
-  lua_pushinteger(L, (lua_Integer)worst.row + 1);
-  lua_pushinteger(L, (lua_Integer)worst.col + 1);
-  return 3;
+  return clsh_hostcheck_pushworst(L, &worst, 3);
 }
 
 void clsh_hostwindow_open(lua_State *L) {
