@@ -44,7 +44,7 @@ uint64_t clsh_hostcheck_bits(const void *p, size_t size);
 Array *clsh_hostcheck_newvector(lua_State *L, const char *type, size_t n);
 const Array *clsh_hostcheck_reals(lua_State *L, int arg, bool matrix);
 const Array *clsh_hostcheck_matrix(lua_State *L, int arg);
-void clsh_hostcheck_gemm(lua_State *L, int a, const char *const names[],
+void clsh_hostcheck_gemm(lua_State *L, int a, const char *names,
                          const char *what, Gemm *g);
 void clsh_hostcheck_factors(Gemm *g, const Type *t);
 void clsh_hostcheck_extent(lua_State *L, const Array *c, const char *name,
@@ -54,7 +54,7 @@ Array *clsh_hostcheck_newproduct(lua_State *L, const Gemm *g);
 
 /* hostsparse.c */
 void clsh_hostsparse_checkmatrix(lua_State *L, const char *what,
-                                 const char *const known[], Sparse *m);
+                                 const char *known, Sparse *m);
 void clsh_hostsparse_extent(const Sparse *m, size_t d, size_t *lo, size_t *hi);
 
 /* the other files: their functions go to the table at the stack's top */

@@ -112,10 +112,6 @@ static void place(lua_State *L, const char *const names[3], size_t rows,
   s->pitch = ld * unit;
 }
 
-static const char *const boxoptions[] = {
-    "rows",       "cols",    "to_first",  "to_ld",   "to_skip",
-    "from_first", "from_ld", "from_skip", "threads", NULL};
-
 /** cl.host.copy_box(to, from, opts) -> to
  * Copies a box of a matrix, rows x cols elements, between Arrays of one
  * element type and open files, in either direction, by several threads. The
@@ -138,7 +134,10 @@ static int host_copy_box(lua_State *L) {
   static const char *const fromnames[] = {"from_first", "from_ld",
                                           "from_skip"};
   Copy c = {0};
-  clsh_option_check(L, 3, boxoptions, "copy_box");
+  clsh_option_check(
+      L, 3,
+      "rows cols to_first to_ld to_skip from_first from_ld from_skip threads",
+      "copy_box");
   checkside(L, 1, &c.to);
   checkside(L, 2, &c.from);
   const Array *a = c.to.array != NULL ? c.to.array : c.from.array;
@@ -185,5 +184,4 @@ void clsh_hostbox_open(lua_State *L) {
   static const luaL_Reg functions[] = {{"copy_box", host_copy_box},
                                        {NULL, NULL}};
   luaL_setfuncs(L, functions, 0);
-  clsh_option_declare(L, "cl.host.copy_box", boxoptions);
 }

@@ -115,7 +115,7 @@ void clsh_hostcheck_extent(lua_State *L, const Array *c, const char *name,
 ** The operands A and B at `a` and `a` + 1 and the options after them. C0
 ** (or nil) is left on the stack, so that it lives as long as it is used.
 */
-void clsh_hostcheck_gemm(lua_State *L, int a, const char *const names[],
+void clsh_hostcheck_gemm(lua_State *L, int a, const char *names,
                          const char *what, Gemm *g) {
   int opts = a + 2;
   g->a = clsh_hostcheck_reals(L, a, true);

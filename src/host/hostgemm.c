@@ -62,10 +62,9 @@ static void narrow(lua_State *L, const Type *t) {
  * print(C:at(2, 2)) --> 22.0
  */
 static int host_gemm_loop(lua_State *L) {
-  static const char *const names[] = {"alpha", "beta", "C0", NULL};
   Gemm g;
   lua_settop(L, 3);
-  clsh_hostcheck_gemm(L, 1, names, "gemm_loop", &g); /* C0 at 4 */
+  clsh_hostcheck_gemm(L, 1, "alpha beta C0", "gemm_loop", &g); /* C0 at 4 */
   const Type *t = g.a->type;
   clsh_hostcheck_same(L, g.a, g.b);
   if (g.c0 != NULL)

@@ -178,10 +178,9 @@ static void putpatterns(const Sparse *m, const Patterns *p,
  * print(#codes, patterns.shape[1], joined[1]) --> 16 3 1
  */
 static int host_dia_patterns(lua_State *L) {
-  static const char *const all[] = {"rows", "cols", "pitch", "most", NULL};
   Sparse m = {0};
   m.values = clsh_hostcheck_reals(L, 1, false);
-  clsh_hostsparse_checkmatrix(L, "dia_patterns", all, &m);
+  clsh_hostsparse_checkmatrix(L, "dia_patterns", "rows cols pitch most", &m);
   Patterns *p = lua_newuserdatauv(L, sizeof *p, 0);
   p->most = clsh_option_size(L, 3, "most", MOST);
   if (p->most > MOST)
@@ -237,10 +236,9 @@ static bool ismirror(const Sparse *m, const char *values, size_t d, size_t e) {
  * print(table.concat(mirrors:table(), " ")) --> 5 4 0 2 1
  */
 static int host_dia_mirrors(lua_State *L) {
-  static const char *const all[] = {"rows", "cols", "pitch", NULL};
   Sparse m = {0};
   m.values = clsh_hostcheck_reals(L, 1, false);
-  clsh_hostsparse_checkmatrix(L, "dia_mirrors", all, &m);
+  clsh_hostsparse_checkmatrix(L, "dia_mirrors", "rows cols pitch", &m);
   Array *mirrors = clsh_hostcheck_newvector(L, "int", m.ndiags);
   int *other = clsh_array_data(L, mirrors);
   const char *values = clsh_array_data(L, m.values);

@@ -10,7 +10,7 @@
 
 #include "host.h"
 
-static const char *const names[] = {"rows", "cols", "pitch", NULL};
+static const char names[] = "rows cols pitch";
 
 static void checklength(lua_State *L, const Array *a, const char *name,
                         size_t n) {
@@ -33,7 +33,7 @@ static const Array *checkintegers(lua_State *L, int arg) {
 ** A copy of the offsets is left on the stack.
 */
 static void checkdia(lua_State *L, int arg, int opts, size_t rows,
-                     const char *const known[], Sparse *m) {
+                     const char *known, Sparse *m) {
   const Array *offsets = checkintegers(L, arg + 1);
   clsh_option_check(L, opts, known, "dia");
   m->ndiags = offsets->shape.count;
@@ -56,7 +56,7 @@ static void checkdia(lua_State *L, int arg, int opts, size_t rows,
 /* values, set before, offsets and options, rows and cols checked, of `what`.
  */
 void clsh_hostsparse_checkmatrix(lua_State *L, const char *what,
-                                 const char *const known[], Sparse *m) {
+                                 const char *known, Sparse *m) {
   lua_settop(L, 3);
   luaL_checktype(L, 3, LUA_TTABLE);
   checkdia(L, 1, 3, 0, known, m);

@@ -286,7 +286,7 @@ static void checkopen(lua_State *L, const Gemm *g) {
 }
 
 /* Matrix C at 1, A and B after it. */
-static const Array *checkresult(lua_State *L, const char *const names[],
+static const Array *checkresult(lua_State *L, const char *names,
                                 const char *what, Gemm *g) {
   lua_settop(L, 4);
   const Array *c = clsh_hostcheck_reals(L, 1, true);
@@ -313,10 +313,9 @@ static const Array *checkresult(lua_State *L, const char *const names[],
  * print(err < 1e-5) --> true
  */
 static int host_gemm_error(lua_State *L) {
-  static const char *const names[] = {"alpha", "beta", "C0", "rows", NULL};
   Truth t = {0};
   Worst w = {-1, 0, 0};
-  const Array *c = checkresult(L, names, "gemm_error", &t.g);
+  const Array *c = checkresult(L, "alpha beta C0 rows", "gemm_error", &t.g);
   t.rows = checkrows(L, 4, t.g.m, &t.nrows);
   clsh_array_data(L, c);
   checkopen(L, &t.g);
@@ -343,12 +342,11 @@ static int host_gemm_error(lua_State *L) {
  * print(err < 1e-5) --> true
  */
 static int host_gemm_freivalds(lua_State *L) {
-  static const char *const names[] = {"alpha", "beta",   "C0",
-                                      "seed",  "rounds", NULL};
   Gemm g;
   double seed;
   Worst w = {-1, 0, 0};
-  const Array *c = checkresult(L, names, "gemm_freivalds", &g);
+  const Array *c =
+      checkresult(L, "alpha beta C0 seed rounds", "gemm_freivalds", &g);
   size_t rounds = checkrounds(L, 4, 1, 3, &seed);
   size_t size = roundsize(&g);
   double *x = lua_newuserdatauv(L, (size + scratchsize(&g)) * sizeof *x, 0);
@@ -413,13 +411,12 @@ static void allocate(lua_State *L, Truth *t) {
  * end
  */
 static int host_gemm_truth(lua_State *L) {
-  static const char *const names[] = {"alpha", "beta",   "C0",   "rows",
-                                      "seed",  "rounds", "type", NULL};
   Gemm g;
   double seed;
   size_t nrows;
   lua_settop(L, 3);
-  clsh_hostcheck_gemm(L, 1, names, "gemm_truth", &g); /* C0 at 4 */
+  clsh_hostcheck_gemm(L, 1, "alpha beta C0 rows seed rounds type",
+                      "gemm_truth", &g); /* C0 at 4 */
   const Type *type = checktype(L, 3, g.a->type);
   clsh_hostcheck_factors(&g, type);
   size_t rounds = checkrounds(L, 3, 0, 0, &seed);
