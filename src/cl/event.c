@@ -6,7 +6,6 @@
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "driver.h"
 #include "flight.h"
@@ -117,12 +116,11 @@ static void sweeporphans(void) {
 
 /* Gives the last dropped commands a moment to end before the process does. */
 static void atend(void) {
-  const struct timespec nap = {0, 1000 * 1000};
   double limit = clsh_poll_now() + 0.1;
   while (orphans != NULL && !clsh_driver_handsoff() &&
          clsh_poll_now() < limit) {
     sweeporphans();
-    nanosleep(&nap, NULL);
+    clsh_poll_nap(1e-3);
   }
 }
 
