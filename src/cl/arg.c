@@ -67,51 +67,29 @@ static int local_tostring(lua_State *L) {
   return 1;
 }
 
-/* v.type, nil for cl.bytes(); v.data: its bytes as a string */
-static int value_field(lua_State *L) {
+/* v.data: its bytes as a string */
+static int value_data(lua_State *L) {
   Value *v = clsh_class_check(L, 1, &value_class);
-  if (strcmp(clsh_class_field(L), "data") == 0)
-    lua_pushlstring(L, v->data, v->size);
-  else
-    lua_pushstring(L, v->type != NULL ? v->type->name : NULL);
-  return 1;
-}
-
-/* l.type, l.count */
-static int local_field(lua_State *L) {
-  Local *l = clsh_class_check(L, 1, &local_class);
-  if (strcmp(clsh_class_field(L), "count") == 0)
-    lua_pushinteger(L, (lua_Integer)l->count);
-  else
-    lua_pushstring(L, l->type->name);
-  return 1;
-}
-
-/* a.buffer; a.base: whether cl.base made it */
-static int any_field(lua_State *L) {
-  Any *a = clsh_class_check(L, 1, &any_class);
-  if (strcmp(clsh_class_field(L), "base") == 0)
-    lua_pushboolean(L, a->base);
-  else
-    lua_getiuservalue(L, 1, 1);
+  lua_pushlstring(L, v->data, v->size);
   return 1;
 }
 
 static const luaL_Reg value_meta[] = {{"__tostring", value_tostring},
                                       {NULL, NULL}};
-static const luaL_Reg value_fields[] = {
-    {"data", value_field}, {"type", value_field}, {NULL, NULL}};
+static const luaL_Reg value_fields[] = {{"data", value_data}, {NULL, NULL}};
+static const Field value_plain[] = {{"type", 't', offsetof(Value, type)}, {0}};
 static const luaL_Reg local_meta[] = {{"__tostring", local_tostring},
                                       {NULL, NULL}};
-static const luaL_Reg local_fields[] = {
-    {"count", local_field}, {"type", local_field}, {NULL, NULL}};
-static const luaL_Reg any_fields[] = {
-    {"base", any_field}, {"buffer", any_field}, {NULL, NULL}};
+static const Field local_plain[] = {{"count", 'n', offsetof(Local, count)},
+                                    {"type", 't', offsetof(Local, type)},
+                                    {0}};
+static const Field any_plain[] = {
+    {"base", 'b', offsetof(Any, base)}, {"buffer", 'u', 1}, {0}};
 static const Class value_class = {
     "Value", sizeof(Value), NULL, value_fields, value_meta, NULL, NULL};
-static const Class local_class = {
-    "Local", sizeof(Local), NULL, local_fields, local_meta, NULL, NULL};
-static const Class any_class = {"Any", sizeof(Any), NULL, any_fields,
+static const Class local_class = {"Local",    sizeof(Local), NULL, NULL,
+                                  local_meta, NULL,          NULL};
+static const Class any_class = {"Any", sizeof(Any), NULL, NULL,
                                 NULL,  NULL,        NULL};
 
 /* cl.float(x), cl.int(x), cl.float4(a, b, c, d) ...: upvalue 1 is the Type.
@@ -517,6 +495,9 @@ void clsh_arg_open(lua_State *L) {
   clsh_class_define(L, &value_class);
   clsh_class_define(L, &local_class);
   clsh_class_define(L, &any_class);
+  clsh_class_addfields(L, &value_class, value_plain);
+  clsh_class_addfields(L, &local_class, local_plain);
+  clsh_class_addfields(L, &any_class, any_plain);
   luaL_setfuncs(L, functions, 0);
   addtyped(L);
 }

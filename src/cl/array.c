@@ -415,11 +415,6 @@ static int array_tobytes(lua_State *L) {
   return 1;
 }
 
-static int array_type(lua_State *L) {
-  lua_pushstring(L, self(L)->type->name);
-  return 1;
-}
-
 static int array_shape(lua_State *L) {
   clsh_shape_push(L, &self(L)->shape);
   return 1;
@@ -1273,15 +1268,19 @@ static const luaL_Reg methods[] = {{"as", array_as},
                                    {"tostring", array_tobytes},
                                    {"writefile", array_writefile},
                                    {NULL, NULL}};
-static const luaL_Reg fields[] = {
-    {"bytes", array_bytes}, {"cols", array_extent}, {"rows", array_extent},
-    {"shape", array_shape}, {"type", array_type},   {NULL, NULL}};
+static const luaL_Reg fields[] = {{"bytes", array_bytes},
+                                  {"cols", array_extent},
+                                  {"rows", array_extent},
+                                  {"shape", array_shape},
+                                  {NULL, NULL}};
 
+static const Field plain[] = {{"type", 't', offsetof(Array, type)}, {0}};
 static const Class class = {"Array", sizeof(Array), methods,      fields,
                             meta,    array_index,   array_release};
 
 void clsh_array_open(lua_State *L) {
   static const luaL_Reg functions[] = {{"array", cl_array}, {NULL, NULL}};
   clsh_class_define(L, &class);
+  clsh_class_addfields(L, &class, plain);
   luaL_setfuncs(L, functions, 0);
 }

@@ -329,11 +329,6 @@ static int buffer_overlaps(lua_State *L) {
   return 1;
 }
 
-static int buffer_type(lua_State *L) {
-  lua_pushstring(L, clsh_buffer_check(L, 1)->type->name);
-  return 1;
-}
-
 static int buffer_shape(lua_State *L) {
   clsh_shape_push(L, &clsh_buffer_check(L, 1)->shape);
   return 1;
@@ -345,15 +340,8 @@ static int buffer_extent(lua_State *L) {
   return clsh_shape_pushextent(L, s, clsh_class_field(L));
 }
 
-/* b.bytes, b.ld, b.offset, b.start */
-static int buffer_size(lua_State *L) {
-  const Buffer *b = clsh_buffer_check(L, 1);
-  const char *name = clsh_class_field(L);
-  size_t n = *name == 'b'   ? b->bytes
-             : *name == 'l' ? b->ld
-             : *name == 'o' ? b->offset
-                            : clsh_buffer_start(b);
-  lua_pushinteger(L, (lua_Integer)n);
+static int buffer_start(lua_State *L) {
+  lua_pushinteger(L, (lua_Integer)clsh_buffer_start(clsh_buffer_check(L, 1)));
   return 1;
 }
 
@@ -399,11 +387,9 @@ static int buffer_len(lua_State *L) {
  * print(b:info().bytes, b:info().view) --> 64 false
  */
 static int buffer_info(lua_State *L) {
-  static const char *const names[] = {"type",   "shape", "ld", "bytes",
-                                      "offset", "start", NULL};
   Buffer *b = clsh_buffer_check(L, 1);
   lua_settop(L, 1);
-  clsh_class_pushfields(L, names);
+  clsh_class_pushfields(L, "type shape ld bytes offset start");
   lua_pushboolean(L, b->view);
   lua_setfield(L, 2, "view");
   clsh_context_setdevice(L);
@@ -712,17 +698,16 @@ static const luaL_Reg methods[] = {{"as", buffer_as},
                                    {"reshape", buffer_reshape},
                                    {"view", buffer_view},
                                    {NULL, NULL}};
-static const luaL_Reg fields[] = {{"address", buffer_address},
-                                  {"bytes", buffer_size},
-                                  {"cols", buffer_extent},
-                                  {"context", clsh_class_owner},
-                                  {"ld", buffer_size},
-                                  {"offset", buffer_size},
-                                  {"rows", buffer_extent},
-                                  {"shape", buffer_shape},
-                                  {"start", buffer_size},
-                                  {"type", buffer_type},
-                                  {NULL, NULL}};
+static const luaL_Reg fields[] = {
+    {"address", buffer_address}, {"cols", buffer_extent},
+    {"rows", buffer_extent},     {"shape", buffer_shape},
+    {"start", buffer_start},     {NULL, NULL}};
+static const Field plain[] = {{"bytes", 'n', offsetof(Buffer, bytes)},
+                              {"context", 'u', 1},
+                              {"ld", 'n', offsetof(Buffer, ld)},
+                              {"offset", 'n', offsetof(Buffer, offset)},
+                              {"type", 't', offsetof(Buffer, type)},
+                              {0}};
 static const luaL_Reg meta[] = {{"__len", buffer_len},
                                 {"__newindex", buffer_newindex},
                                 {"__pairs", buffer_index},
@@ -734,6 +719,7 @@ static const Class class = {"Buffer", sizeof(Buffer), methods,       fields,
 void clsh_buffer_open(lua_State *L) {
   static const luaL_Reg functions[] = {{"buffer", cl_buffer}, {NULL, NULL}};
   clsh_class_define(L, &class);
+  clsh_class_addfields(L, &class, plain);
   luaL_setfuncs(L, functions, 0);
   lua_pushcfunction(L, hook_result);
   clsh_hook_set(L, "result");

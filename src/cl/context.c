@@ -400,16 +400,6 @@ cl_mem clsh_context_takeheld(Context *c, size_t bytes) {
   return mem;
 }
 
-static int context_used(lua_State *L) {
-  lua_pushinteger(L, (lua_Integer)clsh_context_check(L, 1)->used);
-  return 1;
-}
-
-static int context_held(lua_State *L) {
-  lua_pushinteger(L, (lua_Integer)clsh_context_check(L, 1)->hold.bytes);
-  return 1;
-}
-
 /** Context:trim() -> integer
  * Gives the memory that is held for results back to the driver, `c.held`
  * bytes, and returns that number. An allocation that fails, and closing the
@@ -553,18 +543,19 @@ static int cl_contexts(lua_State *L) {
 
 static const luaL_Reg methods[] = {
     {"info", context_info}, {"trim", context_trim}, {NULL, NULL}};
-static const luaL_Reg fields[] = {{"device", clsh_class_owner},
-                                  {"held", context_held},
-                                  {"used", context_used},
-                                  {NULL, NULL}};
+static const Field plain[] = {{"device", 'u', 1},
+                              {"held", 'n', offsetof(Context, hold.bytes)},
+                              {"used", 'n', offsetof(Context, used)},
+                              {0}};
 static const luaL_Reg meta[] = {{"__tostring", context_tostring},
                                 {NULL, NULL}};
-static const Class class = {"Context", sizeof(Context), methods, fields, meta,
+static const Class class = {"Context", sizeof(Context), methods, NULL, meta,
                             NULL,      context_release};
 
 void clsh_context_open(lua_State *L) {
   static const luaL_Reg functions[] = {
       {"context", cl_context_}, {"contexts", cl_contexts}, {NULL, NULL}};
   clsh_class_define(L, &class);
+  clsh_class_addfields(L, &class, plain);
   luaL_setfuncs(L, functions, 0);
 }

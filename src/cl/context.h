@@ -40,7 +40,7 @@ typedef struct Context {
   cl_context handle;
   cl_device_id device;
   Limits limits;
-  cl_ulong used;                 /* bytes in buffers and images */
+  size_t used;                   /* bytes in buffers and images */
   Hold hold;                     /* besides: for results to come */
   unsigned order;                /* number of its default queue; 0: none yet */
   cl_sampler samplers[SAMPLERS]; /* samplers in use, by setting */

@@ -170,11 +170,6 @@ static int device_platform(lua_State *L) {
   return 1;
 }
 
-static int device_number(lua_State *L) {
-  lua_pushinteger(L, checkdevice(L, 1)->index);
-  return 1;
-}
-
 static int device_tostring(lua_State *L) {
   Device *d = checkdevice(L, 1);
   lua_getfield(L, 1, "name");
@@ -325,10 +320,9 @@ static const luaL_Reg methods[] = {{"close", device_close},
                                    {"info", device_info},
                                    {"partition", device_partition},
                                    {NULL, NULL}};
-static const luaL_Reg fields[] = {{"index", device_number},
-                                  {"platform", device_platform},
-                                  {"whole", clsh_class_owner},
-                                  {NULL, NULL}};
+static const luaL_Reg fields[] = {{"platform", device_platform}, {NULL, NULL}};
+static const Field plain[] = {
+    {"index", 'i', offsetof(Device, index)}, {"whole", 'u', 1}, {0}};
 static const luaL_Reg meta[] = {
     {"__close", device_close},       {"__eq", device_eq},
     {"__named", device_named},       {"__names", device_names},
@@ -711,5 +705,6 @@ void clsh_device_open(lua_State *L) {
                                        {"use", cl_use},
                                        {NULL, NULL}};
   clsh_class_define(L, &class);
+  clsh_class_addfields(L, &class, plain);
   luaL_setfuncs(L, functions, 0);
 }

@@ -580,13 +580,6 @@ static int image_pitch(lua_State *L) {
   return 1;
 }
 
-/* img.context; img.buffer, whose memory the image is */
-static int image_owner(lua_State *L) {
-  checkimage(L, 1);
-  lua_getiuservalue(L, 1, *clsh_class_field(L) == 'c' ? 1 : 2);
-  return 1;
-}
-
 /* img[i] */
 static int image_index(lua_State *L) {
   if (lua_type(L, 2) == LUA_TSTRING)
@@ -601,12 +594,11 @@ static int image_index(lua_State *L) {
  * Example: print(cl.image{width = 8, height = 4}:info().kind) --> 2d
  */
 static int image_info(lua_State *L) {
-  static const char *const names[] = {
-      "kind",  "format",     "type",  "shape",     "width", "height",
-      "depth", "array_size", "bytes", "row_pitch", NULL};
   checkimage(L, 1);
   lua_settop(L, 1);
-  clsh_class_pushfields(L, names);
+  clsh_class_pushfields(
+      L,
+      "kind format type shape width height depth array_size bytes row_pitch");
   clsh_context_setdevice(L);
   return 1;
 }
@@ -995,8 +987,6 @@ static const luaL_Reg methods[] = {
     {"write", image_write}, {NULL, NULL}};
 static const luaL_Reg fields[] = {{"array_size", image_size},
                                   {"bytes", image_count},
-                                  {"buffer", image_owner},
-                                  {"context", image_owner},
                                   {"depth", image_size},
                                   {"format", image_word},
                                   {"height", image_size},
@@ -1006,6 +996,7 @@ static const luaL_Reg fields[] = {{"array_size", image_size},
                                   {"type", image_word},
                                   {"width", image_size},
                                   {NULL, NULL}};
+static const Field plain[] = {{"buffer", 'u', 2}, {"context", 'u', 1}, {0}};
 static const luaL_Reg meta[] = {
     {"__len", image_count}, {"__tostring", image_tostring}, {NULL, NULL}};
 static const Class class = {"Image", sizeof(Image), methods,      fields,
@@ -1102,12 +1093,6 @@ static int cl_sampler_(lua_State *L) {
   return 1;
 }
 
-/* s.normalized */
-static int sampler_normalized(lua_State *L) {
-  lua_pushboolean(L, checksampler(L, 1)->normalized);
-  return 1;
-}
-
 /* s.address, s.filter */
 static int sampler_word(lua_State *L) {
   const Sampler *s = checksampler(L, 1);
@@ -1124,11 +1109,12 @@ static int sampler_tostring(lua_State *L) {
   return 1;
 }
 
-static const luaL_Reg sampler_fields[] = {{"address", sampler_word},
-                                          {"context", clsh_class_owner},
-                                          {"filter", sampler_word},
-                                          {"normalized", sampler_normalized},
-                                          {NULL, NULL}};
+static const luaL_Reg sampler_fields[] = {
+    {"address", sampler_word}, {"filter", sampler_word}, {NULL, NULL}};
+static const Field sampler_plain[] = {
+    {"context", 'u', 1},
+    {"normalized", 'b', offsetof(Sampler, normalized)},
+    {0}};
 static const luaL_Reg sampler_meta[] = {{"__tostring", sampler_tostring},
                                         {NULL, NULL}};
 static const Class sampler_class = {
@@ -1141,7 +1127,9 @@ void clsh_image_open(lua_State *L) {
   static const luaL_Reg context_methods[] = {
       {"image_formats", context_imageformats}, {NULL, NULL}};
   clsh_class_define(L, &class);
+  clsh_class_addfields(L, &class, plain);
   clsh_class_define(L, &sampler_class);
+  clsh_class_addfields(L, &sampler_class, sampler_plain);
   clsh_class_add(L, "Context", context_methods, NULL);
   luaL_setfuncs(L, functions, 0);
 }

@@ -240,22 +240,13 @@ static int queue_flush(lua_State *L) {
   return 1;
 }
 
-/* q.out_of_order, q.profiling */
-static int queue_flag(lua_State *L) {
-  const Queue *q = clsh_queue_check(L, 1);
-  bool order = *clsh_class_field(L) == 'o';
-  lua_pushboolean(L, order ? q->out_of_order : q->profiled);
-  return 1;
-}
-
 /** Queue:info() -> table
  * device (its name), profiling, out_of_order.
  * Example: print(cl.context().queue:info().out_of_order) --> false
  */
 static int queue_info(lua_State *L) {
-  static const char *const names[] = {"profiling", "out_of_order", NULL};
   clsh_queue_check(L, 1);
-  clsh_class_pushfields(L, names);
+  clsh_class_pushfields(L, "profiling out_of_order");
   clsh_context_setdevice(L);
   return 1;
 }
@@ -277,18 +268,20 @@ static int context_queue(lua_State *L) {
 
 static const luaL_Reg methods[] = {
     {"flush", queue_flush}, {"info", queue_info}, {NULL, NULL}};
-static const luaL_Reg fields[] = {{"context", clsh_class_owner},
-                                  {"out_of_order", queue_flag},
-                                  {"profiling", queue_flag},
-                                  {NULL, NULL}};
+static const Field plain[] = {
+    {"context", 'u', 1},
+    {"out_of_order", 'b', offsetof(Queue, out_of_order)},
+    {"profiling", 'b', offsetof(Queue, profiled)},
+    {0}};
 static const luaL_Reg meta[] = {{"__tostring", queue_tostring}, {NULL, NULL}};
-static const Class class = {"Queue", sizeof(Queue), methods,      fields,
+static const Class class = {"Queue", sizeof(Queue), methods,      NULL,
                             meta,    NULL,          queue_release};
 
 void clsh_queue_open(lua_State *L) {
   static const luaL_Reg functions[] = {{"queue", cl_queue}, {NULL, NULL}};
   static const luaL_Reg context[] = {{"queue", context_queue}, {NULL, NULL}};
   clsh_class_define(L, &class);
+  clsh_class_addfields(L, &class, plain);
   clsh_class_add(L, "Context", NULL, context);
   luaL_setfuncs(L, functions, 0);
 }
