@@ -107,9 +107,7 @@ static int cl_typed(lua_State *L) {
       lua_rawseti(L, 1, i);
   }
   Value *v = clsh_class_new(L, &value_class, 0);
-  const char *wrong = clsh_type_convert(L, 1, t, v->data);
-  if (wrong != NULL)
-    return clsh_error_arg(L, 1, "%s", wrong);
+  clsh_type_element(L, 1, t, v->data);
   v->type = t;
   v->size = t->size;
   return 1;

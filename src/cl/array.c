@@ -343,6 +343,15 @@ static int array_set(lua_State *L) {
   return 1;
 }
 
+/* Pushes an array of the memory of `a`. */
+static int share(lua_State *L, const Array *a, const Type *t, const Shape *s) {
+  Array *b = clsh_array_box(L, t, s);
+  clsh_array_data(L, a);
+  b->block = a->block;
+  b->block->refs++;
+  return 1;
+}
+
 /** Array:reshape(shape) -> array
  * The same memory under another shape with the same number of elements: a
  * write to one of the two arrays shows in the other.
@@ -358,11 +367,7 @@ static int array_reshape(lua_State *L) {
     return clsh_error_arg(L, 2, "an Array %s has %I elements, %s has %I",
                           clsh_array_name(L, a), (lua_Integer)a->shape.count,
                           clsh_shape_string(L, &s), (lua_Integer)s.count);
-  Array *b = clsh_array_box(L, a->type, &s);
-  clsh_array_data(L, a);
-  b->block = a->block;
-  b->block->refs++;
-  return 1;
+  return share(L, a, a->type, &s);
 }
 
 /** Array:as(type) -> array
@@ -376,11 +381,7 @@ static int array_as(lua_State *L) {
   const Type *t = clsh_type_check(L, 2);
   Shape s = a->shape;
   clsh_shape_retype(L, &s, a->type, t);
-  Array *b = clsh_array_box(L, t, &s);
-  clsh_array_data(L, a);
-  b->block = a->block;
-  b->block->refs++;
-  return 1;
+  return share(L, a, t, &s);
 }
 
 /** Array:copy() -> array
@@ -561,9 +562,7 @@ typedef struct Range {
 static void fill(lua_State *L, Array *a, int arg, const Range *r) {
   char element[128];
   size_t size = a->type->size;
-  const char *wrong = clsh_type_convert(L, arg, a->type, element);
-  if (wrong != NULL)
-    clsh_error_arg(L, arg, "%s", wrong);
+  clsh_type_element(L, arg, a->type, element);
   char *p = (char *)clsh_array_data(L, a) + r->first * size;
   size_t done = 0;
   for (; done < r->n && (done == 0 || r->step > 1); done++)

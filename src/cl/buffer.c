@@ -107,6 +107,7 @@ static Buffer *newbuffer(lua_State *L, int ctx) {
 */
 static Buffer *newview(lua_State *L, int of) {
   Buffer *b = clsh_buffer_check(L, of);
+  clsh_context_alive(L, b->context);
   Buffer *v = clsh_class_new(L, &class, 2);
   Object head = v->head;
   *v = *b;
@@ -124,6 +125,13 @@ static Buffer *newview(lua_State *L, int of) {
   if (b->head.closed) /* by a finalizer, meanwhile */
     clsh_error_arg(L, of, "this Buffer is closed");
   return v;
+}
+
+/* Has view `v`, which is pushed, use the handle of `b`. */
+static int sharehandle(Buffer *v, const Buffer *b) {
+  clRetainMemObject(b->handle);
+  v->handle = b->handle;
+  return 1;
 }
 
 /* The distance of elements at which views may begin. */
@@ -164,7 +172,6 @@ static int buffer_view(lua_State *L) {
                       (LUAI_UACINT)(step * b->type->size), (LUAI_UACINT)first,
                       (LUAI_UACINT)((first - 1) / step * step + 1),
                       (LUAI_UACINT)(((first - 1) / step + 1) * step + 1));
-  clsh_context_alive(L, b->context);
   Buffer *v = newview(L, 1);
   size_t count = last - first + 1, bytes = count * b->type->size;
   cl_buffer_region region = {b->offset + (first - 1) * b->type->size, bytes};
@@ -209,7 +216,6 @@ static int buffer_matrix(lua_State *L) {
                       "%I on leave the buffer's 1..%I",
                       (LUAI_UACINT)rows, (LUAI_UACINT)cols, (LUAI_UACINT)ld,
                       (LUAI_UACINT)first, (LUAI_UACINT)n);
-  clsh_context_alive(L, b->context);
   Buffer *v = newview(L, 1);
   v->shape = (Shape){2, {rows, cols}, rows * cols};
   v->ld = ld;
@@ -217,9 +223,7 @@ static int buffer_matrix(lua_State *L) {
   v->offset += (first - 1) * size;
   v->shift += (first - 1) * size;
   v->reach -= (first - 1) * size;
-  clRetainMemObject(b->handle);
-  v->handle = b->handle;
-  return 1;
+  return sharehandle(v, b);
 }
 
 /** Buffer:as(type) -> Buffer
@@ -243,14 +247,11 @@ static int buffer_as(lua_State *L) {
                           "this view, or a row of it, begins between "
                           "elements of %s",
                           t->name);
-  clsh_context_alive(L, b->context);
   Buffer *v = newview(L, 1);
   v->type = t;
   v->shape = s;
   v->ld = b->ld * b->type->size / t->size;
-  clRetainMemObject(b->handle);
-  v->handle = b->handle;
-  return 1;
+  return sharehandle(v, b);
 }
 
 /** Buffer:reshape(shape) -> Buffer
@@ -273,13 +274,10 @@ static int buffer_reshape(lua_State *L) {
                       "reshape: the rows have gaps (ld = %I); take a "
                       "b:clone() first",
                       (LUAI_UACINT)b->ld);
-  clsh_context_alive(L, b->context);
   Buffer *v = newview(L, 1);
   v->shape = s;
   v->ld = s.dim[s.ndims - 1];
-  clRetainMemObject(b->handle);
-  v->handle = b->handle;
-  return 1;
+  return sharehandle(v, b);
 }
 
 /* Rows, columns and distance of rows, in bytes; a vector is one row. */
@@ -607,16 +605,6 @@ static void writeinit(lua_State *L, int buf, int init) {
   lua_call(L, 2, 0);
 }
 
-/* Checks that the number `init` fits the type. */
-static void checknumber(lua_State *L, int init, const Type *t) {
-  char element[128];
-  const char *wrong = NULL;
-  if (lua_type(L, init) == LUA_TNUMBER)
-    wrong = clsh_type_convert(L, init, t, element);
-  if (wrong != NULL)
-    clsh_error_arg(L, init, "%s", wrong);
-}
-
 /** cl.buffer(type, shape [, init [, opts]]) -> Buffer
  * Typed memory on the device. `type` is an OpenCL C name ("float", "int",
  * "float4"), `shape` a number of elements or a list of 1 to 4 dimensions,
@@ -639,11 +627,13 @@ static void checknumber(lua_State *L, int init, const Type *t) {
  * print(padded.ld, padded.bytes) --> 16 128
  */
 static int cl_buffer(lua_State *L) {
+  char element[128];
   lua_settop(L, 4);
   const Type *t = clsh_type_check(L, 1);
   Shape s;
   clsh_shape_check(L, 2, t, &s);
-  checknumber(L, 3, t);
+  if (lua_type(L, 3) == LUA_TNUMBER)
+    clsh_type_element(L, 3, t, element);
   clsh_option_check(L, 4, "ld access host use_host_ptr svm context",
                     "cl.buffer");
   size_t ld = checkld(L, 4, &s);

@@ -14,8 +14,6 @@
 #include "driver.h"
 #include "memory.h"
 
-#define CONTEXTS "cl.contexts" /* registry: device index -> Context */
-
 #define MAXSHARED 64 /* devices with memory in common */
 
 #define NVCAPABILITY 0x4000 /* CL_DEVICE_COMPUTE_CAPABILITY_MAJOR_NV */
@@ -185,37 +183,20 @@ Context *clsh_context_any(lua_State *L, int arg) {
 }
 
 /*
-** Pushes the one context of the device at `device`. A closed or lost context
-** is replaced. A part of a device itself holds its context, which ends with
-** it.
+** Pushes the one context of the device at `device`, which holds it as user
+** value 2. A closed or lost context is replaced.
 */
 static Context *pushdevicecontext(lua_State *L, int device) {
   device = lua_absindex(L, device);
-  if (clsh_device_ispart(L, device)) {
-    lua_getiuservalue(L, device, 2);
-    Context *own = clsh_class_test(L, -1, &class);
-    if (own != NULL && own->lost == CL_SUCCESS)
-      return own;
-    lua_pop(L, 1);
-    own = newcontext(L, device, own);
-    lua_pushvalue(L, -1);
-    lua_setiuservalue(L, device, 2);
-    return own;
-  }
-  luaL_getsubtable(L, LUA_REGISTRYINDEX, CONTEXTS);
-  lua_getfield(L, device, "index");
-  lua_pushvalue(L, -1);
-  lua_rawget(L, -3);
+  clsh_device_check(L, device);
+  lua_getiuservalue(L, device, 2);
   Context *c = clsh_class_test(L, -1, &class);
-  if (c == NULL || c->lost != CL_SUCCESS) {
-    lua_pop(L, 1);
-    c = newcontext(L, device, c);
-    lua_pushvalue(L, -2);
-    lua_pushvalue(L, -2);
-    lua_rawset(L, -5);
-  }
-  lua_replace(L, -3);
+  if (c != NULL && c->lost == CL_SUCCESS)
+    return c;
   lua_pop(L, 1);
+  c = newcontext(L, device, c);
+  lua_pushvalue(L, -1);
+  lua_setiuservalue(L, device, 2);
   return c;
 }
 

@@ -27,7 +27,7 @@ typedef struct Device {
   cl_device_id id;
   cl_platform_id platform;
   int index; /* place in cl.devices(); of a part: the index of the whole */
-  bool part; /* user value 1 is the whole Device */
+  bool part; /* user value 1: the whole Device; user value 2: its Context */
 } Device;
 
 static void device_release(Object *o) {
@@ -70,10 +70,6 @@ static Device *checkdevice(lua_State *L, int arg) {
 
 cl_device_id clsh_device_check(lua_State *L, int arg) {
   return checkdevice(L, arg)->id;
-}
-
-bool clsh_device_ispart(lua_State *L, int arg) {
-  return checkdevice(L, arg)->part;
 }
 
 bool clsh_device_is(lua_State *L, int arg) {
@@ -360,7 +356,7 @@ static void adddevices(lua_State *L, cl_platform_id p, int rank) {
       r++;
     if (r != rank)
       continue;
-    Device *d = clsh_class_new(L, &class, 1);
+    Device *d = clsh_class_new(L, &class, 2);
     d->id = ids[i];
     d->platform = p;
     d->index = (int)lua_rawlen(L, -2) + 1;

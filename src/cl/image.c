@@ -762,25 +762,28 @@ static size_t checkplace(lua_State *L, const Image *img, const Box *box,
   return b->shift + (first - 1) * size;
 }
 
-/* Raises if a copy failed: its values were checked, so the driver lacks it. */
-static void checkcopy(lua_State *L, cl_int err, const char *call) {
-  if (err == CL_INVALID_VALUE)
+/* Copies a box to the Buffer at 2, or from it; pushes the Event. */
+static int copybuffer(lua_State *L, bool write, const Image *img,
+                      const Box *box, Transfer *m) {
+  const Buffer *b = clsh_buffer_check(L, 2);
+  const char *call =
+      write ? "clEnqueueCopyBufferToImage" : "clEnqueueCopyImageToBuffer";
+  size_t offset = checkplace(L, img, box, b, 3, write ? "first" : "to");
+  Event *e = clsh_transfer_begin(L, &img->head, m);
+  clsh_buffer_use(clsh_buffer_check(L, 2), clsh_queue_any(L, m->queue));
+  cl_int err =
+      write
+          ? clEnqueueCopyBufferToImage(m->handle, b->handle, img->handle,
+                                       offset, box->origin, box->size,
+                                       m->waits.n, m->waits.list, &e->handle)
+          : clEnqueueCopyImageToBuffer(m->handle, img->handle, b->handle,
+                                       box->origin, box->size, offset,
+                                       m->waits.n, m->waits.list, &e->handle);
+  if (err == CL_INVALID_VALUE) /* checked before: the driver lacks it */
     clsh_error_call(L, err, call,
                     "the driver takes no such copy, as NVIDIA's none of 1-D "
                     "arrays; go through the host: read, then write");
-}
-
-static int copyfrombuffer(lua_State *L, const Image *img, const Box *box,
-                          Transfer *m) {
-  const Buffer *b = clsh_buffer_check(L, 2);
-  size_t offset = checkplace(L, img, box, b, 3, "first");
-  Event *e = clsh_transfer_begin(L, &img->head, m);
-  clsh_buffer_use(clsh_buffer_check(L, 2), clsh_queue_any(L, m->queue));
-  cl_int err = clEnqueueCopyBufferToImage(
-      m->handle, b->handle, img->handle, offset, box->origin, box->size,
-      m->waits.n, m->waits.list, &e->handle);
-  checkcopy(L, err, "clEnqueueCopyBufferToImage");
-  clsh_transfer_end(L, m, err, "clEnqueueCopyBufferToImage");
+  clsh_transfer_end(L, m, err, call);
   return 1;
 }
 
@@ -808,7 +811,7 @@ static int image_write(lua_State *L) {
                       "queue async after origin region first", &m);
   checkpart(L, img, 3, &b);
   if (clsh_buffer_test(L, 2) != NULL)
-    return copyfrombuffer(L, img, &b, &m);
+    return copybuffer(L, true, img, &b, &m);
   if (clsh_option_push(L, 3, "first") != LUA_TNIL)
     return clsh_error(L, "first: only a Buffer has elements to begin at");
   if (clsh_array_test(L, 2) == NULL) {
@@ -835,9 +838,7 @@ static int image_fill(lua_State *L) {
   Transfer m;
   const Image *img = checkimage(L, 1);
   lua_settop(L, 3);
-  const char *wrong = clsh_type_convert(L, 2, colortype(&img->format), color);
-  if (wrong != NULL)
-    return clsh_error_arg(L, 2, "%s", wrong);
+  clsh_type_element(L, 2, colortype(&img->format), color);
   checkown(L, img, "fill");
   clsh_transfer_check(L, img->context, 3, partoptions, &m);
   checkpart(L, img, 3, &b);
@@ -845,20 +846,6 @@ static int image_fill(lua_State *L) {
   cl_int err = clEnqueueFillImage(m.handle, img->handle, color, b.origin,
                                   b.size, m.waits.n, m.waits.list, &e->handle);
   clsh_transfer_end(L, &m, err, "clEnqueueFillImage");
-  return 1;
-}
-
-static int copytobuffer(lua_State *L, const Image *img, const Box *box,
-                        Transfer *m) {
-  const Buffer *b = clsh_buffer_check(L, 2);
-  size_t offset = checkplace(L, img, box, b, 3, "to");
-  Event *e = clsh_transfer_begin(L, &img->head, m);
-  clsh_buffer_use(clsh_buffer_check(L, 2), clsh_queue_any(L, m->queue));
-  cl_int err = clEnqueueCopyImageToBuffer(
-      m->handle, img->handle, b->handle, box->origin, box->size, offset,
-      m->waits.n, m->waits.list, &e->handle);
-  checkcopy(L, err, "clEnqueueCopyImageToBuffer");
-  clsh_transfer_end(L, m, err, "clEnqueueCopyImageToBuffer");
   return 1;
 }
 
@@ -892,7 +879,7 @@ static int image_copy(lua_State *L) {
                       &m);
   checkpart(L, img, 3, &b);
   if (clsh_buffer_test(L, 2) != NULL)
-    return copytobuffer(L, img, &b, &m);
+    return copybuffer(L, false, img, &b, &m);
   const Image *d = clsh_image_test(L, 2);
   if (d == NULL)
     return clsh_error_arg(L, 2, "must be an open Image or Buffer; got %s",
