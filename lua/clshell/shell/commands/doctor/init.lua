@@ -5,7 +5,6 @@
 
 local cl = require "cl"
 local machine = require "clshell.shell.commands.doctor.machine"
-local packages = require "clshell.shell.commands.doctor.packages"
 local report = require "clshell.results.tables"
 local style = require "clshell.base.style"
 local text = require "clshell.base.text"
@@ -198,7 +197,7 @@ local function permissions(vendors)
         .. "is not loaded, or this container was started without the GPU",
         gpu.name)
     elseif not fine then
-      advise("%s", packages.advice(gpu.driver))
+      advise("%s", machine.advice(gpu.driver))
     end
   end
   for _, node in ipairs(nodes) do
@@ -242,7 +241,7 @@ local function programs()
     say(what.found and "ok" or "note", "%s: %s", what.name, what.found
       or "missing; it is for " .. what.use)
     if not what.found then
-      advise("%s", packages.advice(what.package))
+      advise("%s", machine.advice(what.package))
     end
   end
 end
@@ -259,7 +258,7 @@ function M.run()
   local vendors = devices(list)
   permissions(vendors)
   if not vendors and not machine.macos() and not machine.registered "pocl" then
-    advise("%s", packages.advice "pocl")
+    advise("%s", machine.advice "pocl")
   end
   cache(list)
   programs()
