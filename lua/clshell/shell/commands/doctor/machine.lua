@@ -80,8 +80,10 @@ function M.library(part)
   end
 end
 
-local function icd(file)
-  return {file = file, library = (contents(file) or ""):match("%S+") or ""}
+-- The driver of an .icd file, or a library of its own.
+local function icd(path)
+  return path:find "%.icd$" and {file = path,
+    library = (contents(path) or ""):match "%S+" or ""} or {library = path}
 end
 
 local function icds(folder)
@@ -99,13 +101,13 @@ end
 function M.drivers()
   local where = variable "OCL_ICD_VENDORS" or M.VENDORS
   local list
-  if where:find("%.icd$") then
+  if where:find "%.icd$" then
     list = {contents(where) and icd(where) or nil}
   else
-    list = where:find("%.so") and {{library = where}} or icds(where)
+    list = where:find "%.so" and {icd(where)} or icds(where)
   end
-  for path in (os.getenv "OCL_ICD_FILENAMES" or ""):gmatch("[^:]+") do
-    list[#list + 1] = path:find("%.icd$") and icd(path) or {library = path}
+  for path in (os.getenv "OCL_ICD_FILENAMES" or ""):gmatch "[^:]+" do
+    list[#list + 1] = icd(path)
   end
   return list, where
 end
@@ -121,12 +123,13 @@ local DRIVERS = {"libnvidia-opencl.so.1", "libamdocl64.so", "libigdrcl.so",
 function M.forgotten(list)
   local cached = M.capture("PATH=$PATH:/sbin:/usr/sbin ldconfig -p "
     .. "2>/dev/null")
-  local names, libraries = {}, ""
-  for _, driver in ipairs(list) do
-    libraries = libraries .. driver.library .. "\n"
+  local names, libraries = {}, {}
+  for i, driver in ipairs(list) do
+    libraries[i] = driver.library
   end
+  local known = table.concat(libraries, "\n")
   for _, name in ipairs(DRIVERS) do
-    if not libraries:find(name:match("^[%w-]+"), 1, true)
+    if not known:find(name:match "^[%w-]+", 1, true)
         and cached:find("\t" .. name .. " ", 1, true) then
       names[#names + 1] = name
     end
