@@ -7,7 +7,7 @@
 local cl = require "cl"
 local base_folder = require "clshell.base.folder"
 local lexer = require "clshell.base.lexer"
-local names = require "clshell.shell.help.documented"
+local resolve = require "clshell.shell.prompt.resolve"
 local layout = require "clshell.shell.help.page_layout"
 local report = require "clshell.results.tables"
 local roofline = require "clshell.measure.roofline"
@@ -57,11 +57,15 @@ local function saved()
   return 1, 1
 end
 
+local function class_of(value)
+  return resolve.class{value = value}
+end
+
 -- The objects of a class among some results and the user's globals.
 local function objects(class, results)
   local list, seen = {}, {}
   local function take(value)
-    local ok, found = pcall(names.class, value)
+    local ok, found = pcall(class_of, value)
     if ok and found == class and not seen[value] and not value.closed then
       seen[value], list[#list + 1] = true, value
     end
@@ -82,8 +86,7 @@ local function mentions(input, class)
   for _, token in ipairs(lexer.tokens(input)) do
     local value = token.kind == "name"
       and rawget(_G, input:sub(token.first, token.last))
-    if value and type(value) == "userdata" and names.class(value) == class
-    then
+    if value and type(value) == "userdata" and class_of(value) == class then
       return true
     end
   end
@@ -93,7 +96,7 @@ end
 -- The session as an object that the steps read.
 local function view(input, results)
   return {
-    input = input, results = results, class = names.class,
+    input = input, results = results, class = class_of,
     of = function(class)
       return objects(class, results)
     end,
