@@ -1,7 +1,7 @@
--- shell/prompt/arrays.lua - buffers, host arrays, images and sparse matrices at
+-- shell/prompt/arrays.lua - buffers, host arrays, images, sparse matrices at
 -- the prompt: a summary, then the corners of a grid that fit the window. All
--- elements have one format, by the least and the largest; no element but
--- those of the corners is read back.
+-- elements have one format, by the least and the largest; only the elements of
+-- the corners are read back.
 -- SPDX-License-Identifier: MIT
 
 local interrupt = require "clshell.base.interrupt"
