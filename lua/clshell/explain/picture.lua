@@ -136,12 +136,12 @@ local function banks_of(m, row)
   end
   for _, cells in ipairs(rows) do
     for bank = 0, m.banks - 1 do
-      local mine, title = lanes[cells.word + bank], ("bank %d"):format(bank)
+      local mine, name = lanes[cells.word + bank], ("bank %d"):format(bank)
       cells[bank + 1] = {mark = mine and character(mine[1]) or ".",
         hits = mine and hits[bank],
         class = mine and CLASSES[math.min(hits[bank], 3)] or "other",
-        title = mine and ("%s: lanes %s; %s in this bank"):format(title,
-          ranges(mine), text.count(hits[bank], "word")) or title}
+        title = mine and ("%s: lanes %s; %s in this bank"):format(name,
+          ranges(mine), text.count(hits[bank], "word")) or name}
     end
   end
   return rows, hits
