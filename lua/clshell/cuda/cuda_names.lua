@@ -47,7 +47,7 @@ local HELPERS = {
 
 local function fence(t, i, tokens)
   if tokens[i + 1].text == "(" and tokens[i + 2].text == ")" then
-    t.out:replace(tokens[i].first, tokens[i + 2].last,
+    t:replace(tokens[i].first, tokens[i + 2].last,
       FENCES[tokens[i].text])
   end
 end
@@ -57,10 +57,10 @@ local function place(t, i, tokens)
   local call = words.list[token.text].here
   axis = tokens[i + 1].text == "." and AXES[axis.text]
   if axis then
-    t.out:replace(token.first, tokens[i + 2].last,
+    t:replace(token.first, tokens[i + 2].last,
       ("(uint)%s(%d)"):format(call, axis))
   else
-    t.out:replace(token.first, token.last,
+    t:replace(token.first, token.last,
       ("(uint3)(%s(0), %s(1), %s(2))"):format(call, call, call))
   end
 end
@@ -127,7 +127,7 @@ local function rename(t, tokens, i, fn)
   local function put(new, last)
     last = (last or token).last
     local blank = new == "" and t.source:find("^ ", last + 1)
-    t.out:replace(token.first, blank and last + 1 or last, new)
+    t:replace(token.first, blank and last + 1 or last, new)
   end
   if TAKEN[text] and (text ~= "half" or fn and fn.symbols
       and fn.symbols.half) then
@@ -145,7 +145,7 @@ local function rename(t, tokens, i, fn)
   elseif text == "__ldg" and open and tokens[open].other then
     put("(*")
     local close = tokens[tokens[open].other]
-    return t.out:replace(close.last + 1, close.last, ")")
+    return t:replace(close.last + 1, close.last, ")")
   elseif CASTS[text] and tokens[i + 1].text == "<" then
     local stop = i + 2
     while stop < #tokens and tokens[stop].text ~= ">" do
@@ -154,8 +154,8 @@ local function rename(t, tokens, i, fn)
     local close = tokens[stop + 1].other and tokens[tokens[stop + 1].other]
     if close then
       put("((", tokens[i + 1])
-      t.out:replace(tokens[stop].first, tokens[stop].last, ")")
-      t.out:replace(close.last + 1, close.last, ")")
+      t:replace(tokens[stop].first, tokens[stop].last, ")")
+      t:replace(close.last + 1, close.last, ")")
     end
     return
   elseif conversion(tokens, i) then
@@ -165,7 +165,7 @@ local function rename(t, tokens, i, fn)
   elseif text == "__align__" and open and tokens[open].other then
     put("__attribute__((aligned")
     local close = tokens[tokens[open].other]
-    return t.out:replace(close.last + 1, close.last, "))")
+    return t:replace(close.last + 1, close.last, "))")
   elseif not entry or fn and fn.symbols and fn.symbols[text] then
     return
   elseif text:find "^atomic" and entry.kind == "word" and open then
@@ -211,7 +211,7 @@ function M.directive(t, i)
     local list = lexer.tokens(t.source, token.first + rest - 1, token.last)
     for j = 1, #list do
       if list[j].text == "extern" and list[j + 1].kind == "string" then
-        t.out:replace(list[j].first, list[j + 1].last, "")
+        t:replace(list[j].first, list[j + 1].last, "")
       elseif list[j].kind == "name" then
         rename(t, list, j, nil)
       end

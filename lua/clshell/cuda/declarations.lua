@@ -98,7 +98,7 @@ local function constant(t, first, at, fn)
   end
   t.constants[tokens[at].text] = true
   t:put(first, "enum { ", at - 1)
-  t.out:replace(tokens[at - 1].last + 1, tokens[at].first - 1, "")
+  t:replace(tokens[at - 1].last + 1, tokens[at].first - 1, "")
   t:append(stop, " }")
   return true
 end

@@ -191,8 +191,7 @@ local function function_place(build, d)
     end
   end
   if at then
-    local _, breaks = build.source:sub(1, at):gsub("\n", "")
-    return {file = "", line = breaks + 1}
+    return {file = "", line = (text.position(build.source, at))}
   end
   return d
 end

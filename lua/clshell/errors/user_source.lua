@@ -4,6 +4,7 @@
 -- SPDX-License-Identifier: MIT
 
 local excerpt = require "clshell.errors.excerpt"
+local position = require "clshell.base.text".position
 
 local M = {}
 
@@ -62,14 +63,6 @@ local function in_source(build, d)
   return not d.included and not file:find("%.%a*h%a*$")
 end
 
--- The number of line breaks in text before byte `at`, and the bytes of the
--- line in front of it.
-local function position(chunk, at)
-  local before = chunk:sub(1, at - 1)
-  local _, breaks = before:gsub("\n", "")
-  return breaks, #before:match("[^\n]*$")
-end
-
 -- Calls fn(chunk, info) for the text of every chunk that is running, the
 -- innermost first, until it returns something.
 local function each_chunk(fn)
@@ -103,9 +96,9 @@ function M.literal(source)
     local at = chunk:find(source, 1, true)
     while at do
       local line, column = position(chunk, at)
-      if not best or line < info.currentline then
-        best = {name = excerpt.name(info.source, info.short_src), line = line,
-          column = column}
+      if not best or line <= info.currentline then
+        best = {name = excerpt.name(info.source, info.short_src),
+          line = line - 1, column = column - 1}
       end
       at = chunk:find(source, at + 1, true)
     end
@@ -123,8 +116,8 @@ local function find_line(line)
       local at = #text >= SHORT and chunk:find(text, 1, true)
       if at and not chunk:find(text, at + 1, true) then
         local n, column = position(chunk, at)
-        return {name = excerpt.name(info.source, info.short_src), line = n + 1,
-          column = column - #indent}
+        return {name = excerpt.name(info.source, info.short_src), line = n,
+          column = column - 1 - #indent}
       end
     end
   end)
