@@ -23,7 +23,6 @@ local function names_source(base)
       return true
     end
   end
-  return false
 end
 
 local function includes(source, base)
@@ -146,8 +145,7 @@ function M.numbered(source, accepts)
 end
 
 local function alike(text, n, quoted)
-  local line = excerpt.line(text, n)
-  return line and line:gsub("%s+", "") == quoted:gsub("%s+", "")
+  return excerpt.alike(excerpt.line(text, n), quoted)
 end
 
 -- The file and the number of the line that has a diagnostic's place by #line
