@@ -4,13 +4,12 @@
 
 local argument = require "clshell.base.argument"
 local cl = require "cl"
+local definition = require "clshell.ladder.definition"
 local families = require "clshell.ladder.families"
 local integer = require "clshell.base.integer"
 local lazy = require "clshell.base.lazy"
 local operands = require "clshell.ladder.operands"
-local options = require "clshell.base.options"
 local result = require "clshell.base.result"
-local result_checks = require "clshell.ladder.result_checks"
 local text = require "clshell.base.text"
 local verify = require "clshell.ladder.verify"
 
@@ -39,10 +38,9 @@ local function one_of(words)
   end
 end
 
-local FUNCTION, TABLE, STRING = {"function"}, {"table"}, {"string"}
+local TABLE, STRING = {"table"}, {"string"}
 
--- By field: the type of its value, nil where it is checked later, and the rule
--- and its test where the type does not tell all. Others are functions.
+-- The fields that are no functions, see definition.fields.
 local FIELDS = {
   name = {"string", "of letters and digits", function(x)
     return is_name(x) and not x:find "_"
@@ -56,27 +54,11 @@ local FIELDS = {
   output = {}, dims = {},
 }
 
--- Raises for an unknown field, a wrong value or a missing field.
 local function check_fields(given)
   if type(given) ~= "table" then
     fail(WHAT, "the declaration must be a table; got %s", text.got(given))
   end
-  cl.options(given, options.names(WHAT), WHAT)
-  for _, name in ipairs{"name", "arguments", "output", "rungs"} do
-    if given[name] == nil then
-      fail(WHAT, "field '%s' is missing", name)
-    end
-  end
-  for name, value in pairs(given) do
-    local kind, rule, legal = table.unpack(FIELDS[name] or FUNCTION)
-    if kind and type(value) ~= kind then
-      fail(WHAT, "%s must be %s; got %s", name, text.article(kind),
-        text.got(value))
-    elseif legal and not legal(value) then
-      fail(WHAT, "%s must be %s; got '%s'", name, rule,
-        kind == "string" and value or "{}")
-    end
-  end
+  definition.fields(WHAT, WHAT, given, FIELDS, "name arguments output rungs")
   if not (given.reference or given.truth) then
     fail(WHAT, "field 'reference' is missing: no rate is told of a result "
       .. "that was not checked")
@@ -253,13 +235,11 @@ end
 
 -- Raises unless a value is one of a list.
 local function check_listed(what, name, value, list)
-  for _, legal in ipairs(list) do
-    if legal == value then
-      return legal
-    end
+  if not definition.index_of(list, value) then
+    argument.refuse(what, name, "must be one of %s; got %s", text.values(list),
+      text.got(value))
   end
-  argument.refuse(what, name, "must be one of %s; got %s", text.values(list),
-    text.got(value))
+  return value
 end
 
 -- The value of an option, checked and rounded to the element type.
@@ -573,6 +553,19 @@ local function hosts_of(what, hosts)
   return hosts
 end
 
+-- The field `placing` of families whose kernels take the operands as they are.
+local AS_THEY_ARE = {
+  adapt = function(_, s)
+    return s
+  end,
+  pass = function(args)
+    return args
+  end,
+  stage = function(_, s, _, o, _, launch)
+    return launch(s, o)
+  end,
+}
+
 local function names_of(parts)
   local names = {}
   for i, one in ipairs(parts) do
@@ -593,14 +586,14 @@ function M.spec(given, foreign)
   local parts = parts_of(what, given)
   local d = {name = given.name, given = given, parts = parts,
     terms = given.terms
-      and result_checks.checked(given.name, "terms", given.terms),
+      and definition.checked(given.name, "terms", given.terms),
     types = check_types(what, given.types or {"float", "double"},
       "types must be a list of element types; got %s"),
     updates = given.updates or function() return false end}
   if #d.types == 0 then
     fail(what, "types must not be empty")
   end
-  local spec = {dims = parts.dims, keeps_plans = true,
+  local spec = {dims = parts.dims, keeps_plans = true, placing = AS_THEY_ARE,
     flop = function() return 0 end,
     pieces = given.truth and pieces_of(parts)}
   d.parameters, spec.signature = parameters_of(what, given, parts)
@@ -621,7 +614,7 @@ function M.spec(given, foreign)
   spec.hosts = hosts_of(what, given.hosts or {})
   for _, name in ipairs{"flop", "bytes", "make", "measures"} do
     spec[name] = spec[name]
-      and result_checks.checked(given.name, name, spec[name])
+      and definition.checked(given.name, name, spec[name])
   end
   spec.page = page(spec, given, parts)
   return spec

@@ -127,8 +127,8 @@ local function set_stride(x, batch, stride)
         + 1, x.rows, x.cols, x.ld)
     end
     if not inside then
-      refuse(x.name, "has %d matrices, %d elements apart, that leave its "
-        .. "buffer: %s", batch, x.stride, reason)
+      cl.error(("gemm: %s: %d matrices, %d elements apart, leave its buffer: "
+        .. "%s"):format(x.name, batch, x.stride, reason), {arg = x.name})
     end
   end
 end
