@@ -1,5 +1,5 @@
 -- tune/init.lua - tune: the search for the best setting of a kernel. space.lua
--- has the points (constraint.lua, enumerate.lua), strategy.lua and
+-- has the points (enumerate.lua finds them), strategy.lua and
 -- surrogate.lua their order, search_loop.lua goes through them, sampling.lua
 -- says how often each is measured, final_round.lua tells the winners.
 -- rung_source.lua and kernel_source.lua build, check and measure a point,
