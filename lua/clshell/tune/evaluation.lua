@@ -23,7 +23,6 @@
 --                     remote_source.lua
 --   worker()          the worker process that measures, for calls; nil where
 --                     this process measures
---   keep_binaries(yes)  program.keep_binaries where it measures
 --   setting(p)        a text that tells equal measurements, nil if none are
 --                     equal; and the hash of its source
 --   subject(p)        of the protocol, for turns; after refusal and measure
