@@ -5,7 +5,6 @@
 local argument = require "clshell.base.argument"
 local cl = require "cl"
 local families = require "clshell.ladder.families"
-local integer = require "clshell.base.integer"
 local lazy = require "clshell.base.lazy"
 local operands = require "clshell.ladder.operands"
 local options = require "clshell.base.options"
@@ -185,7 +184,7 @@ local function sizes_in(what, one, s)
   local sizes = {}
   for i, size in ipairs(one.sizes) do
     if type(size) == "function" then
-      sizes[i] = integer.check(what, ("size %d of %s, by its function,")
+      sizes[i] = argument.integer(what, ("size %d of %s, by its function,")
         :format(i, one.name), math.tointeger(size(s)) or size(s), 1)
     else
       sizes[i] = type(size) == "string" and s[size] or size
@@ -378,7 +377,7 @@ end
 function derived.shape(d, given)
   local s = started(d, given.type, given)
   for _, dim in ipairs(d.parts.dims) do
-    s[dim] = integer.check(d.name, "the shape's " .. dim, given[dim], 1)
+    s[dim] = argument.integer(d.name, "the shape's " .. dim, given[dim], 1)
   end
   for _, one in ipairs(d.parts.all) do
     local ld = ld_of(one)

@@ -6,7 +6,7 @@
 
 local cl = require "cl"
 local enumerate = require "clshell.tune.enumerate"
-local range = require "clshell.base.range"
+local argument = require "clshell.base.argument"
 local text = require "clshell.base.text"
 
 local M = {}
@@ -26,7 +26,7 @@ end
 -- The values of a parameter, checked.
 local function values_of(values, name)
   if type(values) == "string" then
-    values = range.list(values, "tune: params." .. name, LONGEST)
+    values = argument.range(values, "tune: params." .. name, LONGEST)
   end
   if type(values) ~= "table" then
     fail("params.%s must be a list of values or a range such as \"1..8\"; "

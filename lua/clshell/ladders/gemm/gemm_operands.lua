@@ -4,7 +4,7 @@
 
 local cl = require "cl"
 local arguments = require "clshell.ladder.operands"
-local integer = require "clshell.base.integer"
+local argument = require "clshell.base.argument"
 local host = require "cl.host"
 local packing = require "clshell.ladders.gemm.packing"
 local result = require "clshell.base.result"
@@ -34,7 +34,7 @@ M.transposed, M.types = transposed, TYPES
 
 -- A number of elements or of matrices, or nil.
 local function count(name, value, least)
-  return value ~= nil and integer.check("gemm", name, value, least) or nil
+  return value ~= nil and argument.integer("gemm", name, value, least) or nil
 end
 
 --- The shape of a product with defaults filled in, from one given by hand

@@ -5,7 +5,6 @@
 local argument = require "clshell.base.argument"
 local arguments = require "clshell.ladder.operands"
 local cl = require "cl"
-local integer = require "clshell.base.integer"
 local options = require "clshell.base.options"
 local plan = require "clshell.ladder.plan"
 local rungs = require "clshell.ladder.rung"
@@ -66,7 +65,7 @@ local function settings(gemm, operands, opts)
     name, other = other, name
   end
   if opts[name] ~= nil then
-    integer.check(WHO, name, opts[name], 1)
+    argument.integer(WHO, name, opts[name], 1)
   elseif opts[other] ~= nil then
     cl.error(("%s: %s is a size of %s itself; give %s, that of the other "
       .. "operand"):format(WHO, other, SIDES[side], name), {arg = other})

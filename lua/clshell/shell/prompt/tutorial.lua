@@ -5,7 +5,7 @@
 -- SPDX-License-Identifier: MIT
 
 local cl = require "cl"
-local base_folder = require "clshell.base.folder"
+local files = require "clshell.base.file"
 local lexer = require "clshell.base.lexer"
 local names = require "clshell.shell.help.documented"
 local layout = require "clshell.shell.help.page_layout"
@@ -31,9 +31,9 @@ end
 
 -- Opens the file with the user's step; nil where there is no such file.
 local function open(mode)
-  local folder = base_folder.of "STATE"
+  local folder = files.folder "STATE"
   if mode == "w" then
-    base_folder.make "STATE"
+    files.make_folder "STATE"
   end
   return folder and io.open(folder .. "/tutorial", mode) or nil
 end
