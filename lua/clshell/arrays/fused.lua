@@ -33,7 +33,7 @@
 
 local cl = require "cl"
 local layout = require "clshell.arrays.layout"
-local recording = require "clshell.base.recording"
+local result = require "clshell.base.result"
 local types = require "clshell.arrays.types"
 
 local unpack = table.unpack
@@ -74,7 +74,7 @@ local LARGE = 1 << 26 -- bytes: larger scratch Buffers are not used again
 local scratch = setmetatable({}, {__mode = "k"})
 
 local function scratch_for(context)
-  local owner = recording.current() or context.queue
+  local owner = result.recording() or context.queue
   local made = scratch[owner]
   if not made then
     made = setmetatable({}, {__mode = "v"})
@@ -127,7 +127,7 @@ end
 --- the atomics for it: on NVIDIA's GPUs. A recording has no such waits, as
 --- they need memory that is filled before.
 function M.asks(device)
-  return not recording.current() and device.nv_warp_size ~= nil
+  return not result.recording() and device.nv_warp_size ~= nil
     and device:has "cl_khr_int64_base_atomics"
 end
 

@@ -9,7 +9,7 @@ local layout = require "clshell.arrays.layout"
 local names = require "clshell.arrays.method_names"
 local operation = require "clshell.arrays.operation"
 local options = require "clshell.base.options"
-local recording = require "clshell.base.recording"
+local result = require "clshell.base.result"
 local reduction = require "clshell.arrays.reduction"
 local types = require "clshell.arrays.types"
 
@@ -138,7 +138,7 @@ function methods.mean(x, dim)
     return apply("sum", x, nil, "mean") / n
   end
   local total = apply("sum", x, dim, "mean")
-  local _ <close> = recording.temporary(total)
+  local _ <close> = result.temporary(total)
   local type = types.calculated(types.real("mean", x.kind.type))
   return (methods.eval(operators.div(methods.astype(total, type),
     x.dims[dim])))
@@ -176,7 +176,7 @@ function methods.nrm2(x, dim)
   x = x.kind.type == type and x or methods.astype(x, type)
   local squares = apply("sum", operators.mul(x, x), dim, "nrm2")
   if dim ~= nil then
-    local _ <close> = recording.temporary(squares)
+    local _ <close> = result.temporary(squares)
     return (methods.eval(methods.sqrt(squares)))
   elseif squares >= TINY[type] and squares < math.huge
       or squares ~= squares then

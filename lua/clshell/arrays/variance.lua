@@ -7,14 +7,13 @@
 local cl = require "cl"
 require "clshell.arrays.evaluate"
 local expression = require "clshell.arrays.expression"
-local integer = require "clshell.base.integer"
+local argument = require "clshell.base.argument"
 local layout = require "clshell.arrays.layout"
 local options = require "clshell.base.options"
-local recording = require "clshell.base.recording"
 local types = require "clshell.arrays.types"
 
 local methods = expression.methods
-local temporary = recording.temporary
+local temporary = require("clshell.base.result").temporary
 
 -- The values along a dimension in a shape that broadcasts to `dims`; nil where
 -- all elements have one value.
@@ -74,7 +73,7 @@ local function variance(what, x, dim, opts, root)
   if dim ~= nil then
     n = e.dims[layout.dim(what, e.dims, dim)]
   end
-  local less = integer.check(what, "ddof", opts.ddof or 0, 0)
+  local less = argument.integer(what, "ddof", opts.ddof or 0, 0)
   if less >= n then
     cl.error(("%s: ddof must be less than the %d elements of a variance; got "
       .. "%d"):format(what, n, less), {arg = "ddof"})

@@ -7,7 +7,6 @@ local cl = require "cl"
 local gather = require "clshell.parts.ranks.rank_gather"
 local grids = require "clshell.parts.ranks.grid"
 local host = require "cl.host"
-local integer = require "clshell.base.integer"
 local npy = require "clshell.data.npy"
 local options = require "clshell.base.options"
 local text = require "clshell.base.text"
@@ -20,8 +19,8 @@ meta.__index = argument.methods("RanksMatrix", methods, "RanksMatrix")
 
 -- A matrix without content: block is nil where this rank has no element.
 local function new(what, rows, cols, opts)
-  integer.check(what, "rows", rows, 1)
-  integer.check(what, "columns", cols, 1)
+  argument.integer(what, "rows", rows, 1)
+  argument.integer(what, "columns", cols, 1)
   local g = grids.new(opts.grid)
   local first_row, last_row = grids.block(rows, g.rows, g.row)
   local first_col, last_col = grids.block(cols, g.cols, g.col)

@@ -7,7 +7,6 @@ local cl = require "cl"
 local gather = require "clshell.parts.ranks.rank_gather"
 local grids = require "clshell.parts.ranks.grid"
 local host = require "cl.host"
-local integer = require "clshell.base.integer"
 local options = require "clshell.base.options"
 local text = require "clshell.base.text"
 
@@ -54,7 +53,7 @@ end
 
 -- vector.new(n, init, type, left, right): ranks.vector with room at the sides.
 function M.new(n, init, type, left, right)
-  integer.check("ranks.vector", "n", n, 1)
+  argument.integer("ranks.vector", "n", n, 1)
   local x = new(n, text.class(init) == "Array" and init.type or type, left,
     right)
   if not x.part or init == nil then

@@ -5,7 +5,7 @@
 -- SPDX-License-Identifier: MIT
 
 local cl = require "cl"
-local base_folder = require "clshell.base.folder"
+local files = require "clshell.base.file"
 local resolve = require "clshell.shell.prompt.resolve"
 local layout = require "clshell.shell.help.page_layout"
 local report = require "clshell.results.tables"
@@ -30,13 +30,13 @@ end
 
 -- Opens the file with the user's step; nil where there is no such file.
 local function open(mode)
-  local folder = base_folder.of "STATE"
+  local folder = files.folder "STATE"
   return folder and io.open(folder .. "/tutorial", mode) or nil
 end
 
 -- Keeps the place for the next session, where the folder can be written.
 local function save(l, n)
-  base_folder.make "STATE"
+  files.make_folder "STATE"
   local file <close> = open "w"
   if file then
     file:write(("%d %d\n"):format(l, n))
