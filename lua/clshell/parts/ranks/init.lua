@@ -3,8 +3,8 @@
 -- (processes in rows and columns), rank_matrix (dense, in blocks), rank_gemm
 -- (SUMMA), exchange (panels from device to device), tasks (functions that take
 -- turns), rank_transpose, vector and rank_dia (in strips, with halos),
--- rank_gather (parts to one process), model (times with more processes than
--- there are). Nothing here starts MPI before a function is called.
+-- rank_gather (parts to one process). Nothing here starts MPI before a function
+-- is called.
 -- SPDX-License-Identifier: MIT
 
 local M = require "clshell.base.lazy".table(...)
