@@ -1,11 +1,14 @@
--- parts/ranks/grid.lua - processes as a grid, and the blocks of their matrices
+-- parts/ranks/grid.lua - processes as a grid, the blocks of their matrices, and
+-- the way of all blocks to one process
 -- SPDX-License-Identifier: MIT
 
 local cl = require "cl"
+local host = require "cl.host"
 local integer = require "clshell.base.integer"
-local staging = require "clshell.parts.staging"
 
 local M = {}
+
+local TAG = 17 -- of parts on the way to one rank
 
 -- The grids by Comm and sizes; a Comm stays until the program ends.
 local grids = {}
@@ -106,11 +109,31 @@ function M.new(sizes)
   return known[name]
 end
 
---- grid.pieces(context, type, elements) -> staging
---- Pinned pieces of `elements` elements, 64 MiB at most.
-function M.pieces(context, type, elements)
-  return staging.new(context, type,
-    math.min(elements, (64 << 20) // cl.typesize(type)))
+--- grid.gather(part, type, shape, root, place) -> Array, or nil
+--- All elements as an Array of `shape` on rank `root`, 0 by default; the other
+--- ranks get nil. part: the Buffer of this rank, or nil. place(rank) gives the
+--- first and last row and the first and last column of a rank's part.
+function M.gather(part, type, shape, root, place)
+  local world = M.world()
+  root = root or 0
+  if world:rank() ~= root then
+    if part then
+      world:send(part:read(), root, TAG)
+    end
+    return nil
+  end
+  local whole, width = cl.array(type, shape), shape[#shape]
+  for rank = 0, world:size() - 1 do
+    local top, bottom, left, right = place(rank)
+    local rows, cols = bottom - top + 1, right - left + 1
+    if rows > 0 and cols > 0 then
+      local h = rank == root and part:read()
+        or world:recv(cl.array(type, {rows, cols}), rank, TAG)
+      host.copy_box(whole, h, {rows = rows, cols = cols,
+        to_first = (top - 1) * width + left, to_ld = width})
+    end
+  end
+  return whole
 end
 
 return M

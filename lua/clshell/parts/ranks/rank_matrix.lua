@@ -1,30 +1,38 @@
 -- parts/ranks/rank_matrix.lua - dense matrices in blocks, one for each process
--- of a grid
+-- of a grid, and their transpose
 -- SPDX-License-Identifier: MIT
 
 local argument = require "clshell.base.argument"
 local cl = require "cl"
-local gather = require "clshell.parts.ranks.rank_gather"
 local grids = require "clshell.parts.ranks.grid"
 local host = require "cl.host"
 local integer = require "clshell.base.integer"
 local npy = require "clshell.data.npy"
 local options = require "clshell.base.options"
 local text = require "clshell.base.text"
+local transpose = require "clshell.ladders.transpose"
 
 local M = {}
+
+local TAG = 20 -- of parts of a transpose
 
 local methods = {}
 local meta = {__name = "RanksMatrix", __metatable = false}
 meta.__index = argument.methods("RanksMatrix", methods, "RanksMatrix")
+
+-- The first and last row, the first and last column that a rank has.
+local function block_of(rows, cols, g, rank)
+  local top, bottom = grids.block(rows, g.rows, rank // g.cols)
+  return {top, bottom, grids.block(cols, g.cols, rank % g.cols)}
+end
 
 -- A matrix without content: block is nil where this rank has no element.
 local function new(what, rows, cols, opts)
   integer.check(what, "rows", rows, 1)
   integer.check(what, "columns", cols, 1)
   local g = grids.new(opts.grid)
-  local first_row, last_row = grids.block(rows, g.rows, g.row)
-  local first_col, last_col = grids.block(cols, g.cols, g.col)
+  local first_row, last_row, first_col, last_col = table.unpack(
+    block_of(rows, cols, g, g.row * g.cols + g.col))
   local A = {type = opts.type or "float", rows = rows, cols = cols, grid = g,
     first_row = first_row, last_row = last_row, first_col = first_col,
     last_col = last_col, height = last_row - first_row + 1,
@@ -169,10 +177,8 @@ end
 ---   print(h.rows, h[12])
 --- end
 function methods.gather(A, root)
-  local g = A.grid
-  return gather(A.block, A.type, {A.rows, A.cols}, root, function(rank)
-    local first, last = grids.block(A.rows, g.rows, rank // g.cols)
-    return first, last, grids.block(A.cols, g.cols, rank % g.cols)
+  return grids.gather(A.block, A.type, {A.rows, A.cols}, root, function(rank)
+    return table.unpack(block_of(A.rows, A.cols, A.grid, rank))
   end)
 end
 
@@ -190,6 +196,56 @@ end
 function M.check(what, name, A)
   return argument.check(what, name, A, "RanksMatrix",
     "ranks.matrix(rows, cols, init) makes one")
+end
+
+-- The box that two blocks have in common, with the place of its first element
+-- in the first block, whose rows have `ld` elements; nil where it is empty.
+local function common(block, other)
+  local row, col = math.max(block[1], other[1]), math.max(block[3], other[3])
+  local box = {rows = math.min(block[2], other[2]) - row + 1,
+    cols = math.min(block[4], other[4]) - col + 1,
+    ld = block[4] - block[3] + 1}
+  box.first = (row - block[1]) * box.ld + col - block[3] + 1
+  return box.rows > 0 and box.cols > 0 and box or nil
+end
+
+--- ranks.transpose(A) -> RanksMatrix
+--- The transpose of a matrix in blocks, on the same grid of ranks.
+--- Example:
+--- local B = ranks.transpose(ranks.random(30, 20))
+--- print(B.rows, B.cols) --> 20 30
+function M.transpose(A)
+  local what, world = "ranks.transpose", grids.world()
+  M.check(what, "A", A)
+  local g, me = A.grid, world:rank()
+  local B = M.like(what, A.cols, A.rows, A.type, g)
+  local mine = A.block and transpose(A.block):read()
+  local result = B.block and cl.array(B.type, {B.height, B.width})
+  local own = {A.first_col, A.last_col, A.first_row, A.last_row} -- of mine
+  local coming, requests = {}, {}
+  for rank = 0, world:size() - 1 do
+    local r1, r2, c1, c2 = table.unpack(block_of(A.rows, A.cols, g, rank))
+    local box = result and common(block_of(B.rows, B.cols, g, me),
+      {c1, c2, r1, r2})
+    coming[#coming + 1] = box and {box = box, request = world:irecv(
+      cl.array(B.type, {box.rows, box.cols}), rank, TAG)}
+  end
+  for rank = 0, world:size() - 1 do
+    local box = mine and common(own, block_of(B.rows, B.cols, g, rank))
+    requests[#requests + 1] = box and world:isend(host.copy_box(
+      cl.array(A.type, {box.rows, box.cols}), mine, {rows = box.rows,
+        cols = box.cols, from_first = box.first, from_ld = box.ld}), rank, TAG)
+  end
+  for _, part in ipairs(coming) do
+    local box = part.box
+    host.copy_box(result, part.request:wait(), {rows = box.rows,
+      cols = box.cols, to_first = box.first, to_ld = box.ld})
+  end
+  require "mpi".wait_all(requests)
+  if result then
+    B.block:write(result)
+  end
+  return B
 end
 
 return M
