@@ -58,6 +58,19 @@ function M.is(x)
   return type(x) == "table" and debug.getmetatable(x) == meta
 end
 
+-- class.whole(s, parts) -> list of {part, first}
+--- The parts, out of a list for the devices of s, that together have all rows,
+--- and the first row of each: one part alone of a Split in copies.
+function M.whole(s, parts)
+  local list = {}
+  for i, part in ipairs(parts) do
+    if part and (s.axis == "rows" or not list[1]) then
+      list[#list + 1] = {part = part, first = s.first[i]}
+    end
+  end
+  return list
+end
+
 -- class.live(what, s) -> s
 --- Raises where a part was closed.
 function M.live(what, s)
@@ -145,17 +158,12 @@ function methods.join(s, device)
   local context = cl.context(device)
   M.live("join", s)
   local out = cl.buffer(s.type, s.shape, nil, {context = context})
-  for i, part in ipairs(s.parts) do
-    local b = part and (text.class(part) == "Expression" and part:eval()
-      or part)
-    if b then
-      b:copy(out, {first = 1, count = #b,
-        to = (s.first[i] - 1) * row_count(s.shape) + 1,
-        async = b.context == context})
-    end
-    if b and s.axis == "copies" then
-      break
-    end
+  for _, piece in ipairs(M.whole(s, s.parts)) do
+    local b = piece.part
+    b = text.class(b) == "Expression" and b:eval() or b
+    b:copy(out, {first = 1, count = #b,
+      to = (piece.first - 1) * row_count(s.shape) + 1,
+      async = b.context == context})
   end
   return out
 end
@@ -171,13 +179,8 @@ function methods.read(s, dst)
   argument.check("Split:read", "dst", h, "Array")
   s:eval()
   devices.flush(s.devices)
-  for i, part in ipairs(s.parts) do
-    if part then
-      part:read(h, {at = (s.first[i] - 1) * row_count(s.shape) + 1})
-    end
-    if part and s.axis == "copies" then
-      break
-    end
+  for _, piece in ipairs(M.whole(s, s.parts)) do
+    piece.part:read(h, {at = (piece.first - 1) * row_count(s.shape) + 1})
   end
   return h
 end
