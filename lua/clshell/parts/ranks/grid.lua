@@ -1,5 +1,5 @@
--- parts/ranks/grid.lua - processes as a grid, the blocks of their matrices, and
--- the way of all blocks to one process
+-- parts/ranks/grid.lua - processes as a grid, the blocks of their matrices,
+-- and the way of all blocks to one process
 -- SPDX-License-Identifier: MIT
 
 local cl = require "cl"

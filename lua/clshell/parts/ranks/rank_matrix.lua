@@ -236,9 +236,9 @@ function M.transpose(A)
       cl.array(A.type, {box.rows, box.cols}), mine, {rows = box.rows,
         cols = box.cols, from_first = box.first, from_ld = box.ld}), rank, TAG)
   end
-  for _, part in ipairs(coming) do
-    local box = part.box
-    host.copy_box(result, part.request:wait(), {rows = box.rows,
+  for _, piece in ipairs(coming) do
+    local box = piece.box
+    host.copy_box(result, piece.request:wait(), {rows = box.rows,
       cols = box.cols, to_first = box.first, to_ld = box.ld})
   end
   require "mpi".wait_all(requests)

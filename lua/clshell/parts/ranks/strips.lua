@@ -312,11 +312,11 @@ local function move_halo(coming, going)
   require "mpi".wait_all(requests)
 end
 
--- Calls f(first, last) for the elements that a strip has of the columns of an
--- edge.
-local function shared(e, strip, f)
-  local first = math.max(e.col, strip.first)
-  local last = math.min(e.col + e.cols - 1, strip.last)
+-- Calls f(first, last) for the elements, from has.first to has.last, that are
+-- among the columns of an edge.
+local function shared(e, has, f)
+  local first = math.max(e.col, has.first)
+  local last = math.min(e.col + e.cols - 1, has.last)
   if first <= last then
     f(first, last)
   end

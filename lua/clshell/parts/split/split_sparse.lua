@@ -5,8 +5,8 @@
 local argument = require "clshell.base.argument"
 local class = require "clshell.parts.split.split_class"
 local cl = require "cl"
+local devices = require "clshell.parts.split.devices"
 local halo = require "clshell.parts.halo"
-local queues = require "clshell.parts.split.queues"
 local rows_of = require "clshell.data.sparse"
 local text = require "clshell.base.text"
 
@@ -53,7 +53,7 @@ end
 -- Copies elements col .. col + #to - 1 of x, a Split or a Buffer, into `to`.
 local function gather(x, col, to, ready)
   if not class.is(x) then
-    queues.fetch(x, to, {first = col, count = #to}, ready)
+    devices.fetch(x, to, {first = col, count = #to}, ready)
     return
   end
   local context = to.context
@@ -63,7 +63,7 @@ local function gather(x, col, to, ready)
     local last = math.min(col + #to, first + x.sizes[i]) - 1
     local near = part and (x.axis == "rows" or part.context == context)
     if near and from <= last then
-      queues.fetch(part, to, {first = from - first + 1,
+      devices.fetch(part, to, {first = from - first + 1,
         count = last - from + 1, to = from - col + 1}, ready)
       if x.axis == "copies" then
         return
@@ -106,14 +106,8 @@ local function vectors(m, x, y)
     class.fits("spmv", m, class.live("spmv", y))
     return x, y
   end
-  local parts = {}
-  for i, rows in ipairs(m.sizes) do
-    parts[i] = rows > 0 and cl.buffer(m.type, rows, nil,
-      {context = cl.context(m.devices[i])})
-  end
-  return x, class.new{devices = m.devices, parts = parts, axis = "rows",
-    sizes = table.move(m.sizes, 1, #m.sizes, 1, {}), type = m.type,
-    shape = {m.rows}}
+  return x, class.empty{devices = m.devices, axis = "rows", type = m.type,
+    sizes = table.move(m.sizes, 1, #m.sizes, 1, {}), shape = {m.rows}}
 end
 
 -- spmv(M, x) with M in rows; y is a Split.
@@ -131,7 +125,7 @@ function meta.__family(spmv, m, x, opts)
   local y
   x, y = vectors(m, x, given.y)
   given.y = nil
-  local ready = queues.ready(m.devices)
+  local ready = devices.ready(m.devices)
   for _, b in ipairs(class.is(x) and {} or {x}) do
     ready[b.context] = ready[b.context] or b.context.queue:marker()
   end
@@ -150,7 +144,7 @@ function meta.__family(spmv, m, x, opts)
       end)
     end
   end
-  queues.close(ready)
+  devices.close(ready)
   return y
 end
 
