@@ -66,19 +66,13 @@ function M.owner(extent, parts, k)
   end
 end
 
--- The largest divisor of n that is no larger than its square root.
-local function divisor(n)
-  local d = math.floor(math.sqrt(n))
-  while n % d ~= 0 do
-    d = d - 1
-  end
-  return d
-end
-
 --- grid.squarest(n) -> rows, cols
 --- The grid of n ranks that is nearest to a square.
 function M.squarest(n)
-  local rows = divisor(n)
+  local rows = math.floor(math.sqrt(n))
+  while n % rows ~= 0 do
+    rows = rows - 1
+  end
   return rows, n // rows
 end
 
@@ -90,7 +84,7 @@ end
 function M.new(sizes)
   local world = M.world()
   local n = world:size()
-  local rows = sizes and sizes[1] or divisor(n)
+  local rows = sizes and sizes[1] or M.squarest(n)
   local cols = sizes and sizes[2] or n // rows
   integer.check("ranks", "grid: the rows", rows, 1)
   integer.check("ranks", "grid: the columns", cols, 1)

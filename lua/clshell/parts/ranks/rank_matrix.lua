@@ -26,8 +26,9 @@ local function block_of(rows, cols, g, rank)
   return {top, bottom, grids.block(cols, g.cols, rank % g.cols)}
 end
 
--- A matrix without content: block is nil where this rank has no element.
-local function new(what, rows, cols, opts)
+-- A new matrix: block is nil where this rank has no element, else its elements
+-- are fill(A), a number or an Array, or not set.
+local function new(what, rows, cols, opts, fill)
   integer.check(what, "rows", rows, 1)
   integer.check(what, "columns", cols, 1)
   local g = grids.new(opts.grid)
@@ -38,18 +39,9 @@ local function new(what, rows, cols, opts)
     last_col = last_col, height = last_row - first_row + 1,
     width = last_col - first_col + 1}
   if A.height > 0 and A.width > 0 then
-    A.block = cl.buffer(A.type, {A.height, A.width})
+    A.block = cl.buffer(A.type, {A.height, A.width}, fill and fill(A))
   end
   return setmetatable(A, meta)
-end
-
--- A new matrix, filled by fill(block, A) where this rank has a block.
-local function filled(what, rows, cols, opts, fill)
-  local A = new(what, rows, cols, opts)
-  if A.block then
-    fill(A.block, A)
-  end
-  return A
 end
 
 -- This rank's block of the Array h, which has the whole matrix on each rank.
@@ -76,28 +68,23 @@ end
 function M.matrix(rows, cols, init, opts)
   local what = "ranks.matrix"
   opts = options.check(opts, what)
-  if text.class(init) == "Array" then
-    if #init ~= rows * cols then
-      cl.error(("%s: %dx%d elements are needed; the Array has %d"):format(what,
-        rows, cols, #init))
-    end
-    return filled(what, rows, cols, {type = init.type, grid = opts.grid},
-      function(block, A)
-        block:write(part(A, init))
-      end)
-  end
-  if type(init) ~= "function" then
-    init = init or 0
+  init = init or 0
+  local is_array = text.class(init) == "Array"
+  if is_array and #init ~= rows * cols then
+    cl.error(("%s: %dx%d elements are needed; the Array has %d"):format(what,
+      rows, cols, #init))
+  elseif not is_array and type(init) ~= "function" then
     argument.check(what, "init", init, "number")
   end
-  return filled(what, rows, cols, opts, function(block, A)
-    if type(init) == "number" then
-      block:fill(init)
-    else
-      block:write(cl.array(A.type, {A.height, A.width}, function(i, j)
-        return init(A.first_row + i - 1, A.first_col + j - 1)
-      end))
+  return new(what, rows, cols, {type = is_array and init.type or opts.type,
+    grid = opts.grid}, function(A)
+    if is_array then
+      return part(A, init)
     end
+    return type(init) == "number" and init
+      or cl.array(A.type, {A.height, A.width}, function(i, j)
+        return init(A.first_row + i - 1, A.first_col + j - 1)
+      end)
   end)
 end
 
@@ -114,7 +101,7 @@ end
 --- end
 M.among = grids.among
 
-local random -- kernels by element type
+local random = {} -- kernels by element type
 
 --- ranks.random(rows, cols [, opts]) -> RanksMatrix
 --- A matrix of random numbers, the same for any number of ranks. Options as
@@ -127,25 +114,26 @@ local random -- kernels by element type
 --- print(A.rows, A.type) --> 100 double
 function M.random(rows, cols, opts)
   opts = options.check(opts, "ranks.random")
-  return filled("ranks.random", rows, cols, opts, function(block, A)
-    random = random or {}
-    random[A.type] = random[A.type] or cl.kernel([[
-      #include "philox.cl"
-      kernel void fill(global REAL *x, int width, ulong first, ulong cols,
-                       uint seed, REAL lo, REAL hi) {
-        int i = get_global_id(1), j = get_global_id(0);
-        if (j >= width)
-          return;
-        ulong n = first + i * cols + j;
-        uint4 r = philox((uint4)((uint)n, (uint)(n >> 32), 0, 0),
-                         (uint2)(seed, 0));
-        x[(size_t)i * width + j] = lo + (hi - lo) * ((r.x >> 8) * 0x1p-24f);
-      }]], {include = cl.home .. "/kernels/random",
-        defines = {REAL = A.type}})
-    random[A.type]:range({(A.width + 63) // 64 * 64, A.height}, {64, 1})(block,
-      A.width, (A.first_row - 1) * A.cols + A.first_col - 1, A.cols,
-      opts.seed or 1, opts.lo or 0, opts.hi or 1)
-  end)
+  local A = new("ranks.random", rows, cols, opts)
+  if not A.block then
+    return A
+  end
+  random[A.type] = random[A.type] or cl.kernel([[
+    #include "philox.cl"
+    kernel void fill(global REAL *x, int width, ulong first, ulong cols,
+                     uint seed, REAL lo, REAL hi) {
+      int i = get_global_id(1), j = get_global_id(0);
+      if (j >= width)
+        return;
+      ulong n = first + i * cols + j;
+      uint4 r = philox((uint4)((uint)n, (uint)(n >> 32), 0, 0),
+                       (uint2)(seed, 0));
+      x[(size_t)i * width + j] = lo + (hi - lo) * ((r.x >> 8) * 0x1p-24f);
+    }]], {include = cl.home .. "/kernels/random", defines = {REAL = A.type}})
+  random[A.type]:range({(A.width + 63) // 64 * 64, A.height}, {64, 1})(A.block,
+    A.width, (A.first_row - 1) * A.cols + A.first_col - 1, A.cols,
+    opts.seed or 1, opts.lo or 0, opts.hi or 1)
+  return A
 end
 
 --- ranks.load(path [, opts]) -> RanksMatrix
@@ -162,10 +150,10 @@ function M.load(path, opts)
   if not f then
     cl.error("ranks.load: " .. message)
   end
-  return filled("ranks.load", f.rows, f.cols, {type = f.type,
-    grid = opts.grid}, function(block, A)
-    block:write(f:read{from = {A.first_row, A.first_col},
-      size = {A.height, A.width}})
+  return new("ranks.load", f.rows, f.cols, {type = f.type,
+    grid = opts.grid}, function(A)
+    return f:read{from = {A.first_row, A.first_col},
+      size = {A.height, A.width}}
   end)
 end
 
