@@ -493,17 +493,6 @@ local function range(c, plan, n, rows)
   return plan.launch
 end
 
---- fused.add(c, ...) -> integer
---- Adds arguments to those of a calculation; returns their number.
-function M.add(c, ...)
-  local count = select("#", ...)
-  for k = 1, count do
-    c.args[c.n + k] = (select(k, ...))
-  end
-  c.n = c.n + count
-  return count
-end
-
 --- fused.run(c) -> Event
 --- Launches a calculation on the default queue of its context.
 function M.run(c)
