@@ -172,6 +172,14 @@ function M.way(g)
     or "long"
 end
 
+--- operation.left(g, pieces, columns) -> g
+--- The shape of the results of pieces, one for each piece of a row: as rows of
+--- their own, or as columns.
+function M.left(g, pieces, columns)
+  return {outer = columns and g.outer or g.outer * g.inner, many = pieces,
+    inner = columns and g.inner or 1}
+end
+
 --- operation.words(g) -> start, at
 --- As OpenCL C, for kernels with an argument n and a number inner_: where row
 --- `row` starts, and the number of element `i` of the row from `start` on.

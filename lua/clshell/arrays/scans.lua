@@ -14,9 +14,11 @@ local fused = require "clshell.arrays.fused"
 local layout = require "clshell.arrays.layout"
 local operation = require "clshell.arrays.operation"
 local options = require "clshell.base.options"
+local tiling = require "clshell.ladder.tiling"
 local types = require "clshell.arrays.types"
 local ladder = require "clshell.ladders.scan"
 
+local ceil = tiling.groups
 local methods, subject = expression.methods, expression.subject
 
 local BLOCK = 1024 -- elements of a work-item of a CPU
@@ -25,10 +27,6 @@ local AHEAD = 32   -- words of a work-item whose work-group waits for others
 
 -- Types of which ladder and method give sums of the same type.
 local LADDER = {float = true, double = true}
-
-local function ceil(n, m)
-  return (n + m - 1) // m
-end
 
 local function words_of(op)
   local known = types.known[op.cell]
@@ -137,9 +135,8 @@ local function scan(op, exclusive, e, g, out)
   end
   local totals = fused.scratch(context, op.cell, g.outer * pieces * g.inner)
   launch(way, op, "total", false, e, g, totals, totals)
-  scan(op, true, layout.leaf(totals), way.columns
-    and {outer = g.outer, many = pieces, inner = g.inner}
-    or {outer = g.outer * g.inner, many = pieces, inner = 1}, totals)
+  scan(op, true, layout.leaf(totals), operation.left(g, pieces, way.columns),
+    totals)
   return launch(way, op, "each", exclusive, e, g, out, totals)
 end
 

@@ -15,8 +15,10 @@ local names = require "clshell.arrays.method_names"
 local operation = require "clshell.arrays.operation"
 local options = require "clshell.base.options"
 local recording = require "clshell.base.recording"
+local tiling = require "clshell.ladder.tiling"
 local types = require "clshell.arrays.types"
 
+local ceil = tiling.groups
 local methods, operators = expression.methods, expression.operators
 local subject = expression.subject
 
@@ -31,10 +33,6 @@ local SHARES = 8    -- blocks of a core, at least: all cores end together
 local PIECES = 1024 -- work-groups that keep a GPU busy
 local WIDTH = 8     -- values that a work-item of a GPU loads at once
 
-local function ceil(n, m)
-  return (n + m - 1) // m
-end
-
 -- Elements that a work-item of a CPU reduces: many turns of CHAIN for each of
 -- its lanes, where that leaves work for all cores.
 local function block(g, units)
@@ -43,19 +41,9 @@ local function block(g, units)
     or CHAIN * LANES
 end
 
--- The shape of the results of pieces that are parts of rows, and of pieces
--- that are parts of columns.
-local function as_rows(g, pieces)
-  return {outer = g.outer * g.inner, many = pieces, inner = 1}
-end
-
-local function as_columns(g, pieces)
-  return {outer = g.outer, many = pieces, inner = g.inner}
-end
-
 -- The ways to reduce. Each has the kernel's file; own(g, pieces), the
 -- arguments behind SOURCE; pieces(g, group), the pieces of a row; range(c),
--- the NDRange; and left(g, pieces), the shape of the results.
+-- the NDRange; and `columns`: the results of pieces are columns, not rows.
 local WAYS = {
   group = {
     file = "reduce/grid_stride.cl",
@@ -70,7 +58,6 @@ local WAYS = {
     range = function(c)
       return c.g.outer * c.g.inner * c.pieces * c.group, c.group
     end,
-    left = as_rows,
   },
   lanes = {
     file = "reduce/simd.cl",
@@ -83,7 +70,6 @@ local WAYS = {
     range = function(c)
       return c.g.outer * c.g.inner * c.pieces, 1
     end,
-    left = as_rows,
   },
   item = {
     file = "reduce/rows.cl",
@@ -96,7 +82,7 @@ local WAYS = {
     range = function(c)
       return ceil(c.g.outer * c.pieces * c.g.inner, c.group) * c.group, c.group
     end,
-    left = as_columns,
+    columns = true,
   },
   columns = {
     file = "reduce/columns.cl",
@@ -109,7 +95,7 @@ local WAYS = {
     range = function(c)
       return c.g.outer * c.pieces * ceil(c.g.inner, LANES), 1
     end,
-    left = as_columns,
+    columns = true,
   },
 }
 
@@ -183,7 +169,7 @@ local function reduce(op, e, from, g, out)
   if last then
     return event
   end
-  return reduce(op, nil, left, way.left(g, pieces), out)
+  return reduce(op, nil, left, operation.left(g, pieces, way.columns), out)
 end
 
 -- Reduces along a dimension to a Buffer of the shape without it.
@@ -225,10 +211,6 @@ end
 --- Example:
 --- local A = cl.arange(1, 6):reshape{2, 3}
 --- print(A:sum(), A:sum(1):read()[3], (A * A):sum()) --> 21 9 91
-function methods.sum(x, dim)
-  return apply("sum", x, dim)
-end
-
 --- Buffer:min([dim]) -> number or Buffer
 --- The least element of all, or the least ones along dimension `dim`. A NaN
 --- among the elements is the result, as in NumPy. x:fmin(y) is the lesser of
@@ -236,10 +218,6 @@ end
 --- Example:
 --- local A = cl.arange(1, 6):reshape{2, 3}
 --- print(A:min(), (A - 4):abs():min(), A:min(2):read()[2]) --> 1 0 4
-function methods.min(x, dim)
-  return apply("min", x, dim)
-end
-
 --- Buffer:max([dim]) -> number or Buffer
 --- The greatest element of all, or the greatest ones along dimension `dim`. A
 --- NaN among the elements is the result, as in NumPy. x:fmax(y) is the greater
@@ -247,46 +225,31 @@ end
 --- Example:
 --- local A = cl.arange(1, 6):reshape{2, 3}
 --- print(A:max(), A:max(1):read()[2]) --> 6 5
-function methods.max(x, dim)
-  return apply("max", x, dim)
-end
-
 --- Buffer:argmin([dim]) -> integer or Buffer
 --- The number of the least element, for argmax of the greatest, from 1 in the
 --- order of reading; with `dim` the numbers along that dimension, a Buffer of
 --- long. The first of equal elements counts, and a NaN before all numbers.
 --- Also: Buffer:argmax
 --- Example: print((cl.arange(1, 9) - 4):abs():argmin()) --> 4
-function methods.argmin(x, dim)
-  return apply("argmin", x, dim)
-end
-
-function methods.argmax(x, dim)
-  return apply("argmax", x, dim)
-end
-
--- A number as a boolean; a Buffer stays as it is.
-local function boolean(value)
-  if math.type(value) then
-    return value ~= 0
+for _, name in ipairs{"sum", "min", "max", "argmin", "argmax"} do
+  methods[name] = function(x, dim)
+    return apply(name, x, dim)
   end
-  return value
 end
 
 --- Buffer:any([dim]) -> boolean or Buffer
 --- Whether any element is not 0: `x:lt(0):any()`. With `dim` 1 or 0 for each
 --- place left, a Buffer of int. A NaN is not 0.
 --- Example: print(cl.arange(1, 4):gt(3):any()) --> true
-function methods.any(x, dim)
-  return boolean(apply("any", x, dim))
-end
-
 --- Buffer:all([dim]) -> boolean or Buffer
 --- Whether no element is 0: `x:isfinite():all()`. With `dim` 1 or 0 for each
 --- place left, a Buffer of int. A NaN is not 0.
 --- Example: print(cl.arange(1, 4):gt(3):all()) --> false
-function methods.all(x, dim)
-  return boolean(apply("all", x, dim))
+for _, name in ipairs{"any", "all"} do
+  methods[name] = function(x, dim)
+    local found = apply(name, x, dim)
+    return dim ~= nil and found or dim == nil and found ~= 0
+  end
 end
 
 --- Buffer:mean([dim]) -> number or Buffer
