@@ -242,7 +242,7 @@ local INTERNAL = {"family.bind", "family.bytes", "family.flop",
   "target.copy", "target.footprint", "target.ladder", "target.local_text",
   "timer.host", "verify.judge",
   "verify.once", "verify.reference", "verify.sample_rows", "verify.transpose",
-  "html.frame", "html.terms", "export.meta", "export.rows", "export.values",
+  "export.csv", "export.meta", "export.rows", "export.values",
   "report.filled"}
 local MODULES = {"matrix", "dia", "csr", "gemm", "spmv", "transpose",
   "bench", "peaks", "compare", "tune", "roofline", "lesson", "calibrate",
