@@ -308,7 +308,7 @@ static void setmem(lua_State *L, Args *a, int i, const Param *p, Buffer *b,
            (LUAI_UACINT)clsh_buffer_start(b));
   setarg(L, a, i, sizeof handle, &handle);
   clsh_buffer_use(b, a->queue);
-  clsh_flight_buffer(p->name, b->type, &b->shape);
+  clsh_flight_arg(p->name, 'b', b->type, &b->shape, NULL);
 }
 
 static void setlocal(lua_State *L, Args *a, int i, const Param *p,
@@ -322,7 +322,8 @@ static void setlocal(lua_State *L, Args *a, int i, const Param *p,
     badarg(L, a, i, "%I bytes of local memory in all; the device has %I",
            (LUAI_UACINT)(a->local + own), (LUAI_UACINT)c->limits.local_mem);
   setarg(L, a, i, l->bytes, NULL);
-  clsh_flight_local(p->name, l->type, l->count);
+  clsh_flight_arg(p->name, 'l', l->type, &(Shape){1, {l->count}, l->count},
+                  NULL);
 }
 
 static const char *badpointer(lua_State *L, const Param *p, int idx) {
@@ -359,7 +360,7 @@ static void setvalue(lua_State *L, Args *a, int i, const Param *p, int idx) {
       badarg(L, a, i, "must have %I bytes; got %I", (LUAI_UACINT)size,
              (LUAI_UACINT)v->size);
     setarg(L, a, i, v->size, v->data);
-    clsh_flight_value(p->name, v->type, v->data);
+    clsh_flight_arg(p->name, 'v', v->type, NULL, v->data);
     return;
   }
   if (p->size != 0 && p->value == NULL)
@@ -374,7 +375,7 @@ static void setvalue(lua_State *L, Args *a, int i, const Param *p, int idx) {
   if (wrong != NULL)
     badarg(L, a, i, "%s", wrong);
   setarg(L, a, i, p->value->size, data);
-  clsh_flight_value(p->name, p->value, data);
+  clsh_flight_arg(p->name, 'v', p->value, NULL, data);
 }
 
 /* Raises unless the value is an open object of a class of images. */
@@ -404,7 +405,7 @@ static void setimage(lua_State *L, const Args *a, int i, const Param *p,
     badarg(L, a, i, "the Image was made with access = \"write_only\"");
   setarg(L, a, i, sizeof img->handle, &img->handle);
   clsh_image_shape(img, img->size, &s);
-  clsh_flight_image(p->name, img->format.type, &s);
+  clsh_flight_arg(p->name, 'i', img->format.type, &s, NULL);
 }
 
 static void setsampler(lua_State *L, const Args *a, int i, const Param *p,
@@ -415,7 +416,7 @@ static void setsampler(lua_State *L, const Args *a, int i, const Param *p,
     badarg(L, a, i, "must be a Sampler, by cl.sampler; got %s",
            clsh_class_name(L, idx));
   setarg(L, a, i, sizeof s->handle, &s->handle);
-  clsh_flight_sampler(p->name);
+  clsh_flight_arg(p->name, 's', NULL, NULL, NULL);
 }
 
 static void setone(lua_State *L, Args *a, int i, const Param *p, int idx) {

@@ -146,60 +146,49 @@ static bool isoffered(const cl_image_format *list, size_t n, const Format *f) {
 }
 
 /*
-** Raises unless the device has images of a kind in the format. It names the
-** types that the device has with this order of channels, or its orders.
+** Pushes the list of the device's formats for a kind of images: all, or those
+** with the order or the type of `own`, unless NULL. Returns whether `own` is
+** one of them.
 */
-static void checkoffered(lua_State *L, Context *c, cl_mem_flags flags,
-                         cl_mem_object_type what, const Format *f) {
-  Format other;
-  size_t n = pushoffered(L, c, flags, what);
-  const cl_image_format *list = lua_touserdata(L, -1);
-  if (isoffered(list, n, f)) {
-    lua_pop(L, 1);
-    return;
-  }
-  luaL_Buffer b;
-  const char *comma = "";
-  luaL_buffinit(L, &b);
-  for (size_t i = 0; i < COUNT(orders); i++)
-    for (size_t j = 0; j < COUNT(channels); j++) {
-      findformat(orders[i].name, strlen(orders[i].name), channels[j].name,
-                 &other);
-      bool same = other.order == f->order || other.channel == f->channel;
-      if (!same || !isoffered(list, n, &other))
-        continue;
-      luaL_addstring(&b, comma);
-      luaL_addstring(&b, other.order);
-      luaL_addchar(&b, ' ');
-      luaL_addstring(&b, other.channel);
-      comma = ", ";
-    }
-  luaL_pushresult(&b);
-  pushformat(L, f);
-  clsh_error_call(L, CL_IMAGE_FORMAT_NOT_SUPPORTED, "clCreateImage",
-                  "the device has no such images in format '%s'; of that "
-                  "order or type it has: %s",
-                  lua_tostring(L, -1),
-                  *comma != '\0' ? lua_tostring(L, -2) : "none");
-}
-
-/* Pushes a list of the device's formats for a kind of images. */
-static void pushformats(lua_State *L, Context *c, cl_mem_flags flags,
-                        cl_mem_object_type what) {
+static bool pushformats(lua_State *L, Context *c, cl_mem_flags flags,
+                        cl_mem_object_type what, const Format *own) {
   Format f;
   lua_Integer count = 0;
   size_t n = pushoffered(L, c, flags, what);
   const cl_image_format *list = lua_touserdata(L, -1);
+  bool found = own != NULL && isoffered(list, n, own);
   lua_newtable(L);
   for (size_t i = 0; i < COUNT(orders); i++)
-    for (size_t j = 0; j < COUNT(channels); j++)
-      if (findformat(orders[i].name, strlen(orders[i].name), channels[j].name,
-                     &f) &&
-          isoffered(list, n, &f)) {
-        pushformat(L, &f);
-        lua_rawseti(L, -2, ++count);
-      }
+    for (size_t j = 0; j < COUNT(channels); j++) {
+      findformat(orders[i].name, strlen(orders[i].name), channels[j].name, &f);
+      bool alike =
+          own == NULL || f.order == own->order || f.channel == own->channel;
+      if (!alike || !isoffered(list, n, &f))
+        continue;
+      pushformat(L, &f);
+      lua_rawseti(L, -2, ++count);
+    }
   lua_remove(L, -2);
+  return found;
+}
+
+/* Raises unless the device has images of a kind in the format. */
+static void checkoffered(lua_State *L, Context *c, cl_mem_flags flags,
+                         cl_mem_object_type what, const Format *f) {
+  bool found = pushformats(L, c, flags, what, f);
+  int list = lua_gettop(L), n = (int)lua_rawlen(L, list);
+  lua_pushstring(L, n == 0 ? "none" : "");
+  for (int i = 1; i <= n && !found; i++) {
+    lua_pushstring(L, i > 1 ? ", " : "");
+    lua_rawgeti(L, list, i);
+    lua_concat(L, 3);
+  }
+  if (!found)
+    clsh_error_call(L, CL_IMAGE_FORMAT_NOT_SUPPORTED, "clCreateImage",
+                    "the device has no such images in format '%s'; of that "
+                    "order or type it has: %s",
+                    pushformat(L, f), lua_tostring(L, list + 1));
+  lua_settop(L, list - 1);
 }
 
 static const Kind kinds[] = {
@@ -520,7 +509,7 @@ static int context_imageformats(lua_State *L) {
   cl_mem_flags flags =
       lua_isnil(L, 2) ? CL_MEM_READ_WRITE : clsh_buffer_flags(L, 2);
   if (hasimages(L, 1))
-    pushformats(L, c, flags, kinds[kind].what);
+    pushformats(L, c, flags, kinds[kind].what, NULL);
   else
     lua_newtable(L);
   return 1;
