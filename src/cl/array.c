@@ -110,14 +110,12 @@ static void array_release(Object *o) {
   a->block = NULL;
 }
 
-static const Class class;
-
 /*
 ** Pushes an array without memory. To take an array's memory away early
 ** (unmap), set the data of its block to NULL: from then on each access raises.
 */
 Array *clsh_array_box(lua_State *L, const Type *t, const Shape *s) {
-  Array *a = clsh_class_new(L, &class, 0);
+  Array *a = clsh_class_new(L, &clsh_array_class, 0);
   a->type = t;
   a->shape = *s;
   return a;
@@ -141,14 +139,6 @@ Array *clsh_array_new(lua_State *L, const Type *t, const Shape *s) {
                (lua_Integer)clsh_memory_left());
   clsh_class_pressure(L, bytes);
   return a;
-}
-
-Array *clsh_array_test(lua_State *L, int arg) {
-  return clsh_class_test(L, arg, &class);
-}
-
-Array *clsh_array_check(lua_State *L, int arg) {
-  return clsh_class_check(L, arg, &class);
 }
 
 size_t clsh_array_bytes(const Array *a) {
@@ -204,7 +194,7 @@ bool clsh_array_mapped(const Array *a) {
 
 /* The array whose field or metamethod is called. */
 static Array *self(lua_State *L) {
-  Array *a = clsh_class_any(L, 1, &class);
+  Array *a = clsh_class_any(L, 1, &clsh_array_class);
   clsh_array_data(L, a);
   return a;
 }
@@ -286,7 +276,7 @@ static int array_len(lua_State *L) {
 }
 
 static int array_tostring(lua_State *L) {
-  const Array *a = clsh_class_any(L, 1, &class);
+  const Array *a = clsh_class_any(L, 1, &clsh_array_class);
   lua_pushfstring(L, "Array %s%s", clsh_array_name(L, a),
                   a->head.closed ? " (closed)" : "");
   return 1;
@@ -1274,12 +1264,12 @@ static const luaL_Reg fields[] = {{"bytes", array_bytes},
                                   {NULL, NULL}};
 
 static const Field plain[] = {{"type", 't', offsetof(Array, type)}, {0}};
-static const Class class = {"Array", sizeof(Array), methods,      fields,
-                            meta,    array_index,   array_release};
+const Class clsh_array_class = {"Array", sizeof(Array), methods,      fields,
+                                meta,    array_index,   array_release};
 
 void clsh_array_open(lua_State *L) {
   static const luaL_Reg functions[] = {{"array", cl_array}, {NULL, NULL}};
-  clsh_class_define(L, &class);
-  clsh_class_addfields(L, &class, plain);
+  clsh_class_define(L, &clsh_array_class);
+  clsh_class_addfields(L, &clsh_array_class, plain);
   luaL_setfuncs(L, functions, 0);
 }

@@ -42,21 +42,6 @@ static void buffer_release(Object *o) {
   b->handle = b->part = NULL;
 }
 
-static const Class class;
-
-Buffer *clsh_buffer_check(lua_State *L, int arg) {
-  return clsh_class_check(L, arg, &class);
-}
-
-Buffer *clsh_buffer_test(lua_State *L, int arg) {
-  return clsh_class_test(L, arg, &class);
-}
-
-/* The open Buffer that option `name` gives, at stack index `idx`. */
-Buffer *clsh_buffer_option(lua_State *L, int idx, const char *name) {
-  return clsh_class_option(L, idx, &class, name);
-}
-
 /*
 ** The memory object that begins with the buffer's first element; NULL for a
 ** view that begins between the device's alignments.
@@ -96,7 +81,7 @@ void clsh_buffer_dontkeep(Buffer *b) {
 /* Pushes a buffer without memory of the context at `ctx`. */
 static Buffer *newbuffer(lua_State *L, int ctx) {
   Context *c = clsh_context_check(L, ctx);
-  Buffer *b = clsh_class_newowned(L, &class, 2, ctx);
+  Buffer *b = clsh_class_newowned(L, &clsh_buffer_class, 2, ctx);
   b->context = c;
   return b;
 }
@@ -108,7 +93,7 @@ static Buffer *newbuffer(lua_State *L, int ctx) {
 static Buffer *newview(lua_State *L, int of) {
   Buffer *b = clsh_buffer_check(L, of);
   clsh_context_alive(L, b->context);
-  Buffer *v = clsh_class_new(L, &class, 2);
+  Buffer *v = clsh_class_new(L, &clsh_buffer_class, 2);
   Object head = v->head;
   *v = *b;
   v->head = head;
@@ -395,7 +380,7 @@ static int buffer_info(lua_State *L) {
 }
 
 static int buffer_tostring(lua_State *L) {
-  Buffer *b = clsh_class_any(L, 1, &class);
+  Buffer *b = clsh_class_any(L, 1, &clsh_buffer_class);
   const char *shape = clsh_shape_string(L, &b->shape);
   lua_pushfstring(L, "Buffer %s%s%s%s", b->type->name, shape,
                   b->view ? " view" : "", b->head.closed ? " (closed)" : "");
@@ -703,13 +688,14 @@ static const luaL_Reg meta[] = {{"__len", buffer_len},
                                 {"__pairs", buffer_index},
                                 {"__tostring", buffer_tostring},
                                 {NULL, NULL}};
-static const Class class = {"Buffer", sizeof(Buffer), methods,       fields,
-                            meta,     buffer_index,   buffer_release};
+const Class clsh_buffer_class = {"Buffer",      sizeof(Buffer), methods,
+                                 fields,        meta,           buffer_index,
+                                 buffer_release};
 
 void clsh_buffer_open(lua_State *L) {
   static const luaL_Reg functions[] = {{"buffer", cl_buffer}, {NULL, NULL}};
-  clsh_class_define(L, &class);
-  clsh_class_addfields(L, &class, plain);
+  clsh_class_define(L, &clsh_buffer_class);
+  clsh_class_addfields(L, &clsh_buffer_class, plain);
   luaL_setfuncs(L, functions, 0);
   lua_pushcfunction(L, hook_result);
   clsh_hook_set(L, "result");

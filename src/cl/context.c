@@ -71,8 +71,6 @@ static void context_release(Object *o) {
   c->handle = NULL;
 }
 
-static const Class class;
-
 /*
 ** Reads the limits of a device; where a driver does not know the question, the
 ** least that OpenCL demands. Returns other errors of the first five.
@@ -139,7 +137,8 @@ static Context *pushbox(lua_State *L, int arg) {
   if (clsh_driver_child())
     clsh_error(L, "OpenCL was used before fork(); start a new process "
                   "(io.popen, os.execute) instead");
-  Context *c = clsh_class_newowned(L, &class, 2, arg); /* its Device */
+  Context *c =
+      clsh_class_newowned(L, &clsh_context_class, 2, arg); /* its Device */
   c->device = device;
   clsh_error_check(L, getlimits(device, &c->limits), "clGetDeviceInfo");
   lua_getfield(L, arg, "version");
@@ -174,14 +173,6 @@ static Context *newcontext(lua_State *L, int arg, Context *lost) {
   return c;
 }
 
-Context *clsh_context_check(lua_State *L, int arg) {
-  return clsh_class_check(L, arg, &class);
-}
-
-Context *clsh_context_any(lua_State *L, int arg) {
-  return clsh_class_any(L, arg, &class);
-}
-
 /*
 ** Pushes the one context of the device at `device`, which holds it as user
 ** value 2. A closed or lost context is replaced.
@@ -190,7 +181,7 @@ static Context *pushdevicecontext(lua_State *L, int device) {
   device = lua_absindex(L, device);
   clsh_device_check(L, device);
   lua_getiuservalue(L, device, 2);
-  Context *c = clsh_class_test(L, -1, &class);
+  Context *c = clsh_class_test(L, -1, &clsh_context_class);
   if (c != NULL && c->lost == CL_SUCCESS)
     return c;
   lua_pop(L, 1);
@@ -207,7 +198,7 @@ static Context *pushdevicecontext(lua_State *L, int device) {
 Context *clsh_context_push(lua_State *L, int ctxarg) {
   if (ctxarg != 0 && !lua_isnoneornil(L, ctxarg)) {
     lua_pushvalue(L, ctxarg);
-    return clsh_class_option(L, -1, &class, "context");
+    return clsh_class_option(L, -1, &clsh_context_class, "context");
   }
   clsh_device_push(L);
   Context *c = pushdevicecontext(L, -1);
@@ -441,7 +432,7 @@ static int context_info(lua_State *L) {
 }
 
 static int context_tostring(lua_State *L) {
-  Context *c = clsh_class_any(L, 1, &class);
+  Context *c = clsh_class_any(L, 1, &clsh_context_class);
   lua_getiuservalue(L, 1, 1);
   lua_getfield(L, -1, "name");
   lua_pushfstring(L, "Context on %s%s", lua_tostring(L, -1),
@@ -530,13 +521,13 @@ static const Field plain[] = {{"device", 'u', 1},
                               {0}};
 static const luaL_Reg meta[] = {{"__tostring", context_tostring},
                                 {NULL, NULL}};
-static const Class class = {"Context", sizeof(Context), methods, NULL, meta,
-                            NULL,      context_release};
+const Class clsh_context_class = {
+    "Context", sizeof(Context), methods, NULL, meta, NULL, context_release};
 
 void clsh_context_open(lua_State *L) {
   static const luaL_Reg functions[] = {
       {"context", cl_context_}, {"contexts", cl_contexts}, {NULL, NULL}};
-  clsh_class_define(L, &class);
-  clsh_class_addfields(L, &class, plain);
+  clsh_class_define(L, &clsh_context_class);
+  clsh_class_addfields(L, &clsh_context_class, plain);
   luaL_setfuncs(L, functions, 0);
 }

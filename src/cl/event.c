@@ -200,17 +200,11 @@ static void event_release(Object *o) {
     clsh_array_unref(e->pin);
 }
 
-static const Class class;
-
-Event *clsh_event_check(lua_State *L, int arg) {
-  return clsh_class_check(L, arg, &class);
-}
-
 /* Pushes a pending event that keeps the object at `owner`. */
 static Event *newevent(lua_State *L, int owner, Context *c, Queue *q) {
   sweeporphans();
   clsh_class_pressure(L, EVENTBYTES);
-  Event *e = clsh_class_newowned(L, &class, 1, owner);
+  Event *e = clsh_class_newowned(L, &clsh_event_class, 1, owner);
   e->queue = q;
   e->context = c;
   e->status = CL_QUEUED;
@@ -399,10 +393,10 @@ void clsh_event_wait(lua_State *L, int arg) {
 ** a failed event a queue of PoCL would stand still.
 */
 static void addafter(lua_State *L, int arg, Context *c, After *a) {
-  Event *e = clsh_class_test(L, arg, &class);
+  Event *e = clsh_class_test(L, arg, &clsh_event_class);
   if (e == NULL) {
     const char *name = clsh_class_name(L, arg);
-    bool closed = strcmp(name, class.name) == 0;
+    bool closed = strcmp(name, clsh_event_class.name) == 0;
     clsh_error(L, "after: must be an Event or a list of Events; got %s%s",
                closed ? "a closed " : "", name);
   }
@@ -638,7 +632,7 @@ static int event_info(lua_State *L) {
 }
 
 static int event_tostring(lua_State *L) {
-  Event *e = clsh_class_any(L, 1, &class);
+  Event *e = clsh_class_any(L, 1, &clsh_event_class);
   if (e->head.closed)
     lua_pushliteral(L, "Event (closed)");
   else if (e->recorded)
@@ -797,15 +791,15 @@ static const luaL_Reg fields[] = {
     {"status", event_status}, {"stop", event_stamp},
     {"submit", event_stamp},  {NULL, NULL}};
 static const luaL_Reg meta[] = {{"__tostring", event_tostring}, {NULL, NULL}};
-static const Class class = {"Event", sizeof(Event), methods,      fields,
-                            meta,    NULL,          event_release};
+const Class clsh_event_class = {"Event", sizeof(Event), methods,      fields,
+                                meta,    NULL,          event_release};
 
 void clsh_event_open(lua_State *L) {
   static const luaL_Reg functions[] = {{"user_event", cl_userevent},
                                        {NULL, NULL}};
   static const luaL_Reg queue[] = {
       {"barrier", queue_barrier}, {"marker", queue_marker}, {NULL, NULL}};
-  clsh_class_define(L, &class);
+  clsh_class_define(L, &clsh_event_class);
   clsh_class_add(L, "Queue", queue, NULL);
   luaL_setfuncs(L, functions, 0);
 }

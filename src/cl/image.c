@@ -210,16 +210,6 @@ static void image_release(Object *o) {
   img->handle = NULL;
 }
 
-static const Class class;
-
-static Image *checkimage(lua_State *L, int arg) {
-  return clsh_class_check(L, arg, &class);
-}
-
-Image *clsh_image_test(lua_State *L, int arg) {
-  return clsh_class_test(L, arg, &class);
-}
-
 /* The kind of a parameter "read_only image2d_t"; NULL: no kind of these. */
 const Kind *clsh_image_kind(const char *param) {
   const char *word = strrchr(param, ' ');
@@ -457,7 +447,7 @@ static int cl_image(lua_State *L) {
   clsh_option_push(L, 1, "context");
   Context *c = clsh_context_push(L, 2);
   needimages(L, 3);
-  Image *img = clsh_class_newowned(L, &class, 2, 3);
+  Image *img = clsh_class_newowned(L, &clsh_image_class, 2, 3);
   img->context = c;
   img->kind = checkkind(L);
   clsh_option_push(L, 1, "format");
@@ -517,7 +507,7 @@ static int context_imageformats(lua_State *L) {
 
 /* img.kind, img.format, img.type */
 static int image_word(lua_State *L) {
-  const Image *img = checkimage(L, 1);
+  const Image *img = clsh_image_check(L, 1);
   const char *name = clsh_class_field(L);
   if (*name == 'f')
     pushformat(L, &img->format);
@@ -528,7 +518,7 @@ static int image_word(lua_State *L) {
 
 /* img.width, img.height, img.depth, img.array_size; nil: no such size */
 static int image_size(lua_State *L) {
-  const Image *img = checkimage(L, 1);
+  const Image *img = clsh_image_check(L, 1);
   for (int i = 0; i < img->kind->ndims; i++)
     if (strcmp(dimension(img->kind, i), clsh_class_field(L)) == 0) {
       lua_pushinteger(L, (lua_Integer)img->size[i]);
@@ -539,7 +529,7 @@ static int image_size(lua_State *L) {
 
 static int image_shape(lua_State *L) {
   Shape s;
-  const Image *img = checkimage(L, 1);
+  const Image *img = clsh_image_check(L, 1);
   clsh_image_shape(img, img->size, &s);
   clsh_shape_push(L, &s);
   return 1;
@@ -547,7 +537,7 @@ static int image_shape(lua_State *L) {
 
 /* img.bytes, #img: pixels */
 static int image_count(lua_State *L) {
-  const Image *img = checkimage(L, 1);
+  const Image *img = clsh_image_check(L, 1);
   size_t n = img->size[0] * img->size[1] * img->size[2];
   const char *name = clsh_class_field(L);
   if (strcmp(name, "bytes") == 0)
@@ -563,7 +553,7 @@ static cl_int getimage(void *mem, cl_uint q, size_t n, void *p, size_t *r) {
 /* img.row_pitch: bytes from row to row, as the driver tells */
 static int image_pitch(lua_State *L) {
   static const Info pitch = {"row_pitch", CL_IMAGE_ROW_PITCH, 'z', NULL};
-  const Image *img = checkimage(L, 1);
+  const Image *img = clsh_image_check(L, 1);
   clsh_context_alive(L, img->context);
   clsh_info_push(L, getimage, img->handle, &pitch);
   return 1;
@@ -583,7 +573,7 @@ static int image_index(lua_State *L) {
  * Example: print(cl.image{width = 8, height = 4}:info().kind) --> 2d
  */
 static int image_info(lua_State *L) {
-  checkimage(L, 1);
+  clsh_image_check(L, 1);
   lua_settop(L, 1);
   clsh_class_pushfields(
       L,
@@ -594,7 +584,7 @@ static int image_info(lua_State *L) {
 
 /* Image 2d rgba float 640x480 */
 static int image_tostring(lua_State *L) {
-  const Image *img = clsh_class_any(L, 1, &class);
+  const Image *img = clsh_class_any(L, 1, &clsh_image_class);
   if (img->kind == NULL) /* not made in the end */
     return lua_pushliteral(L, "Image"), 1;
   lua_pushfstring(L, "Image %s ", img->kind->name);
@@ -713,7 +703,7 @@ static int image_read(lua_State *L) {
   Box b;
   Transfer m;
   Shape s;
-  const Image *img = checkimage(L, 1);
+  const Image *img = clsh_image_check(L, 1);
   clsh_transfer_shift(L);
   clsh_transfer_check(L, img->context, 3, partoptions, &m);
   checkpart(L, img, 3, &b);
@@ -794,7 +784,7 @@ static int image_write(lua_State *L) {
   Box b;
   Transfer m;
   Shape s;
-  const Image *img = checkimage(L, 1);
+  const Image *img = clsh_image_check(L, 1);
   lua_settop(L, 3);
   clsh_transfer_check(L, img->context, 3,
                       "queue async after origin region first", &m);
@@ -825,7 +815,7 @@ static int image_fill(lua_State *L) {
   char color[16];
   Box b;
   Transfer m;
-  const Image *img = checkimage(L, 1);
+  const Image *img = clsh_image_check(L, 1);
   lua_settop(L, 3);
   clsh_type_element(L, 2, colortype(&img->format), color);
   checkown(L, img, "fill");
@@ -861,7 +851,7 @@ static bool meet(const Box *a, const Box *b) {
 static int image_copy(lua_State *L) {
   Box b, to = {{0, 0, 0}, {1, 1, 1}};
   Transfer m;
-  const Image *img = checkimage(L, 1);
+  const Image *img = clsh_image_check(L, 1);
   lua_settop(L, 3);
   checkown(L, img, "copy");
   clsh_transfer_check(L, img->context, 3, "queue async after origin region to",
@@ -891,7 +881,7 @@ static int image_copy(lua_State *L) {
     return clsh_error_call(L, CL_MEM_COPY_OVERLAP, "clEnqueueCopyImage",
                            "source and target share pixels");
   Event *e = clsh_transfer_begin(L, &img->head, &m);
-  checkimage(L, 2);
+  clsh_image_check(L, 2);
   cl_int err =
       clEnqueueCopyImage(m.handle, img->handle, d->handle, b.origin, to.origin,
                          b.size, m.waits.n, m.waits.list, &e->handle);
@@ -918,7 +908,7 @@ static int image_map(lua_State *L) {
   Box b;
   Transfer m;
   Shape s;
-  const Image *img = checkimage(L, 1);
+  const Image *img = clsh_image_check(L, 1);
   clsh_transfer_shift(L);
   cl_map_flags flags = clsh_mapping_flags(L, 2);
   checkown(L, img, "map");
@@ -953,7 +943,7 @@ static int image_map(lua_State *L) {
  * Example: as for Image:map
  */
 static int image_unmap(lua_State *L) {
-  const Image *img = checkimage(L, 1);
+  const Image *img = clsh_image_check(L, 1);
   return clsh_mapping_unmap(L, &img->head, &img->handle);
 }
 
@@ -975,8 +965,8 @@ static const luaL_Reg fields[] = {{"array_size", image_size},
 static const Field plain[] = {{"buffer", 'u', 2}, {"context", 'u', 1}, {0}};
 static const luaL_Reg meta[] = {
     {"__len", image_count}, {"__tostring", image_tostring}, {NULL, NULL}};
-static const Class class = {"Image", sizeof(Image), methods,      fields,
-                            meta,    image_index,   image_release};
+const Class clsh_image_class = {"Image", sizeof(Image), methods,      fields,
+                                meta,    image_index,   image_release};
 
 /*
 ** A Sampler says how a kernel reads an image between its pixels and beyond its
@@ -994,14 +984,8 @@ static const cl_filter_mode filtercodes[] = {CL_FILTER_NEAREST,
                                              CL_FILTER_LINEAR};
 enum { REPEAT = 2, MIRRORED };
 
-static const Class sampler_class;
-
 static Sampler *checksampler(lua_State *L, int arg) {
-  return clsh_class_check(L, arg, &sampler_class);
-}
-
-Sampler *clsh_image_sampler(lua_State *L, int arg) {
-  return clsh_class_test(L, arg, &sampler_class);
+  return clsh_class_check(L, arg, &clsh_image_samplerclass);
 }
 
 /* The context's OpenCL object of this setting, made at the first need. */
@@ -1057,7 +1041,7 @@ static int cl_sampler_(lua_State *L) {
   clsh_option_push(L, 1, "context");
   Context *c = clsh_context_push(L, 2);
   needimages(L, 3);
-  Sampler *s = clsh_class_newowned(L, &sampler_class, 1, 3);
+  Sampler *s = clsh_class_newowned(L, &clsh_image_samplerclass, 1, 3);
   s->context = c;
   s->normalized = clsh_option_flag(L, 1, "normalized", false);
   s->address = wordoption(L, "address", addresses);
@@ -1078,7 +1062,7 @@ static int sampler_word(lua_State *L) {
 }
 
 static int sampler_tostring(lua_State *L) {
-  const Sampler *s = clsh_class_any(L, 1, &sampler_class);
+  const Sampler *s = clsh_class_any(L, 1, &clsh_image_samplerclass);
   lua_pushfstring(L, "Sampler %s %s%s%s", addresses[s->address],
                   filters[s->filter], s->normalized ? " normalized" : "",
                   s->head.closed ? " (closed)" : "");
@@ -1093,7 +1077,7 @@ static const Field sampler_plain[] = {
     {0}};
 static const luaL_Reg sampler_meta[] = {{"__tostring", sampler_tostring},
                                         {NULL, NULL}};
-static const Class sampler_class = {
+const Class clsh_image_samplerclass = {
     "Sampler", sizeof(Sampler), NULL, sampler_fields, sampler_meta, NULL,
     NULL};
 
@@ -1102,10 +1086,10 @@ void clsh_image_open(lua_State *L) {
       {"image", cl_image}, {"sampler", cl_sampler_}, {NULL, NULL}};
   static const luaL_Reg context_methods[] = {
       {"image_formats", context_imageformats}, {NULL, NULL}};
-  clsh_class_define(L, &class);
-  clsh_class_addfields(L, &class, plain);
-  clsh_class_define(L, &sampler_class);
-  clsh_class_addfields(L, &sampler_class, sampler_plain);
+  clsh_class_define(L, &clsh_image_class);
+  clsh_class_addfields(L, &clsh_image_class, plain);
+  clsh_class_define(L, &clsh_image_samplerclass);
+  clsh_class_addfields(L, &clsh_image_samplerclass, sampler_plain);
   clsh_class_add(L, "Context", context_methods, NULL);
   luaL_setfuncs(L, functions, 0);
 }
