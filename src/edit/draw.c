@@ -16,7 +16,6 @@
 #include <wchar.h>
 
 #include "editor.h"
-#include "statement.h"
 
 #define MAXCELL 64 /* bytes of a cell */
 #define TAB 8
