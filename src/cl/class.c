@@ -435,15 +435,11 @@ static const Class *checkclass(lua_State *L, int arg) {
 
 /* Whether a name is a metamethod of an operator, which cl.extend sets. */
 static bool isoperator(const char *name) {
-  static const char *const names[] = {
-      "__add", "__sub",  "__mul",  "__div", "__mod", "__pow",
-      "__unm", "__idiv", "__band", "__bor", "__shl", "__bxor",
-      "__shr", "__bnot", "__lt",   "__le",
-  };
-  for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
-    if (strcmp(name, names[i]) == 0)
-      return true;
-  return false;
+  static const char names[] = "__add __sub __mul __div __mod __pow __unm "
+                              "__idiv __band __bor __shl __bxor __shr __bnot "
+                              "__lt __le ";
+  const char *at = strncmp(name, "__", 2) == 0 ? strstr(names, name) : NULL;
+  return at != NULL && at[strlen(name)] == ' ' && strchr(name, ' ') == NULL;
 }
 
 /* Pushes the table that holds method or operator `name` of a class. */

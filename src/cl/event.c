@@ -567,28 +567,16 @@ static int event_status(lua_State *L) {
 
 /* A command of this module in a word or two, for people. */
 static const char *commandname(cl_command_type type) {
-  static const struct {
-    cl_command_type type;
-    const char *name;
-  } names[] = {{CL_COMMAND_NDRANGE_KERNEL, "kernel"},
-               {CL_COMMAND_READ_BUFFER, "read"},
-               {CL_COMMAND_WRITE_BUFFER, "write"},
-               {CL_COMMAND_COPY_BUFFER, "copy"},
-               {CL_COMMAND_MAP_BUFFER, "map"},
-               {CL_COMMAND_UNMAP_MEM_OBJECT, "unmap"},
-               {CL_COMMAND_MARKER, "marker"},
-               {CL_COMMAND_MIGRATE_MEM_OBJECTS, "migrate"},
-               {CL_COMMAND_READ_BUFFER_RECT, "read rect"},
-               {CL_COMMAND_WRITE_BUFFER_RECT, "write rect"},
-               {CL_COMMAND_COPY_BUFFER_RECT, "copy rect"},
-               {CL_COMMAND_BARRIER, "barrier"},
-               {CL_COMMAND_FILL_BUFFER, "fill"},
-               {CL_COMMAND_USER, "user"},
-               {RECORDING, "recording"}};
-  for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-    if (names[i].type == type)
-      return names[i].name;
-  return "command";
+  static const char *const names[] = {
+      "kernel", NULL,      NULL,        "read",       "write",
+      "copy",   NULL,      NULL,        NULL,         NULL,
+      NULL,     "map",     NULL,        "unmap",      "marker",
+      NULL,     NULL,      "read rect", "write rect", "copy rect",
+      "user",   "barrier", "migrate",   "fill"}; /* by number */
+  cl_uint i = type - CL_COMMAND_NDRANGE_KERNEL;
+  if (i < sizeof names / sizeof *names && names[i] != NULL)
+    return names[i];
+  return type == RECORDING ? "recording" : "command";
 }
 
 static int event_command(lua_State *L) {
