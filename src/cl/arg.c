@@ -229,10 +229,8 @@ static int badarg(lua_State *L, const Args *a, int i, const char *fmt, ...) {
       spaced ? clsh_kernel_spacename(p->space) : "", spaced ? " " : "",
       p->known ? p->type : "type unknown", text);
   clsh_error_push(L, CL_SUCCESS, NULL, lua_tostring(L, -1));
-  lua_pushstring(L, a->kernel->name);
-  lua_setfield(L, -2, "kernel");
-  lua_pushinteger(L, i + 1);
-  lua_setfield(L, -2, "arg");
+  clsh_field_string(L, "kernel", a->kernel->name);
+  clsh_field_integer(L, "arg", i + 1);
   return lua_error(L);
 }
 

@@ -1119,11 +1119,6 @@ static void setbound(lua_State *L, const Type *t, double x, int64_t i,
   lua_setfield(L, -2, name);
 }
 
-static void setcount(lua_State *L, size_t n, const char *name) {
-  lua_pushinteger(L, (lua_Integer)n);
-  lua_setfield(L, -2, name);
-}
-
 /** Array:summary() -> {count, min, max, mean, nan, inf, whole}
  * min, max and mean of the finite components, nil where there are none; nan
  * and inf: how many NaN and infinities there are; whole: whether all finite
@@ -1150,11 +1145,10 @@ static int array_summary(lua_State *L) {
     }
   }
   lua_createtable(L, 0, 7);
-  setcount(L, s.n + s.nan + s.inf, "count");
-  setcount(L, s.nan, "nan");
-  setcount(L, s.inf, "inf");
-  lua_pushboolean(L, s.whole);
-  lua_setfield(L, -2, "whole");
+  clsh_field_integer(L, "count", s.n + s.nan + s.inf);
+  clsh_field_integer(L, "nan", s.nan);
+  clsh_field_integer(L, "inf", s.inf);
+  clsh_field_boolean(L, "whole", s.whole);
   if (s.n == 0)
     return 1;
   setbound(L, t, s.lo, s.ilo, "min");

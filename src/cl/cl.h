@@ -28,6 +28,11 @@ extern bool clsh_cl_piped; /* no file is the user's terminal */
 /* error.c: raises a table with the position of the user's line */
 int clsh_error(lua_State *L, const char *fmt, ...);
 
+/* field.c: sets a field of the table at the top */
+void clsh_field_string(lua_State *L, const char *name, const char *value);
+void clsh_field_integer(lua_State *L, const char *name, lua_Integer value);
+void clsh_field_boolean(lua_State *L, const char *name, bool value);
+
 /* nearest.c */
 const char *clsh_nearest(const char *word, const char *const names[]);
 

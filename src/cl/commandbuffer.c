@@ -137,8 +137,7 @@ static void newcall(lua_State *L, int nargs) {
     lua_pushvalue(L, i);
     lua_rawseti(L, -2, i);
   }
-  lua_pushinteger(L, nargs);
-  lua_setfield(L, -2, "n");
+  clsh_field_integer(L, "n", nargs);
 }
 
 /* Takes the Context of the Kernel at `kernel`, which all launches share. */

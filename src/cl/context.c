@@ -236,8 +236,7 @@ void clsh_context_alive(lua_State *L, Context *c) {
 void clsh_context_raiselost(lua_State *L, const Context *c, const char *call,
                             const char *message) {
   clsh_error_push(L, c->lost, call, message);
-  lua_pushstring(L, c->limits.reserve != 0 ? NVIDIALOST : LOST);
-  lua_setfield(L, -2, "hint");
+  clsh_field_string(L, "hint", c->limits.reserve != 0 ? NVIDIALOST : LOST);
   lua_error(L);
 }
 
@@ -418,16 +417,11 @@ static int context_info(lua_State *L) {
   lua_getfield(L, -1, "name");
   lua_setfield(L, -3, "device");
   lua_pop(L, 1);
-  lua_pushinteger(L, (lua_Integer)c->used);
-  lua_setfield(L, -2, "used_bytes");
-  lua_pushinteger(L, (lua_Integer)c->hold.bytes);
-  lua_setfield(L, -2, "held_bytes");
-  lua_pushinteger(L, (lua_Integer)c->limits.global_mem);
-  lua_setfield(L, -2, "max_bytes");
-  if (c->lost != CL_SUCCESS) {
-    lua_pushstring(L, clsh_error_name(c->lost));
-    lua_setfield(L, -2, "lost");
-  }
+  clsh_field_integer(L, "used_bytes", c->used);
+  clsh_field_integer(L, "held_bytes", c->hold.bytes);
+  clsh_field_integer(L, "max_bytes", c->limits.global_mem);
+  if (c->lost != CL_SUCCESS)
+    clsh_field_string(L, "lost", clsh_error_name(c->lost));
   return 1;
 }
 

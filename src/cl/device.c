@@ -435,8 +435,7 @@ static int cl_platforms(lua_State *L) {
       lua_setfield(L, -2, f->name);
     }
     cl_device_id ids[MAXDEVICES];
-    lua_pushinteger(L, getdevices(platforms[i], ids));
-    lua_setfield(L, -2, "devices");
+    clsh_field_integer(L, "devices", getdevices(platforms[i], ids));
     lua_rawseti(L, -2, (lua_Integer)i + 1);
   }
   return 1;

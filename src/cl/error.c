@@ -155,15 +155,10 @@ void clsh_error_push(lua_State *L, cl_int code, const char *call,
   lua_setfield(L, -2, "message");
   pushwhere(L);
   lua_setfield(L, -2, "where");
-  if (call != NULL) {
-    lua_pushstring(L, call);
-    lua_setfield(L, -2, "call");
-  }
+  clsh_field_string(L, "call", call);
   if (code != CL_SUCCESS) {
-    lua_pushinteger(L, code);
-    lua_setfield(L, -2, "code");
-    lua_pushstring(L, clsh_error_name(code));
-    lua_setfield(L, -2, "name");
+    clsh_field_integer(L, "code", code);
+    clsh_field_string(L, "name", clsh_error_name(code));
   }
   assert(lua_istable(L, -1));
 }
@@ -223,8 +218,7 @@ int clsh_error_arg(lua_State *L, int arg, const char *fmt, ...) {
           ? lua_pushfstring(L, "%s: bad self: %s", name, text)
           : lua_pushfstring(L, "%s: bad argument #%d: %s", name, arg, text);
   clsh_error_push(L, CL_SUCCESS, name, message);
-  lua_pushinteger(L, arg);
-  lua_setfield(L, -2, "arg");
+  clsh_field_integer(L, "arg", arg);
   return lua_error(L);
 }
 

@@ -315,16 +315,12 @@ static int kernel_args(lua_State *L) {
   for (int i = 0; i < k->nparams; i++) {
     const Param *p = &k->params[i];
     lua_createtable(L, 0, 4);
-    lua_pushstring(L, p->name);
-    lua_setfield(L, -2, "name");
-    lua_pushstring(L, p->known ? p->type : "?");
-    lua_setfield(L, -2, "type");
-    lua_pushstring(L, p->known ? clsh_kernel_spacename(p->space) : "?");
-    lua_setfield(L, -2, "space");
-    if (p->constant) {
-      lua_pushboolean(L, 1);
-      lua_setfield(L, -2, "const");
-    }
+    clsh_field_string(L, "name", p->name);
+    clsh_field_string(L, "type", p->known ? p->type : "?");
+    clsh_field_string(L, "space",
+                      p->known ? clsh_kernel_spacename(p->space) : "?");
+    if (p->constant)
+      clsh_field_boolean(L, "const", 1);
     lua_rawseti(L, -2, i + 1);
   }
   return 1;
@@ -459,14 +455,10 @@ static int kernel_subgroups(lua_State *L) {
   clsh_error_check(L, err, "clGetKernelSubGroupInfo");
   get(k->handle, d, COMPILE_COUNT, 0, NULL, sizeof required, &required, NULL);
   lua_createtable(L, 0, 3);
-  lua_pushinteger(L, (lua_Integer)size);
-  lua_setfield(L, -2, "size");
-  lua_pushinteger(L, (lua_Integer)count);
-  lua_setfield(L, -2, "count");
-  if (required > 0) {
-    lua_pushinteger(L, (lua_Integer)required);
-    lua_setfield(L, -2, "required");
-  }
+  clsh_field_integer(L, "size", size);
+  clsh_field_integer(L, "count", count);
+  if (required > 0)
+    clsh_field_integer(L, "required", required);
   return 1;
 }
 

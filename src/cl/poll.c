@@ -33,8 +33,7 @@ void clsh_poll_raise(lua_State *L, const char *hint) {
   clsh_error_push(L, CL_SUCCESS, NULL, "interrupted!");
   lua_pushliteral(L, "INTERRUPTED");
   lua_setfield(L, -2, "name");
-  lua_pushstring(L, hint);
-  lua_setfield(L, -2, "hint");
+  clsh_field_string(L, "hint", hint);
   lua_error(L);
 }
 

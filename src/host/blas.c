@@ -79,11 +79,6 @@ static int missing(lua_State *L) {
   return 2;
 }
 
-static void setstring(lua_State *L, const char *name, const char *value) {
-  lua_pushstring(L, value);
-  lua_setfield(L, -2, name);
-}
-
 /** cl.host.blas() -> table, or nil and the reason
  * The BLAS that gemm_blas uses: name, path, and where it tells, config,
  * core (the CPU type that it chose) and threads.
@@ -97,18 +92,16 @@ static int host_blas(lua_State *L) {
   if (!load())
     return missing(L);
   lua_createtable(L, 0, 5);
-  setstring(L, "name", blas.config != NULL ? "OpenBLAS" : "CBLAS");
+  clsh_field_string(L, "name", blas.config != NULL ? "OpenBLAS" : "CBLAS");
   if (blas.config != NULL)
-    setstring(L, "config", blas.config());
+    clsh_field_string(L, "config", blas.config());
   if (blas.corename != NULL)
-    setstring(L, "core", blas.corename());
+    clsh_field_string(L, "core", blas.corename());
   memcpy(&p, &blas.sgemm, sizeof p);
   if (dladdr(p, &info) != 0 && info.dli_fname != NULL)
-    setstring(L, "path", info.dli_fname);
-  if (blas.getthreads != NULL) {
-    lua_pushinteger(L, blas.getthreads());
-    lua_setfield(L, -2, "threads");
-  }
+    clsh_field_string(L, "path", info.dli_fname);
+  if (blas.getthreads != NULL)
+    clsh_field_integer(L, "threads", blas.getthreads());
   return 1;
 }
 

@@ -424,8 +424,7 @@ int luaopen_clshell_child(lua_State *L) {
   luaL_setfuncs(L, meta, 0);
   luaL_newlib(L, methods);
   lua_setfield(L, -2, "__index");
-  lua_pushboolean(L, 0);
-  lua_setfield(L, -2, "__metatable");
+  clsh_field_boolean(L, "__metatable", 0);
   lua_pop(L, 1);
   luaL_newlib(L, functions);
   return 1;

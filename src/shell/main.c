@@ -221,15 +221,11 @@ static void setcommandline(lua_State *L, const Options *o,
     clsh_home_pushfolder(L, script);
     lua_setfield(L, -2, "folder");
   }
-  lua_pushboolean(L, o->quiet);
-  lua_setfield(L, -2, "quiet");
-  lua_pushboolean(L, o->noinit);
-  lua_setfield(L, -2, "noinit");
-  lua_pushstring(L, o->color != NULL ? o->color : "auto");
-  lua_setfield(L, -2, "color");
+  clsh_field_boolean(L, "quiet", o->quiet);
+  clsh_field_boolean(L, "noinit", o->noinit);
+  clsh_field_string(L, "color", o->color != NULL ? o->color : "auto");
   for (int i = 0; i < 2; i++) {
-    lua_pushstring(L, texts[i].value);
-    lua_setfield(L, -2, texts[i].name);
+    clsh_field_string(L, texts[i].name, texts[i].value);
   }
   if (o->timeout > 0) {
     lua_pushnumber(L, o->timeout);
@@ -237,10 +233,8 @@ static void setcommandline(lua_State *L, const Options *o,
   }
   clsh_home_pushprogram(L);
   lua_setfield(L, -2, "program");
-  lua_pushinteger(L, several ? launch.rank : 0);
-  lua_setfield(L, -2, "rank");
-  lua_pushinteger(L, several ? launch.size : 1);
-  lua_setfield(L, -2, "ranks");
+  clsh_field_integer(L, "rank", several ? launch.rank : 0);
+  clsh_field_integer(L, "ranks", several ? launch.size : 1);
   lua_setfield(L, 1, "commandline");
 }
 

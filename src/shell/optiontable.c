@@ -5,6 +5,7 @@
 */
 #include <lauxlib.h>
 
+#include "cl/cl.h"
 #include "shell.h"
 
 const Option clsh_optiontable[] = {
@@ -117,21 +118,16 @@ static void setwords(lua_State *L, const char *key,
   lua_setfield(L, -2, key);
 }
 
-static void setword(lua_State *L, const char *key, const char *word) {
-  lua_pushstring(L, word);
-  lua_setfield(L, -2, key);
-}
-
 static void pushoption(lua_State *L, const Option *o) {
   const char letter[2] = {(char)(o->code < OPT_LONG ? o->code : 0), '\0'};
   lua_createtable(L, 0, 7);
-  setword(L, "letter", *letter != '\0' ? letter : NULL);
-  setword(L, "name", o->name);
-  setword(L, "arg", o->arg);
-  setword(L, "kind", o->kind);
-  setword(L, "group", o->group);
-  setword(L, "help", o->help);
-  setword(L, "more", o->more);
+  clsh_field_string(L, "letter", *letter != '\0' ? letter : NULL);
+  clsh_field_string(L, "name", o->name);
+  clsh_field_string(L, "arg", o->arg);
+  clsh_field_string(L, "kind", o->kind);
+  clsh_field_string(L, "group", o->group);
+  clsh_field_string(L, "help", o->help);
+  clsh_field_string(L, "more", o->more);
 }
 
 /* require "clshell.optiontable": the lists `options`, `formats`, `whens`. */

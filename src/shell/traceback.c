@@ -7,6 +7,7 @@
 
 #include <lauxlib.h>
 
+#include "cl/cl.h"
 #include "shell.h"
 
 #define FAILURE "clshell.failure" /* registry: of the run that failed last */
@@ -75,13 +76,6 @@ static void addvariables(lua_State *L, lua_State *from, lua_Debug *ar,
   lua_pop(L, 1); /* the function */
 }
 
-static void setstring(lua_State *L, const char *key, const char *value) {
-  if (value == NULL)
-    return;
-  lua_pushstring(L, value);
-  lua_setfield(L, -2, key);
-}
-
 /* Adds a level as a frame to the list at the top. */
 static void addframe(lua_State *L, lua_State *from, int level, bool weak) {
   lua_Debug ar;
@@ -89,17 +83,14 @@ static void addframe(lua_State *L, lua_State *from, int level, bool weak) {
     return;
   lua_getinfo(from, "Slnt", &ar);
   lua_createtable(L, 0, 9);
-  setstring(L, "source", ar.source);
-  setstring(L, "short", ar.short_src);
-  setstring(L, "what", ar.what);
-  setstring(L, "name", ar.name);
-  setstring(L, "namewhat", ar.namewhat);
-  lua_pushinteger(L, ar.currentline);
-  lua_setfield(L, -2, "line");
-  lua_pushinteger(L, ar.linedefined);
-  lua_setfield(L, -2, "defined");
-  lua_pushboolean(L, ar.istailcall);
-  lua_setfield(L, -2, "tail");
+  clsh_field_string(L, "source", ar.source);
+  clsh_field_string(L, "short", ar.short_src);
+  clsh_field_string(L, "what", ar.what);
+  clsh_field_string(L, "name", ar.name);
+  clsh_field_string(L, "namewhat", ar.namewhat);
+  clsh_field_integer(L, "line", ar.currentline);
+  clsh_field_integer(L, "defined", ar.linedefined);
+  clsh_field_boolean(L, "tail", ar.istailcall);
   if (level < SEEN && *ar.what != 'C' && lua_checkstack(from, 4))
     addvariables(L, from, &ar, weak);
   lua_rawseti(L, -2, (lua_Integer)lua_rawlen(L, -2) + 1);
@@ -164,8 +155,7 @@ static void pushrecord(lua_State *L, int idx, lua_State *from, int level,
     addframe(L, from, i, weak);
   }
   lua_setfield(L, -2, "frames");
-  lua_pushinteger(L, skip > 0 ? skip : 0);
-  lua_setfield(L, -2, "skipped");
+  clsh_field_integer(L, "skipped", skip > 0 ? skip : 0);
 }
 
 /*
@@ -202,8 +192,7 @@ void clsh_traceback_keepcoroutine(lua_State *L, lua_State *co) {
 static int failure_keep(lua_State *L) {
   lua_settop(L, 1);
   pushrecord(L, 1, L, 1, true);
-  lua_pushboolean(L, true);
-  lua_setfield(L, -2, "whole");
+  clsh_field_boolean(L, "whole", true);
   lua_setfield(L, LUA_REGISTRYINDEX, INNER);
   return 1;
 }
