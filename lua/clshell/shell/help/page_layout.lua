@@ -29,7 +29,7 @@ function M.prose(s, view, indent)
     end
     words = {}
   end
-  for line in (s .. "\n"):gmatch("(.-)\n") do
+  for _, line in ipairs(text.lines(s)) do
     if line:find("^%S") then
       words[#words + 1] = line
     else
@@ -113,12 +113,12 @@ end
 --- page_layout.code(code, view) -> string
 --- The code of an example: comments dim.
 function M.code(code, view)
-  local lines = {}
-  for line in (code .. "\n"):gmatch("(.-)\n") do
+  local lines = text.lines(code)
+  for i, line in ipairs(lines) do
     line = line:gsub("%-%-.*$", function(comment)
       return style.paint(comment, "dim", view.color)
     end)
-    lines[#lines + 1] = line == "" and "" or "  " .. line
+    lines[i] = line == "" and "" or "  " .. line
   end
   return table.concat(lines, "\n")
 end

@@ -219,8 +219,9 @@ local function kind_of(call)
   return PARAMETERS[parameter]
 end
 
--- Adds to the call around the cursor: the called thing, its name, its kernel
--- family, and the kind of the argument.
+-- Adds to the call around the cursor: the called thing, its name, the kind of
+-- the argument, and the kernel family and the rung whose parameters the call's
+-- table holds.
 local function known(call, locals)
   local thing = resolve.thing(call.callee, locals)
   if thing then
@@ -230,37 +231,35 @@ local function known(call, locals)
       or call.owner and resolve.family(resolve.thing(call.owner, locals))
   end
   call.kind = kind_of(call)
-  if call.table and (call.kind == "rung" or call.kind == "target") then
-    call.kind = "options" -- check(gemm, {}), occupancy{}
+  if not call.table then
+    return
+  elseif call.kind ~= "operands" and call.kind ~= "params"
+      and call.kind ~= "none" then
+    call.kind = "options" -- also check(gemm, {}), occupancy{}
   end
-end
-
--- The family and the rung whose parameters a call's table holds.
-local function family_and_rung(call)
-  if call.kind ~= "params" then
-    return call.family, call.fields.kernel
-  elseif call.family or not call.first then
-    return call.family, call.first
+  call.rung = call.fields.kernel
+  if call.kind == "params" then
+    call.rung = call.first
+    local family, rung = (call.first or ""):match "^(%w+)%.([%w_]+)$"
+    if family and not call.family then
+      call.family, call.rung = offers.family(family), rung
+    end
   end
-  local family, rung = call.first:match "^(%w+)%.([%w_]+)$"
-  return family and offers.family(family), rung
 end
 
 -- Offers the fields of the table around the cursor, if known; returns whether.
 local function fields(c, call)
-  local kind, name, list = call.kind or "options", call.name, nil
-  local family, rung = family_and_rung(call)
+  local kind, name, family, list = call.kind, call.name, call.family, nil
   if kind == "params" then
     list = family and {}
   elseif kind == "operands" then
     list = family and rawget(family, "operands")
-  elseif kind == "options" and name == "family" then
-    list = rawget(family, "reserved")
   elseif kind == "options" and name then
-    list = options.names(name)
+    list = name == "family" and rawget(family, "reserved")
+      or options.names(name)
   end
   if family and (kind == "params" or name == "family") then
-    offers.parameters(c, family, rung, call.fields)
+    offers.parameters(c, family, call.rung, call.fields)
   end
   for _, field in ipairs(list or {}) do
     if not call.fields[field] then
@@ -285,16 +284,15 @@ end
 
 -- Offers the values of a field of a call's table; returns whether it has any.
 local function value(c, call)
-  local key, kind = call.key, call.kind or "options"
-  local family, rung = family_and_rung(call)
-  if kind ~= "params" and (kind ~= "options" or not call.name) then
+  local key, family, is_option = call.key, call.family, call.kind == "options"
+  if not key or call.kind ~= "params" and not (is_option and call.name) then
     return false
-  elseif kind == "options" and family and key == "kernel" then
+  elseif is_option and family and key == "kernel" then
     return of_kind(c, "rung", call)
-  elseif family and offers.values(c, family, rung, key) then
+  elseif family and offers.values(c, family, call.rung, key) then
     return true
   end
-  local words = kind == "options" and options.values(call.name, key) or {}
+  local words = is_option and options.values(call.name, key) or {}
   c:all(words)
   return words[1] ~= nil
     or KIND_OF[key] and of_kind(c, KIND_OF[key], call)
@@ -311,12 +309,8 @@ local function in_call(c, call)
     return false
   end
   c.wrap = not c.quote
-  local found
-  if call.table then
-    found = call.key and value(c, call)
-  else
-    found = kind and of_kind(c, kind, call)
-  end
+  local found = call.table and value(c, call)
+    or kind and of_kind(c, kind, call)
   c.wrap = found and c.wrap
   return found
 end

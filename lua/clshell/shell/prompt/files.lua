@@ -170,10 +170,7 @@ local function subject(what)
   if what == "" then
     return nil, last_input()
   end
-  local value = _G
-  for part in what:gmatch("[^.:]+") do
-    value = type(value) == "table" and rawget(value, part) or nil
-  end
+  local value = require "clshell.shell.prompt.resolve".path(what)
   if type(value) ~= "function" then
     return what
   end

@@ -2,8 +2,7 @@
 -- to, its members, and the documented name of a value, by raw access alone: no
 -- metamethod of the session runs
 -- A thing is {value =, owner =, key =}, {class =} for an object of module cl
--- of which only the class is known, {method = "Class:name"}, or {named =} for
--- a function whose module is not loaded.
+-- of which only the class is known, or {method = "Class:name"}.
 -- SPDX-License-Identifier: MIT
 
 local api = require "clshell.base.api"
@@ -180,8 +179,8 @@ end
 --- resolve.name(thing) -> the name a function is declared under, or nil
 --- Such as "cl.buffer", "Buffer:read", "family.bench" or "Launch()".
 function M.name(thing)
-  if thing.method or thing.named then
-    return thing.method or thing.named
+  if thing.method then
+    return thing.method
   elseif M.family(thing) then
     return "family"
   elseif thing.owner and M.family(thing.owner) then
@@ -238,16 +237,6 @@ local function member(thing, class, key)
   return named and {class = named, owner = thing, key = key} or nil
 end
 
--- The name of a member of a module that is not loaded: Tab loads no module.
-local function unloaded(thing, key)
-  local value = thing.value
-  if type(value) == "table" and next(value) == nil
-      and not M.family(thing) then
-    local name = public_name(value)
-    return name and type(key) == "string" and name .. "." .. key
-  end
-end
-
 -- The class of module cl of a call's result, or nil.
 local function result_class(thing)
   local name = M.name(thing) or ""
@@ -269,10 +258,6 @@ local function step(thing, s)
   local class = class_of(thing)
   if class then
     return type(s.key) == "string" and member(thing, class, s.key) or nil
-  end
-  local name = unloaded(thing, s.key)
-  if name then
-    return {named = name}
   end
   local value = M.field(thing.value, s.key)
   if value ~= nil then
@@ -312,8 +297,8 @@ function M.path(path)
   local thing = M.thing(steps, {})
   if thing then
     local class = thing.owner and M.class(thing.owner)
-    return thing.value, thing.method or thing.named
-      or class and class .. ":" .. thing.key or M.of(thing.value)
+    return thing.value, thing.method or class and class .. ":" .. thing.key
+      or M.of(thing.value)
   end
 end
 
