@@ -324,69 +324,56 @@ local function callable(value)
   return type(value) == "function" or meta(value, "__call") ~= nil
 end
 
--- Offers the string keys of a table that come after key `key`; false if the
--- budget ends while strings are left.
-local function keys_after(t, key, budget, offer)
+-- Adds the string keys of a table that come after key `key` to a list, with
+-- `methods` only of callable values; budget.over where strings are left.
+local function add_keys(list, t, key, budget, methods)
   local value
-  while true do
+  repeat
     key, value = next(t, key)
-    if key == nil then
-      return true
-    elseif budget.left == 0 then
-      return type(key) == "number"
+    if budget.left == 0 then
+      budget.over = budget.over or key ~= nil and type(key) ~= "number"
+      return
     end
     budget.left = budget.left - 1
-    if type(key) == "string" and offer(key, value) then
-      return true
-    end
-  end
+    list[#list + 1] = type(key) == "string"
+      and (not methods or callable(value)) and key or nil
+  until key == nil
 end
 
--- Offers the keys of a table; the keys of a long list come after its elements.
-local function keys(t, budget, offer)
-  local n = rawlen(t)
-  if n > LONG and rawget(t, n) ~= nil then
-    budget.over = not keys_after(t, n, budget, offer) or budget.over
-  end
-  budget.over = not keys_after(t, nil, budget, offer) or budget.over
-end
-
---- resolve.members(thing, methods, budget, offer)
---- Calls offer(name) for the names of a thing's members until it gives true;
---- `methods`: only for members that can be called. It looks at no more than
---- budget.left keys; budget.over tells that there were more. A kernel family
---- has only its documented functions as members.
-function M.members(thing, methods, budget, offer)
+--- resolve.members(thing, methods, budget) -> list of names
+--- The names of a thing's members; `methods`: only of members that can be
+--- called. It looks at no more than budget.left keys; budget.over tells that
+--- there were more. A kernel family has only its documented functions.
+function M.members(thing, methods, budget)
+  local names = {}
   if M.family(thing) then
     for _, entry in ipairs(index.entries()) do
       local key = entry.name:match "^family%.(.*)$"
-      if key and rawget(thing.value, key) then
-        offer(key)
-      end
+      names[#names + 1] = key and rawget(thing.value, key) and key or nil
     end
-    return
+    return names
   end
   local object = thing.class or thing.value
   local devices = rawget(registry, "cl.devices")
   if object == "Device" and thing.class and type(devices) == "table" then
     object = rawget(devices, 1) or object -- any device knows the names
   end
+  local all, fields, kernels
   if thing.class or type(object) == "userdata" then
-    local all, fields, names = members(object)
-    if all then
-      for _, list in ipairs(methods and {all} or {all, fields, names}) do
-        for _, name in ipairs(list) do
-          offer(name)
-        end
-      end
-      return
-    end
+    all, fields, kernels = members(object)
   end
-  walk(thing.value, function(t)
-    keys(t, budget, methods and function(key, value)
-      return callable(value) and offer(key)
-    end or offer)
+  for _, list in ipairs(all and {all, not methods and fields or {},
+      not methods and kernels or {}} or {}) do
+    table.move(list, 1, #list, #names + 1, names)
+  end
+  walk(not all and thing.value or nil, function(t)
+    local n = rawlen(t)
+    if n > LONG and rawget(t, n) ~= nil then -- keys come after elements
+      add_keys(names, t, n, budget, methods)
+    end
+    add_keys(names, t, nil, budget, methods)
   end)
+  return names
 end
 
 --- resolve.devices() -> list of names, or nil while no driver is open
