@@ -10,19 +10,14 @@ local text = require "clshell.base.text"
 local M = {}
 
 --- completion.files
---- The files that make install makes, by functions that return their texts:
+--- The files that make install makes, as texts or functions that return them:
 --- the completion of each shell and the manual page. Each shell passes the
 --- words from the second word to the word at the cursor, and gets lines: a
 --- word, or a tab and its description behind it, or :file, :folder or :lua for
 --- the files that the shell itself knows. --name=value gets the value.
-M.files = {}
-
-function M.files.man()
-  return require "clshell.shell.commands.manual".page()
-end
-
-function M.files.bash()
-  return [==[
+M.files = {
+  man = require "clshell.shell.commands.manual".page,
+  bash = [==[
 # bash completion for clshell; made by clshell --manual bash
 _clshell_files() {
   local IFS=$'\n'
@@ -44,11 +39,8 @@ _clshell() {
   [[ ${COMPREPLY[0]} == *= ]] && compopt -o nospace 2>/dev/null
 }
 complete -F _clshell clshell
-]==]
-end
-
-function M.files.zsh()
-  return [==[
+]==],
+  zsh = [==[
 #compdef clshell
 # zsh completion for clshell; made by clshell --manual zsh
 local line tab=$'\t' program=${(Q)words[1]}
@@ -67,11 +59,8 @@ do
 done
 _describe clshell plain
 _describe clshell open -S ''
-]==]
-end
-
-function M.files.fish()
-  return [==[
+]==],
+  fish = [==[
 # fish completion for clshell; made by clshell --manual fish
 function __clshell_lines
   set -l current (commandline -ct)
@@ -93,14 +82,15 @@ function __clshell_lines
   end
 end
 complete -c clshell -f -a '(__clshell_lines)'
-]==]
-end
+]==],
+}
 
 -- words ----------------------------------------------------------------------
 
 --- completion.words
---- The words of each kind, by functions that return lists.
-M.words = {}
+--- The words of each kind, as lists or functions that return lists.
+M.words = {command = subcommands.names,
+  format = require "clshell.optiontable".formats}
 
 function M.words.device()
   local list, seen = {}, {}
@@ -125,14 +115,6 @@ function M.words.script()
     names[#names + 1] = name:match("^.*%.lua$")
   end
   return names
-end
-
-function M.words.command()
-  return subcommands.names
-end
-
-function M.words.format()
-  return require "clshell.optiontable".formats
 end
 
 function M.words.option()

@@ -8,7 +8,6 @@ local cuda = require "clshell.cuda.words"
 local index = require "clshell.shell.help.index"
 local layout = require "clshell.shell.help.page_layout"
 local lazy = require "clshell.base.lazy"
-local report = require "clshell.results.tables"
 local reference = require "clshell.shell.help.reference"
 local resolve = require "clshell.shell.prompt.resolve"
 local text = require "clshell.base.text"
@@ -65,7 +64,7 @@ function M.define(family, entry, view)
   local name, spec = family.name, family.spec
   local kernels = {}
   for line in spec.signature:gmatch "[^\n]+" do
-    kernels[#kernels + 1] = "  " .. table.concat(report.wrap(
+    kernels[#kernels + 1] = "  " .. table.concat(text.wrap(
       ("kernel void mine(%s)"):format(line), view.width - 6), "\n      ")
   end
   local example = name ~= "gemm" and DEFINE:gsub("NAME", name):gsub("SIZE",

@@ -63,11 +63,7 @@ function M.arguments(text)
     if not at then
       return list
     end
-    local mark = text:match("^[\"']", at)
-    local word, stop
-    if mark then
-      word, stop = text:match("^(.-)" .. mark .. "()", at + 1)
-    end
+    local _, word, stop = text:match("^([\"'])(.-)%1()", at)
     if not stop then
       word, stop = text:match("^(%S+)()", at)
     end

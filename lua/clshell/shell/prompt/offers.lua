@@ -119,7 +119,7 @@ end
 
 -- The argument of Program:kernel.
 function K.kernel(c, call)
-  c:all(resolve.kernels(call.thing.owner))
+  c:all(select(3, cl.members(call.thing.owner.value)) or {})
 end
 
 --- offers.family(name) -> the table of a kernel family, or nil

@@ -82,24 +82,22 @@ local function class_of(thing)
   end
 end
 
--- The classes with methods in the API, by their names in lower case.
-local function documented()
-  local classes = {}
-  for _, entry in ipairs(api.all()) do
-    local class = entry.name:match "^(%w+):"
-    classes[class and class:lower() or 1] = class
-  end
-  return classes
-end
-
 --- resolve.class(thing) -> name or nil
 --- The class that documents the methods of an object or table: the class of an
 --- object of module cl, or the class that a table's metatable names, as in
 --- "CSR matrix" and "clshell.results".
 function M.class(thing)
-  local name = meta(thing.value, "__name")
-  return class_of(thing) or type(name) == "string"
-    and documented()[name:gsub("^clshell%.", ""):match("^%w*"):lower()] or nil
+  local name, known = meta(thing.value, "__name"), class_of(thing)
+  if known or type(name) ~= "string" then
+    return known
+  end
+  name = name:gsub("^clshell%.", ""):match("^%w*"):lower()
+  for _, entry in ipairs(api.all()) do
+    local class = entry.name:match "^(%w+):"
+    if class and class:lower() == name then
+      return class
+    end
+  end
 end
 
 --- resolve.family(thing) -> the table of a kernel family, or nil
@@ -311,13 +309,6 @@ function M.parameters(f)
   end
   list[#list + 1] = info.isvararg and "..." or nil
   return list
-end
-
---- resolve.kernels(thing) -> list of strings
---- The names of a program's kernels.
-function M.kernels(thing)
-  local _, _, names = members(thing.value)
-  return names or {}
 end
 
 local function callable(value)
