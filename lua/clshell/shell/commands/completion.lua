@@ -16,7 +16,7 @@ local M = {}
 --- word, or a tab and its description behind it, or :file, :folder or :lua for
 --- the files that the shell itself knows. --name=value gets the value.
 M.files = {
-  man = require "clshell.shell.commands.manual".page,
+  man = require "clshell.shell.commands.usage".manual,
   bash = [==[
 # bash completion for clshell; made by clshell --manual bash
 _clshell_files() {
