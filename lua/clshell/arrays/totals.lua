@@ -211,6 +211,7 @@ end
 --- Example:
 --- local A = cl.arange(1, 6):reshape{2, 3}
 --- print(A:sum(), A:sum(1):read()[3], (A * A):sum()) --> 21 9 91
+
 --- Buffer:min([dim]) -> number or Buffer
 --- The least element of all, or the least ones along dimension `dim`. A NaN
 --- among the elements is the result, as in NumPy. x:fmin(y) is the lesser of
@@ -218,6 +219,7 @@ end
 --- Example:
 --- local A = cl.arange(1, 6):reshape{2, 3}
 --- print(A:min(), (A - 4):abs():min(), A:min(2):read()[2]) --> 1 0 4
+
 --- Buffer:max([dim]) -> number or Buffer
 --- The greatest element of all, or the greatest ones along dimension `dim`. A
 --- NaN among the elements is the result, as in NumPy. x:fmax(y) is the greater
@@ -225,6 +227,7 @@ end
 --- Example:
 --- local A = cl.arange(1, 6):reshape{2, 3}
 --- print(A:max(), A:max(1):read()[2]) --> 6 5
+
 --- Buffer:argmin([dim]) -> integer or Buffer
 --- The number of the least element, for argmax of the greatest, from 1 in the
 --- order of reading; with `dim` the numbers along that dimension, a Buffer of
@@ -241,6 +244,7 @@ end
 --- Whether any element is not 0: `x:lt(0):any()`. With `dim` 1 or 0 for each
 --- place left, a Buffer of int. A NaN is not 0.
 --- Example: print(cl.arange(1, 4):gt(3):any()) --> true
+
 --- Buffer:all([dim]) -> boolean or Buffer
 --- Whether no element is 0: `x:isfinite():all()`. With `dim` 1 or 0 for each
 --- place left, a Buffer of int. A NaN is not 0.
