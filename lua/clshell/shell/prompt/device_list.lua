@@ -1,5 +1,5 @@
--- shell/prompt/device_list.lua - the session's device: %device, and the line
--- that the first use of a device prints
+-- shell/prompt/device_list.lua - the session's device: %device, the line that
+-- the first use of a device prints, and the work that goes on after a Ctrl-C
 -- SPDX-License-Identifier: MIT
 
 local cl = require "cl"
@@ -72,5 +72,46 @@ function M.device(sel)
     cl.device() -- raises, and says what to install
   end
 end
+
+--- device_list.work() -> string, or nil
+--- The work under way: "1 kernel still running on pocl:1"; nil without work.
+function M.work()
+  local words = {}
+  for i, u in ipairs(cl.unfinished()) do
+    local name = M.platform(u.device):match "^%w+" or "device"
+    words[i] = ("%s still running on %s:%d"):format(u.commands == u.kernels
+      and text.count(u.kernels, "kernel") or text.count(u.commands, "command"),
+      name:lower(), u.device.index)
+  end
+  return words[1] and table.concat(words, ", ")
+end
+
+--- device_list.ask() -> boolean
+--- After a Ctrl-C: names the work under way and the answers that the prompt
+--- takes; false where all work has ended. OpenCL cannot cancel a command.
+function M.ask()
+  local work = M.work()
+  if work then
+    io.stderr:write(work,
+      "\ntype w to wait for it, q to quit, d or anything else to go on\n")
+  end
+  return work ~= nil
+end
+
+--- device_list.answers
+--- The actions for an input that answers, by its letter. Ctrl-C ends a wait.
+M.answers = {
+  w = function()
+    io.stderr:write("waiting ... ")
+    for _, u in ipairs(cl.unfinished()) do
+      u.queue:finish()
+    end
+    io.stderr:write("done\n")
+  end,
+  d = function() end,
+  q = function()
+    os.exit(0, true)
+  end,
+}
 
 return M

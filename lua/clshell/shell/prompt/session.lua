@@ -1,7 +1,8 @@
 -- shell/prompt/session.lua - the state of a session: its inputs, settings and
--- commands; how a text becomes a chunk; notes to the user
+-- commands; how a text becomes a chunk; notes to the user, and the pager
 -- SPDX-License-Identifier: MIT
 
+local cl = require "cl"
 local system = require "clshell.system"
 
 -- Functions, not methods of strings, which a session may change.
@@ -97,6 +98,39 @@ end
 function M.say(text)
   local width = system.winsize(1)
   print(width and require "clshell.base.text".fold(text, width) or text)
+end
+
+-- Sends text through the user's pager; returns false without a pager. The
+-- pager reads a file: a pipe left half read would end the shell.
+local function through(pager, text)
+  local file = require "clshell.base.file"
+  local fine, path, temporary =
+    require "clshell.base.interrupt".pcall(file.temporary)
+  if not fine then
+    return false
+  end
+  local _ <close> = temporary
+  file.write(path, text .. "\n", "the text")
+  io.stdout:flush()
+  return (os.execute(("LESS=${LESS-FRSX} %s <%s"):format(pager,
+    require "clshell.base.text".quote(path))))
+end
+
+--- session.page(text)
+--- Prints a text and a newline. On a terminal, a text longer than the window
+--- goes through the pager: `%set pager`, else $PAGER, else less.
+function M.page(text)
+  local pager, term = M.settings.pager or "auto", os.getenv "TERM" or "dumb"
+  if pager == "auto" then
+    pager = os.getenv "PAGER" or ""
+    pager = pager ~= "" and pager or "less"
+  end
+  local columns, rows = system.winsize(1)
+  local _, breaks = gsub(text, "\n", "")
+  if not (columns and breaks + 2 > rows and pager ~= "off" and term ~= "dumb"
+      and cl.isatty(0) and cl.isatty(1) and through(pager, text)) then
+    io.write(text, "\n")
+  end
 end
 
 function M.note(text)

@@ -19,43 +19,36 @@ function M.define(name, opts)
   end
 end
 
--- Defines the settings that every session has.
-local function defaults()
-  if session.settinglist.color then
-    return
-  end
-  M.define("color", {values = {"auto", "always", "never"},
-    also = {on = "always", off = "never"}, default = "auto",
-    help = "16 colours for results and messages",
-    apply = require "clshell.base.style".use})
-  M.define("locals", {values = {"keep", "lua"}, default = "keep",
-    help = "top-level locals: kept until you quit, or as in Lua"})
-  M.define("precision", {values = {"auto", "1 to 17"}, default = "auto",
-    help = "digits of printed floats",
-    other = function(value)
-      local n = math.tointeger(tonumber(value))
-      return n and n >= 1 and n <= 17
-    end,
-    apply = function(value)
-      printable.digits = math.tointeger(tonumber(value))
-    end})
-  M.define("pager", {values = {"auto", "off", "a command"}, default = "auto",
-    help = "for texts longer than the window; auto: $PAGER, or less",
-    other = function(value)
-      return value ~= "a command"
-    end})
-  M.define("keymap", {values = {"inputrc", "emacs", "vi"},
-    default = "inputrc", help = "keys of the editor"})
-  M.define("paste", {values = {"run", "stop"}, default = "run",
-    help = "after an error in a pasted transcript: the later inputs"})
-  M.define("suggest", {values = {"on", "off"}, default = "off",
-    help = "an entry of the history in grey; Right or End takes it"})
-end
+M.define("color", {values = {"auto", "always", "never"},
+  also = {on = "always", off = "never"}, default = "auto",
+  help = "16 colours for results and messages",
+  apply = require "clshell.base.style".use})
+M.define("locals", {values = {"keep", "lua"}, default = "keep",
+  help = "top-level locals: kept until you quit, or as in Lua"})
+M.define("precision", {values = {"auto", "1 to 17"}, default = "auto",
+  help = "digits of printed floats",
+  other = function(value)
+    local n = math.tointeger(tonumber(value))
+    return n and n >= 1 and n <= 17
+  end,
+  apply = function(value)
+    printable.digits = math.tointeger(tonumber(value))
+  end})
+M.define("pager", {values = {"auto", "off", "a command"}, default = "auto",
+  help = "for texts longer than the window; auto: $PAGER, or less",
+  other = function(value)
+    return value ~= "a command"
+  end})
+M.define("keymap", {values = {"inputrc", "emacs", "vi"},
+  default = "inputrc", help = "keys of the editor"})
+M.define("paste", {values = {"run", "stop"}, default = "run",
+  help = "after an error in a pasted transcript: the later inputs"})
+M.define("suggest", {values = {"on", "off"}, default = "off",
+  help = "an entry of the history in grey; Right or End takes it"})
 
 --- settings.names() -> list
 --- The names of all settings, sorted.
 function M.names()
-  defaults()
   return text.keys(session.settinglist)
 end
 
