@@ -146,6 +146,14 @@ function M.bytes(n)
     or "%g bytes"):format(n)
 end
 
+--- text.position(s, at) -> line, column
+--- The line of byte `at` of a text, and the byte's place in it, from 1.
+function M.position(s, at)
+  local before = s:sub(1, at - 1)
+  local _, breaks = before:gsub("\n", "")
+  return breaks + 1, #before:match "[^\n]*$" + 1
+end
+
 --- text.quote(s) -> string
 --- A word of the shell, whatever is in it.
 function M.quote(s)

@@ -303,7 +303,7 @@ function M.start(terminal)
     note(left)
   end
   local folder = not line.noinit
-    and require "clshell.base.folder".of "CONFIG"
+    and require "clshell.base.file".folder "CONFIG"
   local path = folder and folder .. "/init.lua"
   local file <close> = path and io.open(path) or nil
   return file and assert(loadfile(path)) or nil

@@ -291,9 +291,8 @@ end
 
 -- The signature and the text of a documented function, or nil.
 local function documented(f)
-  local names = require "clshell.shell.help.documented"
-  local name = names.of(f)
-  local entry = name and (names.entry(name)
+  local name = require "clshell.shell.prompt.resolve".of(f)
+  local entry = name and (require "clshell.shell.help.index".entry(name)
     or require "clshell.shell.help.reference".lua[name])
   if entry then
     return entry.signature:gsub("^family%.", name:match "^%w+%." or ""),
@@ -305,7 +304,7 @@ M["function"] = function(f, o)
   local head, about = documented(f)
   local info = debug.getinfo(f, "Su")
   if not head then
-    local parameters = require "clshell.shell.help.documented".parameters(f)
+    local parameters = require "clshell.shell.prompt.resolve".parameters(f)
     head = ("function (%s)"):format(table.concat(parameters, ", "))
     about = info.what == "C" and "C code without a help page"
       or "defined at " .. layout.scalar(f, math.huge).text:match "%((.*)%)$"

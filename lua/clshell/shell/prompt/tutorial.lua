@@ -5,8 +5,8 @@
 -- SPDX-License-Identifier: MIT
 
 local cl = require "cl"
-local base_folder = require "clshell.base.folder"
-local names = require "clshell.shell.help.documented"
+local files = require "clshell.base.file"
+local resolve = require "clshell.shell.prompt.resolve"
 local layout = require "clshell.shell.help.page_layout"
 local report = require "clshell.results.tables"
 local roofline = require "clshell.measure.roofline"
@@ -30,13 +30,13 @@ end
 
 -- Opens the file with the user's step; nil where there is no such file.
 local function open(mode)
-  local folder = base_folder.of "STATE"
+  local folder = files.folder "STATE"
   return folder and io.open(folder .. "/tutorial", mode) or nil
 end
 
 -- Keeps the place for the next session, where the folder can be written.
 local function save(l, n)
-  base_folder.make "STATE"
+  files.make_folder "STATE"
   local file <close> = open "w"
   if file then
     file:write(("%d %d\n"):format(l, n))
@@ -54,11 +54,15 @@ local function saved()
   return 1, 1
 end
 
+local function class_of(value)
+  return resolve.class{value = value}
+end
+
 -- The objects of a class among some results and the user's globals.
 local function objects(class, results)
   local list, seen = {}, {}
   local function take(value)
-    local ok, found = pcall(names.class, value)
+    local ok, found = pcall(class_of, value)
     if ok and found == class and not seen[value] and not value.closed then
       seen[value], list[#list + 1] = true, value
     end
@@ -77,7 +81,7 @@ end
 -- The session as an object that the steps read.
 local function view(input, results)
   return {
-    input = input, results = results, class = names.class,
+    input = input, results = results, class = class_of,
     of = function(class)
       return objects(class, results)
     end,
