@@ -99,13 +99,12 @@ end
 
 -- Lines cut to the window's height.
 local function fitted(lines, o)
-  local more = #lines - o.height
-  if more <= 0 or o.all then
+  if #lines <= o.height or o.all then
     return lines
   end
-  local cut = table.move(lines, 1, o.height - o.below, 1, {})
-  return cut, ("%s %d more lines"):format(printable.ellipsis(),
-    more + o.below)
+  local shown = o.height - o.below
+  return table.move(lines, 1, shown, 1, {}), ("%s %d more lines"):format(
+    printable.ellipsis(), #lines - shown)
 end
 
 local function lay(value, o)
