@@ -160,87 +160,74 @@ function Layout:short(t, path, depth)
   return nil, wrong
 end
 
--- Adds the items of the list, then the items of the keys.
+-- Adds the items of the list, then the items of the keys: as many as may be.
 function Layout:fill(node, t, path, depth)
   local most = depth == 1 and self.most or self.nested
   local n, keys, others, counted = keys_of(t, most)
   node.total, node.counted = n + others, counted
-  local items = node.items
-  local function put(key, label)
-    if #items >= most or self.budget <= 0 then
-      return false
+  local shown = math.min(node.total, most)
+  for i = 1, shown do
+    if self.budget <= 0 then
+      break
     end
     self.budget = self.budget - 1
-    local lead = label and printable.width(label) + 3 or 0
+    local key = i <= n and i or keys[i - n]
+    local label = i <= n and "" or key_text(key, self.whole and math.huge
+      or self.width // 2) .. " = "
+    local lead = printable.width(label)
     self.lead = lead
     local item = self:node(rawget(t, key), step_path(path, key), depth + 1)
-    item.key, items[#items + 1] = label, item
-    node.width = node.width + lead + item.width + (#items > 1 and 2 or 0)
-    node.plain = node.plain and not item.items and not label
-    return true
+    item.key, node.items[i] = label, item
+    node.width = node.width + lead + item.width + (i > 1 and 2 or 0)
+    node.plain = node.plain and not item.items and i <= n
   end
-  for i = 1, n do
-    if not put(i) then
-      break
-    end
-  end
-  for _, key in ipairs(keys) do
-    if not put(key, key_text(key, self.whole and math.huge
-        or self.width // 2)) then
-      break
-    end
-  end
-  node.left = node.total - #items
-end
-
--- The tree of a value, each node with its width on one line.
-function Layout:node(value, path, depth)
-  if type(value) ~= "table" then
-    return M.scalar(value, self.whole and math.huge or math.min(
-      self.text_room, self.width - INDENT * depth - self.lead))
-  end
-  local short, wrong = self:short(value, path, depth)
-  if short then
-    return short
-  end
-  self.met[value] = path
-  local node = {open = class_of(value) .. "{", items = {}, width = 0,
-    plain = true, note = wrong}
-  self:fill(node, value, path, depth)
-  node.width = node.width + printable.width(node.open) + 1
-    + (wrong and printable.width(wrong) + 4 or 0)
-  if node.left > 0 then
-    node.width, self.cut = math.huge, true
-  end
-  return node
+  node.left = node.total - #node.items
 end
 
 function Layout:paint(text, colour)
   return style.paint(text, colour, self.color and colour ~= nil)
 end
 
--- A node on one line.
-function Layout:flat(node)
-  local text = node.text and self:paint(node.text, node.colour)
-  if not text then
+-- The tree of a value, each node with its text and width on one line; of a
+-- table that is too wide the text is missing.
+function Layout:node(value, path, depth)
+  local node, wrong
+  if type(value) ~= "table" then
+    node = M.scalar(value, self.whole and math.huge or math.min(
+      self.text_room, self.width - INDENT * depth - self.lead))
+  else
+    node, wrong = self:short(value, path, depth)
+  end
+  if node then
+    node.text = self:paint(node.text, node.colour)
+    return node
+  end
+  self.met[value] = path
+  node = {open = class_of(value) .. "{", items = {}, plain = true,
+    note = wrong, width = wrong and printable.width(wrong) + 4 or 0}
+  node.width = node.width + printable.width(node.open) + 1
+  self:fill(node, value, path, depth)
+  if node.left > 0 then
+    node.width, self.cut = math.huge, true
+  elseif node.width <= self.width then
     local parts = {}
     for i, item in ipairs(node.items) do
-      parts[i] = self:flat(item)
+      parts[i] = item.key .. item.text
     end
-    text = node.open .. table.concat(parts, ", ") .. "}" .. (node.note
-      and self:paint(" -- " .. node.note, "red") or "")
+    node.text = node.open .. table.concat(parts, ", ") .. "}"
+      .. self:paint(wrong and " -- " .. wrong or "", "red")
   end
-  return node.key and node.key .. " = " .. text or text
+  return node
 end
 
+-- Adds a line; false where the lines ran out.
 function Layout:line(indent, text)
-  if #self.lines >= self.height then
-    self.full = true
-    return false
+  self.full = #self.lines >= self.height
+  if not self.full then
+    self.lines[#self.lines + 1] = (" "):rep(indent)
+      .. (self.whole and text or printable.cut(text, self.width - indent))
   end
-  self.lines[#self.lines + 1] = (" "):rep(indent)
-    .. (self.whole and text or printable.cut(text, self.width - indent))
-  return true
+  return not self.full
 end
 
 -- The items of an array of short values, in columns.
@@ -255,7 +242,7 @@ function Layout:columns(node, indent)
     local parts = {}
     for i = first, math.min(first + a_line - 1, #items) do
       local space = (" "):rep(widest - items[i].width)
-      local text = self:flat(items[i])
+      local text = items[i].text
         .. (i == #items and node.left == 0 and "" or ",")
       parts[#parts + 1] = right and space .. text or text .. space
     end
@@ -285,13 +272,11 @@ end
 
 -- Lays a node out from column `indent`; false where the lines ran out.
 function Layout:put(node, indent, comma)
-  local key = node.key and printable.width(node.key) + 3 or 0
-  if not node.items
-      or indent + node.width + key + #comma <= self.width then
-    return self:line(indent, self:flat(node) .. comma)
-  end
-  if not self:line(indent, (node.key and node.key .. " = " or "")
-      .. node.open) then
+  local key = node.key or ""
+  if not node.items or indent + node.width + printable.width(key) + #comma
+      <= self.width then
+    return self:line(indent, key .. node.text .. comma)
+  elseif not self:line(indent, key .. node.open) then
     return false
   end
   for _, words in ipairs(node.note and base_text.wrap(
