@@ -38,13 +38,10 @@ local function first(device)
     same = same + (other.type == device.type and 1 or 0)
   end
   local kind = TYPES[device.type] or device.type
-  if n == 1 then
-    return device.type == "cpu" and "the only device: no GPU"
-      or "the only device"
-  elseif device.type == "cpu" then
-    return "the first: no GPU"
+  if device.type == "cpu" then
+    return n == 1 and "the only device: no GPU" or "the first: no GPU"
   end
-  return same == 1 and ("the only %s"):format(kind)
+  return n == 1 and "the only device" or same == 1 and "the only " .. kind
     or ("the first of %d %ss"):format(same, kind)
 end
 
@@ -52,24 +49,18 @@ end
 --- The device that was taken, and the rule behind it; see cl.onchoice.
 function M.choice(device, rule, sel)
   local reason = rule == "first" and first(device)
-    or rule == "--device" and ("--device %s"):format(sel)
-    or ("%s is %s"):format(rule, sel)
+    or rule .. (rule == "--device" and " " or " is ") .. sel
   return ("%s (%s)"):format(M.words(device), reason)
 end
 
 -- Documented as commands.device.
 function M.device(sel)
   if sel then
-    session.say(M.words(cl.use(sel)))
-    return
+    return session.say(M.words(cl.use(sel)))
   end
-  local list = cl.devices()
-  local ours = #list > 0 and cl.device()
-  for _, device in ipairs(list) do
+  local ours = cl.device() -- raises without one, and says what to install
+  for _, device in ipairs(cl.devices()) do
     session.say((device == ours and "* " or "  ") .. M.words(device))
-  end
-  if #list == 0 then
-    cl.device() -- raises, and says what to install
   end
 end
 

@@ -268,7 +268,7 @@ local function of_session(name)
     return {}
   end
   pcall(require, "clshell.shell.prompt.commands")
-  pcall(require "clshell.shell.prompt.settings".names)
+  pcall(require, "clshell.shell.prompt.settings")
   local list = rawget(session, name)
   return type(list) == "table" and list or {}
 end

@@ -21,7 +21,7 @@ M.inputs = {}
 --- The settings, by name; %set changes them.
 M.settings = {}
 
-M.settinglist = {} -- the definitions; see shell/prompt/settings.lua
+M.settinglist = {} -- the definitions, by name; see shell/prompt/settings.lua
 
 --- session.commands
 --- The %commands by name, once shell/prompt/commands.lua is loaded: {usage=,
@@ -48,8 +48,7 @@ local function silenced(text)
     i = i - 1
   end
   local last = tokens[i]
-  if not last or last.kind ~= "op" or sub(text, last.first, last.last) ~= ";"
-  then
+  if not last or last.text ~= ";" then
     return text, false
   end
   return sub(text, 1, last.first - 1) .. " " .. sub(text, last.last + 1), true
@@ -85,10 +84,9 @@ end
 --- session.remark(text)
 --- Writes words to standard error, as wide as the window.
 function M.remark(text)
-  local report, base_text = require "clshell.results.tables",
-    require "clshell.base.text"
+  local base_text = require "clshell.base.text"
   io.stdout:flush()
-  io.stderr:write(table.concat(report.wrap(base_text.message(text),
+  io.stderr:write(table.concat(base_text.wrap(base_text.message(text),
     (system.winsize(2) or 80) - 1), "\n"), "\n")
 end
 
