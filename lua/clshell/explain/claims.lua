@@ -301,19 +301,12 @@ end
 --- print(claims.text(list:try(claim)))
 function M.text(r)
   local width = report.width()
-  local lines = {}
-  local function put(indent, words)
-    for i, line in ipairs(report.wrap(words, width - 6)) do
-      lines[#lines + 1] = (i == 1 and indent or "      ") .. line
-    end
-  end
-  put(("%-6s"):format(r.claim), r.says)
-  put("      ", ("%s%s%s"):format(r.verdict:upper(), r.factor
-    and (": x%.3g"):format(r.factor) or "", r.reason and "; " .. r.reason
-    or ""))
-  if r.detail then
-    put("      ", ("(%s)"):format(r.detail))
-  end
+  local lines = {text.hang(("%-6s"):format(r.claim), r.says, width),
+    text.hang("      ", ("%s%s%s"):format(r.verdict:upper(), r.factor
+      and (": x%.3g"):format(r.factor) or "", r.reason and "; " .. r.reason
+      or ""), width)}
+  lines[3] = r.detail and text.hang("      ", ("(%s)"):format(r.detail),
+    width)
   return table.concat(lines, "\n")
 end
 

@@ -28,14 +28,10 @@ function M.lessons()
   for _, of in ipairs(TEXTS) do
     lines[#lines + 1] = ("\n%s, %s:\n"):format(of[1], of[2])
     for _, claim in ipairs(require "clshell.explain.claims_list") do
-      local words = claim.says .. (claim.needs and (" [%s]"):format(
-        claim.needs) or "")
-      local call = ("course %q"):format(claim.id)
-      for _, line in ipairs(claim.id:sub(1, 1) == of[1]
-          and text.wrap(words, WIDTH) or {}) do
-        lines[#lines + 1] = ("  %-13s%s"):format(call, line)
-        call = ""
-      end
+      local head = ("  %-13s"):format(("course %q"):format(claim.id))
+      lines[#lines + 1] = claim.id:sub(1, 1) == of[1] and text.hang(head,
+        claim.says .. (claim.needs and (" [%s]"):format(claim.needs) or ""),
+        #head + WIDTH) or nil
     end
   end
   return table.concat(lines, "\n")
@@ -57,11 +53,8 @@ end
 function M.exercise(n, answer)
   if n == nil then
     local lines = {}
-    for i, e in ipairs(exercises) do
-      for k, line in ipairs(text.wrap(e.ask, 72)) do
-        lines[#lines + 1] = (k == 1 and "%3d  %s" or "%3s  %s"):format(
-          k == 1 and i or "", line)
-      end
+    for i, one in ipairs(exercises) do
+      lines[i] = text.hang(("%3d  "):format(i), one.ask, 77)
     end
     lines[#lines + 1] = "Type: %exercise 1 answer"
     return table.concat(lines, "\n")
@@ -71,14 +64,12 @@ function M.exercise(n, answer)
     cl.error(("course.exercise: n must be a number from 1 to %d; got %s")
       :format(#exercises, text.got(n)), {arg = "n"})
   elseif answer == nil then
-    return ("%s\nType: %%exercise %d answer"):format(table.concat(
-      text.wrap(e.ask, 78), "\n"), n)
+    return ("%s\nType: %%exercise %d answer"):format(text.hang("", e.ask, 78),
+      n)
   end
-  if right(e.answer(), tostring(answer)) then
-    return table.concat(text.wrap("right: " .. e.why, 78), "\n")
-  end
-  return table.concat(text.wrap(("not %s. %s"):format(tostring(answer),
-    e.hint), 78), "\n")
+  return text.hang("", right(e.answer(), tostring(answer))
+    and "right: " .. e.why
+    or ("not %s. %s"):format(tostring(answer), e.hint), 78)
 end
 
 --- course(id) -> string

@@ -8,6 +8,7 @@ local source_lines = require "clshell.explain.lines"
 local reading = require "clshell.explain.reading"
 local fields = require "clshell.results.fields"
 local report = require "clshell.results.tables"
+local text = require "clshell.base.text"
 
 local M = {}
 
@@ -17,60 +18,52 @@ local ALMOST = 0.8 -- the share of a roof that leaves nothing to gain
 local STEADY = 1.1 -- the greatest factor between the quartiles of a steady run
 local UNSEEN = 1.25 -- of a CPU slowed down by others, before it is "clock!"
 
--- The rungs that each rung builds on; the first that was measured counts.
-local AFTER = {
-  gemm = {
-    naive = {"naive_global"}, transposed_b = {"naive"}, tiled = {"naive"},
-    tiled_transposed_b = {"transposed_b", "tiled"},
-    tiled_constant = {"tiled"}, tiled_padded = {"tiled"},
-    tiled_swizzled = {"tiled"}, tiled_float4 = {"tiled"},
-    register = {"tiled_float4", "tiled"}, simd = {"naive"},
-    nv_ffma = {"register"}, nv_dmma = {"nv_ffma", "register"},
-    nv_fp16x3_mma = {"nv_ffma", "register"},
-    nv_fp16x3 = {"nv_fp16x3_mma", "nv_ffma", "register"},
-    nv_tf32 = {"nv_ffma", "register"}, nv_wgmma = {"nv_tf32", "nv_ffma"},
-    nv_hgemm = {"register"}, small = {"naive"}, small_simd = {"simd"},
-  },
-  spmv = {
-    pitch = {"naive"}, local_offsets = {"pitch"},
-    float4 = {"local_offsets"}, specialised = {"float4", "pitch"},
-    simd = {"naive"}, csr_vector = {"csr_scalar"},
-  },
-  transpose = {
-    naive_write = {"naive_read"}, tiled = {"naive_read"},
-    tiled_padded = {"tiled"}, tiled_swizzled = {"tiled"},
-    float4 = {"tiled_padded", "tiled"}, simd = {"naive_write"},
-  },
-  reduce = {
-    strided = {"modulo"}, sequential = {"strided"},
-    first_add = {"sequential"}, last_steps = {"first_add"},
-    unrolled = {"last_steps"}, grid_stride = {"unrolled", "first_add"},
-    nv_one_launch = {"grid_stride"}, simd = {"grid_stride"},
-  },
-  scan = {
-    tree = {"doubling"}, tree_padded = {"tree"},
-    registers = {"tree_padded", "doubling"}, totals = {"registers"},
-    lookback = {"registers"}, nv_stream = {"lookback", "totals"},
-    blocks = {"totals"},
-  },
-  sort = {
-    bitonic_local = {"bitonic"}, split = {"bitonic_local"},
-    radix = {"split"}, wide = {"radix"}, blocks = {"wide"},
-  },
-  gemv = {
-    group = {"naive"}, lanes = {"group"}, vector = {"lanes", "group"},
-    simd = {"naive"}, split = {"columns"}, strips = {"split"},
-    simd_split = {"columns"},
-  },
-  stencil = {
-    tiled = {"naive"}, rows = {"naive"}, vector = {"rows"}, simd = {"rows"},
-  },
-  conv2d = {
-    constant = {"naive"}, tiled = {"constant"}, register = {"tiled"},
-    unrolled = {"register"}, vector = {"unrolled"}, slide = {"vector"},
-    simd = {"naive"},
-  },
+-- The rungs that each rung builds on, "rung: rung rung"; the first that was
+-- measured counts.
+local STEPS = {
+  gemm = [[
+    naive: naive_global; transposed_b: naive; tiled: naive;
+    tiled_transposed_b: transposed_b tiled; tiled_constant: tiled;
+    tiled_padded: tiled; tiled_swizzled: tiled; tiled_float4: tiled;
+    register: tiled_float4 tiled; simd: naive; nv_ffma: register;
+    nv_dmma: nv_ffma register; nv_fp16x3_mma: nv_ffma register;
+    nv_fp16x3: nv_fp16x3_mma nv_ffma register; nv_tf32: nv_ffma register;
+    nv_wgmma: nv_tf32 nv_ffma; nv_hgemm: register; small: naive;
+    small_simd: simd]],
+  spmv = [[
+    pitch: naive; local_offsets: pitch; float4: local_offsets;
+    specialised: float4 pitch; simd: naive; csr_vector: csr_scalar]],
+  transpose = [[
+    naive_write: naive_read; tiled: naive_read; tiled_padded: tiled;
+    tiled_swizzled: tiled; float4: tiled_padded tiled; simd: naive_write]],
+  reduce = [[
+    strided: modulo; sequential: strided; first_add: sequential;
+    last_steps: first_add; unrolled: last_steps;
+    grid_stride: unrolled first_add; nv_one_launch: grid_stride;
+    simd: grid_stride]],
+  scan = [[
+    tree: doubling; tree_padded: tree; registers: tree_padded doubling;
+    totals: registers; lookback: registers; nv_stream: lookback totals;
+    blocks: totals]],
+  sort = [[
+    bitonic_local: bitonic; split: bitonic_local; radix: split; wide: radix;
+    blocks: wide]],
+  gemv = [[
+    group: naive; lanes: group; vector: lanes group; simd: naive;
+    split: columns; strips: split; simd_split: columns]],
+  stencil = "tiled: naive; rows: naive; vector: rows; simd: rows",
+  conv2d = [[
+    constant: naive; tiled: constant; register: tiled; unrolled: register;
+    vector: unrolled; slide: vector; simd: naive]],
 }
+
+local AFTER = {}
+for family, steps in pairs(STEPS) do
+  AFTER[family] = {}
+  for rung, list in steps:gmatch "([%w_]+): ([%w_ ]+)" do
+    AFTER[family][rung] = list
+  end
+end
 
 -- Rungs whose step is to avoid bank conflicts.
 local MENDS = {tiled_padded = true, tiled_swizzled = true,
@@ -117,7 +110,7 @@ local function before(list, i)
     earlier = other or earlier
     same = other and other.kernel == g.kernel and other or same
   end
-  for _, kernel in ipairs(wanted or {}) do
+  for kernel in (wanted or ""):gmatch "%S+" do
     for _, other in ipairs(list) do
       same = same or other ~= g and other.kernel == kernel and other.best
         and other or nil
@@ -322,10 +315,7 @@ local function step(g, a, opts, simulate)
 end
 
 local function put(lines, head, words, width)
-  for i, line in ipairs(report.wrap(words, width - 6)) do
-    lines[#lines + 1] = (i == 1 and "%-6s" or "      %.0s"):format(head)
-      .. line
-  end
+  lines[#lines + 1] = text.hang(("%-6s"):format(head), words, width)
 end
 
 -- Adds the refused groups to the lines, by their reasons.
