@@ -4,6 +4,7 @@
 
 local bench = require "clshell.measure.bench"
 local cl = require "cl"
+local fields = require "clshell.results.fields"
 local gemm = require "clshell.ladders.gemm"
 local peaks = require "clshell.measure.peaks"
 local quantity = require "clshell.base.quantity"
@@ -80,14 +81,18 @@ local function square(n)
   return {m = n, n = n, k = n}
 end
 
--- The largest tile that the device runs.
-local function widest(list, rung)
-  for _, tile in ipairs{32, 16, 8} do
-    if gemm.check(rung, {tile = tile}, square(list.n)) then
-      return tile
+-- A trial of padded tiles without a pad against another rung, which mends bank
+-- conflicts, with the largest tile that the device runs.
+local function mended(rung, pad)
+  return function(list)
+    for _, tile in ipairs{32, 16, 8} do
+      if gemm.check(rung, {tile = tile}, square(list.n)) then
+        return list:gemm("tiled_padded", {tile = tile, pad = 0}, rung,
+          {tile = tile, pad = pad})
+      end
     end
+    list:cannot("no tile of 8 or more runs here")
   end
-  list:cannot("no tile of 8 or more runs here")
 end
 
 -- The simple kernel as texts print it, by rows; in a local size of 8x8.
@@ -102,12 +107,6 @@ local function naive_share(list)
   return {holds = share <= 0.1 and limits.limit == "memory", b = r,
     factor = 1 / share, reason = list:limit(limits),
     detail = ("peak over gemm.naive map=row, N = %d"):format(list.n)}
-end
-
-local function odd(list, a, pa, b, pb)
-  local shape = square(list.n + 1)
-  return list:pair({"gemm." .. a, params = pa, shape = shape},
-    {"gemm." .. b, params = pb, shape = shape})
 end
 
 local function events_not_host(list)
@@ -172,23 +171,17 @@ local function not_square(list)
   return o
 end
 
--- The rung that a call takes, and its parameters.
-local function chosen(list)
-  local c = gemm.choice(list:square("float"))
-  return c.rung, c.params
-end
-
 local function host_baseline(list)
   local o = list:square("float")
   local host = gemm.bench("plain_c", nil, o)
-  local name, params = chosen(list)
-  local r = gemm.bench(name, params, o)
+  local c = gemm.choice(o) -- what a call takes
+  local r = gemm.bench(c.rung, c.params, o)
   if not host.median or not r.median then
     list:cannot(host.note or r.note)
   end
   return {holds = host.ok and r.ok and r.median < host.median, b = r,
     factor = host.median / r.median, reason = "both agree with float64",
-    detail = ("gemm.%s against plain C on one core, N = %d"):format(name,
+    detail = ("gemm.%s against plain C on one core, N = %d"):format(c.rung,
       list.n)}
 end
 
@@ -249,10 +242,7 @@ local function planted()
   r.flop, r.bytes, r.type, r.mode = 2.0 * n^3, 12.0 * n^2, "float", "hot"
   record.rate(r)
   roofline.place(r)
-  local caught = false
-  for _, flag in ipairs(r.flags) do
-    caught = caught or flag == "IMPOSSIBLE?"
-  end
+  local caught = fields.flagged(r, "IMPOSSIBLE?")
   return {holds = caught, b = r, factor = r.gflops * 1e9
     / peaks.get("fma_float"), reason = caught and r.note:match(
       "IMPOSSIBLE%?[^;]*") or "the roofline did not notice",
@@ -274,10 +264,13 @@ local function constant(list)
   return o
 end
 
-local function transpose(list)
-  local shape = {rows = 4 * list.n, cols = 4 * list.n}
-  return list:pair({"transpose.naive_read", shape = shape},
-    {"transpose.tiled_padded", shape = shape}, {cache = "cold"})
+-- A trial of two rungs of transpose.
+local function transpose(a, b)
+  return function(list)
+    local shape = {rows = 4 * list.n, cols = 4 * list.n}
+    return list:pair({"transpose." .. a, shape = shape},
+      {"transpose." .. b, shape = shape}, {cache = "cold"})
+  end
 end
 
 -- Two rungs on the five-point matrix of a grid whose size is no multiple of
@@ -390,7 +383,9 @@ return {
   {id = "A4", gain = 1, says = "sizes beside the tile: guarded loads or "
     .. "padded matrices, both right (the factor: padded against guarded)",
     try = function(list)
-      return odd(list, "tiled", {edge = "guard"}, "tiled", {edge = "pad"})
+      local shape = square(list.n + 1)
+      return list:pair({"gemm.tiled", params = {edge = "guard"},
+        shape = shape}, {"gemm.tiled", params = {edge = "pad"}, shape = shape})
     end},
   {id = "A5", gain = true, says = "reading in larger pieces is faster",
     try = rungs("tiled", {tile = 16}, "tiled_float4", {tile = 16})},
@@ -417,18 +412,10 @@ return {
     try = rungs("naive", {map = "row"}, "naive", {map = "col"})},
   {id = "B5", needs = "GPU", gain = true,
     says = "one more column in the tile mends bank "
-    .. "conflicts", try = function(list)
-      local tile = widest(list, "tiled_padded")
-      return list:gemm("tiled_padded", {tile = tile, pad = 0},
-        "tiled_padded", {tile = tile, pad = 1})
-    end},
+    .. "conflicts", try = mended("tiled_padded", 1)},
   {id = "B6", needs = "GPU", gain = true,
     says = "permuting the elements in the tile's rows mends them as well",
-    try = function(list)
-      local tile = widest(list, "tiled_swizzled")
-      return list:gemm("tiled_padded", {tile = tile, pad = 0},
-        "tiled_swizzled", {tile = tile})
-    end},
+    try = mended("tiled_swizzled")},
   {id = "B7", gain = true, says = "several outputs per work-item pay",
     try = rungs("tiled", {tile = 16}, "register", {})},
   {id = "B8", gain = true, says = "the best tile is not square",
@@ -436,11 +423,7 @@ return {
   {id = "B9", gain = true, says = "unrolling the inner loop pays",
     try = unrolling},
   {id = "B10", gain = true, says = "4-wide loads pay (a transpose)",
-    try = function(list)
-      local shape = {rows = 4 * list.n, cols = 4 * list.n}
-      return list:pair({"transpose.tiled_padded", shape = shape},
-        {"transpose.float4", shape = shape}, {cache = "cold"})
-    end},
+    try = transpose("tiled_padded", "float4")},
   {id = "B11", says = "a product on the CPU is the baseline and the check",
     try = host_baseline},
   {id = "B12", says = "transfers can cost more than the computation",
@@ -493,7 +476,7 @@ return {
     try = rungs("tiled_padded_by_rows", {tile = 8, pad = 0},
       "tiled_padded_by_rows", {tile = 8, pad = 1})},
   {id = "E1", gain = 10, says = "a transpose through local memory: x10 over "
-    .. "the direct one", try = transpose},
+    .. "the direct one", try = transpose("naive_read", "tiled_padded")},
   {id = "E2", gain = 1.1, says = "DIA SpMV with aligned rows: +10 %",
     try = spmv("naive", "pitch")},
   {id = "E3", gain = 1.5, says = "offsets copied to local memory: +50 %",

@@ -1,6 +1,7 @@
 -- explain/trials.lua - the trials of claims on kernels that are rungs of no
 -- ladder: those of kernels/course. What a warp does is counted on the
--- simulator, exactly; what takes time is measured on the device.
+-- simulator, exactly; what takes time is measured on the device. A trial is a
+-- function of a list of claims that gives an outcome, see claims.lua.
 -- SPDX-License-Identifier: MIT
 
 local access = require "clshell.base.lazy".module "clshell.explain.access"
@@ -47,8 +48,7 @@ local function turns_of(launch)
   return turns
 end
 
---- trials.local_reads(one, other) -> trial
---- Reads of local memory: neighbours `one` cells apart against `other`.
+-- Reads of local memory: neighbours `one` cells apart against `other`.
 function M.local_reads(one, other)
   return function(list)
     local size = group(256)
@@ -76,8 +76,7 @@ local function at_once(groups, bytes)
   return state:read()[2]
 end
 
---- trials.barriers([warp]) -> trial
---- Work-groups of one warp (nil: the device's), with barriers and without.
+-- Work-groups of one warp (nil: the device's), with barriers and without.
 function M.barriers(warp)
   return function(list)
     local dev = cl.device()
@@ -110,9 +109,8 @@ end
 
 local CHAIN = 2^22 | 0
 
---- trials.occupancy(list) -> outcome
---- Work-groups under way at the same time, with little local memory against as
---- much as the device has.
+-- Work-groups under way at the same time, with little local memory against as
+-- much as the device has.
 function M.occupancy()
   local dev = cl.device()
   local groups, bytes = 64 * dev.compute_units, dev.local_mem_size - 1024
@@ -123,8 +121,7 @@ function M.occupancy()
       .. "%s"):format(groups, text.count(dev.compute_units, "unit"))}
 end
 
---- trials.latency(list) -> outcome
---- As many loads, in chains where each tells the next, by 16x the work-items.
+-- As many loads, in chains where each tells the next, by 16x the work-items.
 function M.latency(list)
   local following = chain_of(CHAIN)
   local k = kernel "course/chain"
@@ -141,8 +138,7 @@ function M.latency(list)
   return o
 end
 
---- trials.units(list) -> outcome
---- The work of one work-group, spread over a work-group for each unit.
+-- The work of one work-group, spread over a work-group for each unit.
 function M.units(list)
   local units = cl.device().compute_units
   if units == 1 then
@@ -161,8 +157,7 @@ function M.units(list)
   return o
 end
 
---- trials.spills(list) -> outcome
---- As many updates, of 512 private values of a work-item and of 128.
+-- As many updates, of 512 private values of a work-item and of 128.
 function M.spills(list)
   local few = kernel("course/private", {CELLS = 128})
   local many = kernel("course/private", {CELLS = 512})
@@ -184,8 +179,7 @@ function M.spills(list)
     {launch, turns, x}, {few:range({items}, {64}), 4 * turns, x})
 end
 
---- trials.host_memory(list) -> outcome
---- A kernel that reads a Buffer in the host's memory, and one on the device.
+-- A kernel that reads a Buffer in the host's memory, and one on the device.
 function M.host_memory(list)
   if cl.device().host_unified_memory then
     list:cannot("the device's memory is the host's; it needs a GPU with its "
@@ -202,8 +196,7 @@ function M.host_memory(list)
     {launch, 0, 0, here, y}, {launch, 0, 0, there, y})
 end
 
---- trials.divergence(list) -> outcome
---- Lanes of a warp that take two sides of a branch against whole warps.
+-- Lanes of a warp that take two sides of a branch against whole warps.
 function M.divergence(list)
   local x, launch = floats(256), kernel "course/branch":range({256}, {64})
   local function share(width)
@@ -221,8 +214,7 @@ function M.divergence(list)
       .. "the simulator, as an H100"}
 end
 
---- trials.odd_groups(list) -> outcome
---- Warps of work-groups of 48 work-items against warps of groups of 64.
+-- Warps of work-groups of 48 work-items against warps of groups of 64.
 function M.odd_groups(list)
   local k, x = kernel "course/branch", floats(768)
   local function warps(size)
@@ -247,8 +239,7 @@ local function copied(list, width, flip, shift)
   end
 end
 
---- trials.width(list) -> outcome
---- Loads of 16 bytes against loads of 4.
+-- Loads of 16 bytes against loads of 4.
 function M.width(list)
   local narrow, wide = copied(list, 1, 0, 0), copied(list, 4, 0, 0)
   return {holds = wide.requests * 4 == narrow.requests
@@ -260,8 +251,7 @@ function M.width(list)
       .. "as an H100"}
 end
 
---- trials.order(list) -> outcome
---- Lanes in any order within their 128 bytes, and one element further.
+-- Lanes in any order within their 128 bytes, and one element further.
 function M.order(list)
   local straight, turned = copied(list, 1, 0, 0), copied(list, 1, 21, 0)
   local further = copied(list, 1, 0, 1)
@@ -280,8 +270,7 @@ local function sum_of(defines)
   return out:read()[1]
 end
 
---- trials.race(list) -> outcome
---- A sum over a work-group without the barrier between its steps, and with.
+-- A sum over a work-group without the barrier between its steps, and with.
 function M.race(list)
   if not oclgrind.driver() then
     list:cannot("the simulator Oclgrind is not installed")
@@ -301,9 +290,8 @@ function M.race(list)
       .. "simulator"}
 end
 
---- trials.pairs() -> outcome
---- The sum that texts begin with, run on the device; where it is wrong, also
---- with the work-group's size as a constant.
+-- The sum that texts begin with, run on the device; where it is wrong, also
+-- with the work-group's size as a constant.
 function M.pairs()
   local sum = sum_of{PAIRS = 1}
   return {holds = sum == 64, reason = sum ~= 64 and ("the sum is %g, not 64; "
@@ -380,8 +368,7 @@ local function judged(version)
   return "right"
 end
 
---- trials.printed(list) -> outcome
---- The mistakes of a text's last versions, each built, run and judged.
+-- The mistakes of a text's last versions, each built, run and judged.
 function M.printed(list)
   local words, wrong = {}, 0
   for i, version in ipairs(MISTAKES) do
