@@ -200,28 +200,24 @@ end
 -- The driver's figures for the kernel, as use {registers, local_bytes,
 -- spilled}, and notes on the other figures.
 local function told_of(kernel)
-  local notes = {}
   local use, reason = kernel_figures(kernel)
-  -- where a kernel has none, NVIDIA's driver tells 1 byte
-  local bytes = use and use.local_bytes or kernel.local_mem_size or 0
   local hidden = kernel.private_mem_size or 0
-  if use then
-    notes[1] = use.spilled > 0 and ("the assembler tells %s of spill stores "
-      .. "and loads of a work-item"):format(text.bytes(use.spilled))
-      or "the assembler tells no spills"
-  else
-    notes[1] = ("%s, and no spills%s"):format(reason, hidden > 0
+  local notes = {not use and ("%s, and no spills%s"):format(reason, hidden > 0
       and ("; %s of private memory of a work-item may be arrays or spills")
       :format(text.bytes(hidden)) or "")
-  end
+    or use.spilled > 0 and ("the assembler tells %s of spill stores and loads "
+      .. "of a work-item"):format(text.bytes(use.spilled))
+    or "the assembler tells no spills"}
   for _, arg in ipairs(kernel.args) do
     if arg.space == "local" then
       notes[#notes + 1] = ("local_bytes leaves out the parameter %s, as its "
         .. "size comes with the call"):format(arg.name)
     end
   end
-  return {registers = use and use.registers, local_bytes = bytes,
-    spilled = use and use.spilled}, notes
+  -- where a kernel has no local memory, NVIDIA's driver tells 1 byte
+  use = use or {local_bytes = kernel.local_mem_size or 0}
+  return {registers = use.registers, local_bytes = use.local_bytes,
+    spilled = use.spilled}, notes
 end
 
 -- Values where neither the caller nor the driver gives one.
@@ -398,32 +394,32 @@ end
 --- print(occupancy{gpu = "A100", wg = "64..256:64", registers = 48}:table(60))
 function Occupancy:table(width)
   width = width or report.width()
-  local limits = self.limits
-  local columns = {}
+  local limits, lines, columns = self.limits, {}, {}
+  local function put(words)
+    lines[#lines + 1] = text.hang("", words, width)
+  end
   for i, column in ipairs(COLUMNS) do
     if not AXES[i] or #self.values[AXES[i]] > 1 then
       columns[#columns + 1] = column
     end
   end
-  local lines = {("occupancy: %s; a unit holds %d work-items in warps of %d, "
-    .. "%d work-groups, %d registers, %s of local memory (%s)"):format(
-      self.gpu, limits.items, limits.warp, limits.groups, limits.registers,
-      text.bytes(limits.local_bytes), limits.source)}
+  put(("occupancy: %s; a unit holds %d work-items in warps of %d, %d "
+    .. "work-groups, %d registers, %s of local memory (%s)"):format(self.gpu,
+    limits.items, limits.warp, limits.groups, limits.registers,
+    text.bytes(limits.local_bytes), limits.source))
   local same = words_of(self, self.best, false)
-  lines[2] = same ~= "" and same or nil
-  local last = {table.unpack(self.notes)}
+  if same ~= "" then
+    put(same)
+  end
+  lines[#lines + 1] = report.format(self.rows, columns, {width = width})
   if #self.rows > 1 and self.best.share > 0 then
-    table.insert(last, 1, ("best: %.0f %% with %s"):format(
-      100 * self.best.share, words_of(self, self.best, true)))
+    put(("best: %.0f %% with %s"):format(100 * self.best.share,
+      words_of(self, self.best, true)))
   end
-  local function put(list)
-    for i, line in ipairs(list) do
-      list[i] = table.concat(text.wrap(line, width), "\n")
-    end
-    return table.concat(list, "\n")
+  for _, note in ipairs(self.notes) do
+    put(note)
   end
-  return put(lines) .. "\n" .. report.format(self.rows, columns, {width =
-    width}) .. (last[1] and "\n" .. put(last) or "")
+  return table.concat(lines, "\n")
 end
 
 function Occupancy:__tostring()
@@ -465,13 +461,11 @@ function Occupancy:plot(axis, opts)
   elseif not LABELS[axis] then
     cl.error("Occupancy:plot: " .. text.unknown("axis", axis, AXES))
   end
-  local values = {[axis] = whole(axis, self.limits)}
-  local varied = {}
+  local values, varied = {}, {}
   for _, name in ipairs(AXES) do
-    if name ~= axis then
-      values[name] = self.values[name]
-      varied[#varied + 1] = #values[name] > 1 and name or nil
-    end
+    values[name] = name == axis and whole(axis, self.limits)
+      or self.values[name]
+    varied[#varied + 1] = name ~= axis and #values[name] > 1 and name or nil
   end
   local all = {x = axis, y = function(row)
     return 100 * row.share
