@@ -1,6 +1,6 @@
 -- explain/claims_list.lua - the claims of five course texts on GPU kernels (A
--- to E) as data: the words, the gain that they claim, and the trial, a function
--- of the list of claims that gives an outcome, see claims.lua
+-- to E) as data: the words, the gain that they claim, and the trial: a
+-- function of the list of claims that gives an outcome, see claims.lua
 -- SPDX-License-Identifier: MIT
 
 local access = require "clshell.base.lazy".module "clshell.explain.access"

@@ -37,8 +37,8 @@ function M.lessons()
   return table.concat(lines, "\n")
 end
 
--- The answers of the exercises are computed by the machine that `access` counts
--- with, never written down.
+-- The answers of the exercises are computed by the machine that `access`
+-- counts with, never written down.
 
 local WARP = machine.of{as = "H100"}
 
