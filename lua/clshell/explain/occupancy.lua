@@ -3,13 +3,12 @@
 -- for any figures on a named GPU
 -- SPDX-License-Identifier: MIT
 
+local argument = require "clshell.base.argument"
 local cl = require "cl"
 local gpus = require "clshell.base.gpus"
-local integer = require "clshell.base.integer"
 local options = require "clshell.base.options"
 local program = require "clshell.ladder.program"
 local ptx = require "clshell.ladder.ptx"
-local range = require "clshell.base.range"
 local report = require "clshell.results.tables"
 local text = require "clshell.base.text"
 
@@ -229,14 +228,14 @@ local LOW = {wg = 1, registers = 1, local_bytes = 0}
 local function values_of(name, value)
   local what = "occupancy: " .. name
   if type(value) == "string" then
-    value = range.list(value, what, MOST)
+    value = argument.range(value, what, MOST)
   end
   local list = type(value) == "table" and value or {value}
   if not list[1] then
     cl.error(what .. " must have a value; got none", {arg = name})
   end
   for _, v in ipairs(list) do
-    integer.check("occupancy", name, v, LOW[name])
+    argument.integer("occupancy", name, v, LOW[name])
   end
   return list
 end
