@@ -263,12 +263,12 @@ function M.each(world, visit)
 end
 
 --- spaces.infer(world, before)
---- Finds the symbols of the functions of a text. `world`: tokens, `list` (the
---- device's functions, as parse gives them, with `kernel`), `functions` (by
---- name), `globals` (symbols of file scope). Each function gets `symbols` by
---- name, `casts` and `result`; each symbol has `spaces`, a set of "global",
---- "local", "constant" and "", and `sites`, the tokens to name it at.
---- before(function) may add symbols.
+--- Finds the symbols of the functions of a text. `world`, a translation, has
+--- tokens, `list` (the device's functions, as parse gives them, with
+--- `kernel`), `functions` (by name) and `globals` (symbols of file scope).
+--- Each function gets `symbols` by name, `casts` and `result`; each symbol has
+--- `spaces`, a set of "global", "local", "constant" and "", and `sites`, the
+--- tokens to name it at. before(function) may add symbols.
 function M.infer(world, before)
   for _, fn in ipairs(world.list) do
     prepare(world, fn)
