@@ -484,15 +484,10 @@ local function plan_of(rung, shape, ...)
     shape = workload.sizes(family, dims and #dims == 1 and LONG or SMALL)
   end
   local w, opts = workload.of("access", rung, shape, ...)
-  local settings, inputs = {kernel = w.rung}, {}
-  for param, value in pairs(w.params or {}) do
-    settings[param] = value
+  local plan, reason = family.plan_for(w.rung, w.params or {}, w.operands)
+  if not plan then
+    cl.error(("access: %s.%s refused: %s"):format(family.name, w.rung, reason))
   end
-  for i, input in ipairs(family.spec.inputs) do
-    inputs[i] = w.operands[input]
-  end
-  inputs[#inputs + 1] = settings
-  local plan = family.plan(table.unpack(inputs))
   return plan, ("%s.%s%s for %s"):format(family.name, plan.rung.name,
     name and "" or ", which calls take here,",
     family.spec.title(plan.shape)), opts
