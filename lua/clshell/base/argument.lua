@@ -1,4 +1,4 @@
--- base/argument.lua - the check of an argument that has to be of one kind, and
+-- base/argument.lua - the checks of an argument that has to be of one kind, and
 -- the error for any other fault of an argument
 -- SPDX-License-Identifier: MIT
 
@@ -23,6 +23,47 @@ function M.check(what, name, value, kind, hint)
       text.article(kind), text.got(value)), {arg = name, hint = hint})
   end
   return value
+end
+
+--- argument.integer(what, name, value [, low [, high]]) -> value
+--- Raises unless `value`, the argument `name` of `what`, is an integer from
+--- `low` to `high` (nil: without a limit).
+function M.integer(what, name, value, low, high)
+  if math.type(value) ~= "integer" or low and value < low
+      or high and value > high then
+    local legal = high and (" from %d to %d"):format(low, high)
+      or low and (" >= %d"):format(low) or ""
+    cl.error(("%s: %s must be an integer%s; got %s"):format(what, name,
+      legal, text.got(value)), {arg = name})
+  end
+  return value
+end
+
+--- argument.range(s, what, most) -> list of integers
+--- The integers of the text "first..last", "first..last:step" or
+--- "first..last*factor". Raises, with `what` in front, for other text, and for
+--- a range of more than `most` integers.
+function M.range(s, what, most)
+  local first, last, kind, step =
+    s:match "^%s*(%-?%d+)%s*%.%.%s*(%-?%d+)%s*([:*]?)%s*(%d*)%s*$"
+  first, last = math.tointeger(first), math.tointeger(last)
+  step = math.tointeger(step ~= "" and step or 1)
+  if not (first and last and step) or step < 1
+      or (kind == "") ~= (step == 1 and not s:find "[:*]")
+      or kind == "*" and (step < 2 or first < 1) then
+    cl.error(("%s: a range must be \"first..last\", \"first..last:step\" "
+      .. "or \"first..last*factor\"; got \"%s\""):format(what, s))
+  end
+  local list, x = {}, first
+  while x <= last do
+    list[#list + 1] = x
+    if #list > most then
+      cl.error(("%s: a parameter has at most %d values; got \"%s\""):format(
+        what, most, s))
+    end
+    x = kind == "*" and x * step or x + step
+  end
+  return list
 end
 
 --- argument.positive(what, name, value) -> value

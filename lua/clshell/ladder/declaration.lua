@@ -6,7 +6,6 @@ local argument = require "clshell.base.argument"
 local cl = require "cl"
 local definition = require "clshell.ladder.definition"
 local families = require "clshell.ladder.families"
-local integer = require "clshell.base.integer"
 local lazy = require "clshell.base.lazy"
 local operands = require "clshell.ladder.operands"
 local result = require "clshell.base.result"
@@ -190,7 +189,7 @@ local function sizes_in(what, one, s)
   local sizes, product = {}, 1
   for i, size in ipairs(one.sizes) do
     if type(size) == "function" then
-      sizes[i] = integer.check(what, ("size %d of %s, by its function,")
+      sizes[i] = argument.integer(what, ("size %d of %s, by its function,")
         :format(i, one.name), math.tointeger(size(s)) or size(s), 1)
     else
       sizes[i] = type(size) == "string" and s[size] or size
@@ -358,7 +357,7 @@ end
 function derived.shape(d, given)
   local s = started(d, given.type, given)
   for _, dim in ipairs(d.parts.dims) do
-    s[dim] = integer.check(d.name, "the shape's " .. dim, given[dim], 1)
+    s[dim] = argument.integer(d.name, "the shape's " .. dim, given[dim], 1)
   end
   for _, one in ipairs(d.parts.all) do
     if one.ld then

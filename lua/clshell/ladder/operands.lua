@@ -4,7 +4,7 @@
 
 local argument = require "clshell.base.argument"
 local cl = require "cl"
-local integer = require "clshell.base.integer"
+local argument = require "clshell.base.argument"
 local text = require "clshell.base.text"
 
 local refuse = argument.refuse
@@ -79,7 +79,7 @@ end
 -- in bytes; raises unless the fields of these names are >= 1.
 function M.shape(what, s, ...)
   for _, name in ipairs{...} do
-    integer.check(what, "the shape's " .. name, s[name], 1)
+    argument.integer(what, "the shape's " .. name, s[name], 1)
   end
   local type = s.type or "float"
   return type, cl.typesize(type)

@@ -10,7 +10,6 @@ local device_limits = require "clshell.ladder.device_limits"
 local operands = require "clshell.ladder.operands"
 local options = require "clshell.base.options"
 local program = require "clshell.ladder.program"
-local recording = require "clshell.base.recording"
 local result = require "clshell.base.result"
 local rungs = require "clshell.ladder.rung"
 local text = require "clshell.base.text"
@@ -191,7 +190,7 @@ end
 -- Event takes 7 us of NVIDIA's driver, and a launch from here 5 us.
 function Plan:again()
   if #self.commands == 1 or self.queue or self.after or not self.ran
-      or recording.current() then
+      or result.recording() then
     return self:run()
   end
   self.runs = (self.runs or 1) + 1

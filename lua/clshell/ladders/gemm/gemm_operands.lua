@@ -5,7 +5,7 @@
 local argument = require "clshell.base.argument"
 local cl = require "cl"
 local arguments = require "clshell.ladder.operands"
-local integer = require "clshell.base.integer"
+local argument = require "clshell.base.argument"
 local host = require "cl.host"
 local result = require "clshell.base.result"
 local submatrix = require "clshell.ladders.gemm.submatrix"
@@ -37,7 +37,7 @@ M.transposed, M.types = transposed, TYPES
 
 -- A number of elements or of matrices, or nil.
 local function count(name, value, least)
-  return value ~= nil and integer.check("gemm", name, value, least) or nil
+  return value ~= nil and argument.integer("gemm", name, value, least) or nil
 end
 
 --- The shape of a product with defaults filled in, from one given by hand

@@ -5,7 +5,6 @@
 local argument = require "clshell.base.argument"
 local arguments = require "clshell.ladder.operands"
 local cl = require "cl"
-local integer = require "clshell.base.integer"
 local operands = require "clshell.ladders.gemm.gemm_operands"
 local options = require "clshell.base.options"
 local plan = require "clshell.ladder.plan"
@@ -59,7 +58,7 @@ local function settings(gemm, opts)
     own, other = other, own
   end
   if opts[other] ~= nil then
-    integer.check(WHO, other, opts[other], 1)
+    argument.integer(WHO, other, opts[other], 1)
   elseif opts[own] ~= nil then
     argument.refuse(WHO, own, "is a size of %s itself; give %s, that of the "
       .. "other operand", name, other)
