@@ -4,7 +4,6 @@
 
 local argument = require "clshell.base.argument"
 local cl = require "cl"
-local argument = require "clshell.base.argument"
 local text = require "clshell.base.text"
 
 local refuse = argument.refuse

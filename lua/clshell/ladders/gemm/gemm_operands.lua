@@ -5,7 +5,6 @@
 local argument = require "clshell.base.argument"
 local cl = require "cl"
 local arguments = require "clshell.ladder.operands"
-local argument = require "clshell.base.argument"
 local host = require "cl.host"
 local result = require "clshell.base.result"
 local submatrix = require "clshell.ladders.gemm.submatrix"
