@@ -15,42 +15,23 @@ local LIMIT = 30 -- seconds of a phase
 local SIGNALS = {[4] = "SIGILL", [6] = "SIGABRT", [7] = "SIGBUS",
   [8] = "SIGFPE", [9] = "SIGKILL", [11] = "SIGSEGV", [15] = "SIGTERM"}
 
--- Starts the process. Returns it, or nil and a reason.
-local function process(opts)
-  local program = cl.commandline and cl.commandline.program
-  if not program then
-    return nil, "only the program clshell has worker processes"
-  end
-  return require "clshell.child".start(program, {"-q", "-n", "--store", "none",
-    "--calls"}, {env = opts.env, output = opts.output})
-end
-
--- Begins a call whose phases may each take `limit` seconds. Returns true, or
--- nil and a reason.
-local function send(w, limit, message, reason)
-  if w.lost then
-    return nil, "the process was lost in an earlier call"
-  elseif not message then
-    return nil, reason
-  end
-  w.lost, w.limit = true, limit
-  local sent, word, how, number = w.child:send(message, limit)
-  w.under_way = {over = not sent, failure = {word, how, number},
-    stop = cl.now() + limit}
-  return true
-end
-
 -- Starts the process of a worker anew, and its first call. Returns true, or
 -- nil and a reason.
 local function launch(w)
   w:close()
-  local child, reason = process(w.opts)
+  local program, opts = cl.commandline and cl.commandline.program, w.opts
+  if not program then
+    return nil, "only the program clshell has worker processes"
+  end
+  local child, reason = require "clshell.child".start(program, {"-q", "-n",
+    "--store", "none", "--calls"}, {env = opts.env, output = opts.output})
   if not child then
     return nil, reason
   end
   w.child = child
-  return send(w, START, parcel.pack("clshell.calls.serve", "prepare", {
-    path = package.path, cpath = package.cpath, device = w.opts.device}))
+  local message = parcel.pack("clshell.calls.serve", "prepare", {
+    path = package.path, cpath = package.cpath, device = opts.device})
+  return w:send(message, nil, START)
 end
 
 -- The reason why the process is lost, by the answer of its channel.
@@ -114,8 +95,17 @@ end
 --- Begins a call, w:send(parcel.pack(module, name, ...)), so that several
 --- processes work at once; the time of its first phase begins. w:answer()
 --- waits for the end, and returns the same as w:call.
-function Worker:send(message, reason)
-  return send(self, self.opts.limit or LIMIT, message, reason)
+function Worker:send(message, reason, limit)
+  if self.lost then
+    return nil, "the process was lost in an earlier call"
+  elseif not message then
+    return nil, reason
+  end
+  self.lost, self.limit = true, limit or self.opts.limit or LIMIT
+  local sent, word, how, number = self.child:send(message, self.limit)
+  self.under_way = {over = not sent, failure = {word, how, number},
+    stop = cl.now() + self.limit}
+  return true
 end
 
 --- w:ready([seconds]) -> boolean

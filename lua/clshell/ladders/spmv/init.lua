@@ -11,7 +11,6 @@ local family = require "clshell.ladder"
 local arguments = require "clshell.ladder.operands"
 local packing = require "clshell.ladders.spmv.packed_diagonals"
 local result = require "clshell.base.result"
-local text = require "clshell.base.text"
 local verify = require "clshell.ladder.verify"
 
 local TYPES = {"float", "double", "half"}
@@ -20,16 +19,12 @@ local INT_MAX = 0x7fffffff -- the kernels index with int
 -- Raises unless field `name` of a matrix is a Buffer of n elements or more, of
 -- type `kind` if that is given.
 local function check_part(A, name, n, kind)
-  local b, what = A[name], "M." .. name
-  if not arguments.is_buffer(b) then
-    cl.error(("spmv: %s must be a Buffer; got %s"):format(what,
-      b == nil and "nothing" or text.class(b) or "a " .. type(b)),
-      {arg = "M"})
-  end
+  local what = "M." .. name
+  local b = argument.check("spmv", what, A[name], "Buffer")
   arguments.buffer("spmv", what, b)
   if #b < n or b.type ~= (kind or b.type) then
-    cl.error(("spmv: %s must have %d elements%s; it is %s"):format(what, n,
-      kind and " of " .. kind or "", arguments.describe(b)), {arg = "M"})
+    argument.refuse("spmv", what, "must have %d elements%s; it is %s", n,
+      kind and " of " .. kind or "", arguments.describe(b))
   end
 end
 
@@ -37,8 +32,8 @@ end
 -- change both.
 local function check_matrix(A)
   if type(A) ~= "table" or not (A.offsets or A.row_ptr or A.codes) then
-    cl.error("spmv: M must be a sparse matrix such as dia.poisson2d(64, 64) "
-      .. "or csr.load 'm.mtx'", {arg = "M"})
+    argument.refuse("spmv", "M", "must be a sparse matrix such as "
+      .. "dia.poisson2d(64, 64) or csr.load 'm.mtx'")
   end
   local function size(name, low, high)
     return argument.integer("spmv", "M." .. name, A[name], low,
@@ -70,12 +65,12 @@ local function offsets_of(A)
   local offsets = A.host.offsets:table()
   for d = 2, #offsets do
     if offsets[d] <= offsets[d - 1] then
-      cl.error("spmv: M.host.offsets must ascend", {arg = "M"})
+      argument.refuse("spmv", "M.host.offsets", "must ascend")
     end
   end
   if #offsets ~= A.ndiags then
-    cl.error(("spmv: M.host.offsets must have %d elements; got %d"):format(
-      A.ndiags, #offsets), {arg = "M"})
+    argument.refuse("spmv", "M.host.offsets", "must have %d elements; got %d",
+      A.ndiags, #offsets)
   end
   return offsets
 end
@@ -96,8 +91,8 @@ end
 
 local function check_vector(name, b, n, why)
   if #b ~= n then
-    cl.error(("spmv: %s is %s, but M has %d %s"):format(name,
-      arguments.describe(b), n, why), {arg = name})
+    argument.refuse("spmv", name, "is %s, but M has %d %s",
+      arguments.describe(b), n, why)
   end
 end
 
