@@ -146,8 +146,8 @@ local function names_of(first, second)
 end
 
 -- The operands and options of a declaration: {inputs, output, all (inputs and
--- output), options, dims}, and of the options `settings`, which are values, and
--- `more`, which are Buffers.
+-- output), options, dims}, and of the options `settings` (values) and `more`
+-- (Buffers).
 local function parts_of(what, given)
   local parts = {inputs = {}, options = {}, dims = {}, all = {},
     settings = {}, more = {}}

@@ -11,7 +11,6 @@ local families = require "clshell.ladder.families"
 local options = require "clshell.base.options"
 local operands = require "clshell.ladder.operands"
 local plan = require "clshell.ladder.plan"
-local plan_cache = require "clshell.ladder.plan_cache"
 local program = require "clshell.ladder.program"
 local rungs = require "clshell.ladder.rung"
 local text = require "clshell.base.text"
@@ -60,7 +59,7 @@ end
 
 -- Drops the plans of earlier calls: the ladder or its rows changed.
 local function forget_plans(family)
-  family.kept_plans = plan_cache.new(family.kept_plans)
+  family.kept_plans = plan.none_kept(family.kept_plans)
 end
 
 methods.forget_plans = forget_plans
@@ -227,7 +226,7 @@ local function call(family, ...)
   if over then
     return over(family, ...)
   end
-  return plan_cache.run(family, gather(family, ...))
+  return plan.run(family, gather(family, ...))
 end
 
 -- The shape of operands such as {A = A, B = B}, or a shape given by hand.
