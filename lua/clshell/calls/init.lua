@@ -1,10 +1,11 @@
 -- calls/init.lua - calls that run in a process of their own, which may hang or
--- crash without harm to this one. serve.lua is the loop there, parcel.lua
--- carries values both ways, base/phase.lua tells the phase of a call.
+-- crash without harm to this one, and the loop there. parcel.lua carries
+-- values both ways, base/phase.lua tells the phase of a call.
 -- SPDX-License-Identifier: MIT
 
 local cl = require "cl"
 local parcel = require "clshell.calls.parcel"
+local phase = require "clshell.base.phase"
 
 local M = {}
 local Worker = {}
@@ -29,14 +30,14 @@ local function launch(w)
     return nil, reason
   end
   w.child = child
-  local message = parcel.pack("clshell.calls.serve", "prepare", {
+  local message = parcel.pack("clshell.calls", "prepare", {
     path = package.path, cpath = package.cpath, device = opts.device})
   return w:send(message, nil, START)
 end
 
 -- The reason why the process is lost, by the answer of its channel.
-local function loss(phase, limit, word, how, number)
-  local doing = phase and " while it " .. phase or ""
+local function loss(doing, limit, word, how, number)
+  doing = doing and " while it " .. doing or ""
   if word == "time" then
     return ("took more than %g s%s"):format(limit, doing)
   elseif how == "signal" then
@@ -118,8 +119,8 @@ function Worker:ready(seconds)
     local message, word, how, number = self.child:receive(least < math.huge
       and math.max(0, least - cl.now()) or nil)
     if message and message:sub(1, 1) == "P" then
-      local phase, unlimited, about = parcel.unpack(message:sub(2))
-      call.phase, call.about = phase, about or call.about
+      local doing, unlimited, about = parcel.unpack(message:sub(2))
+      call.phase, call.about = doing, about or call.about
       call.stop = not unlimited and cl.now() + self.limit or nil
     elseif not message and word == "time" and least ~= call.stop then
       return false
@@ -158,5 +159,45 @@ function Worker:close()
 end
 
 Worker.__close = Worker.close
+
+--- calls.prepare(setup)
+--- In a worker process, its first call: finds modules as the parent does, and
+--- takes its device.
+function M.prepare(setup)
+  package.path, package.cpath = setup.path, setup.cpath
+  if setup.device then
+    cl.use(setup.device)
+  end
+end
+
+-- The answer to a call: the results, or the error.
+local function answer(message)
+  local results = table.pack(pcall(function()
+    local call = table.pack(parcel.unpack(message))
+    return require(call[1])[call[2]](table.unpack(call, 3, call.n))
+  end))
+  local packed, reason = parcel.pack(table.unpack(results, 2, results.n))
+  if results[1] and packed then
+    return "R" .. packed
+  elseif results[1] then
+    packed = parcel.pack(reason)
+  end
+  return "E" .. (packed or parcel.pack(tostring(results[2])))
+end
+
+--- calls.serve() -> exit code
+--- The loop of a worker process: runs the calls of the parent until it ends.
+function M.serve()
+  local parent = require "clshell.child".parent()
+  function phase.tell(...)
+    parent:send("P" .. parcel.pack(...))
+  end
+  local message = parent:receive()
+  while message do
+    parent:send(answer(message))
+    message = parent:receive()
+  end
+  return 0
+end
 
 return M

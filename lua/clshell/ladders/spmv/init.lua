@@ -9,8 +9,9 @@ local argument = require "clshell.base.argument"
 local dia = require "clshell.data.dia"
 local family = require "clshell.ladder"
 local arguments = require "clshell.ladder.operands"
-local packing = require "clshell.ladders.spmv.packed_diagonals"
 local result = require "clshell.base.result"
+local sparse = require "clshell.data.sparse"
+local tiling = require "clshell.ladder.tiling"
 local verify = require "clshell.ladder.verify"
 
 local TYPES = {"float", "double", "half"}
@@ -26,6 +27,28 @@ local function check_part(A, name, n, kind)
     argument.refuse("spmv", what, "must have %d elements%s; it is %s", n,
       kind and " of " .. kind or "", arguments.describe(b))
   end
+end
+
+-- The elements from one stored diagonal of a packed matrix to the next; it has
+-- as many codes.
+local function stride_of(rows)
+  return tiling.roundup(rows, 32)
+end
+
+-- Raises unless the parts of a packed matrix are as large as its sizes say.
+local function check_packed(A, rows, ndiags)
+  local patterns = argument.check("spmv", "M.host.patterns", A.host.patterns,
+    "Array")
+  argument.list("spmv", "M.places", A.places, "number")
+  check_part(A, "codes", stride_of(rows), "uchar")
+  check_part(A, "patterns", ndiags)
+  if #A.places ~= ndiags or #patterns ~= #A.patterns then
+    cl.error(("spmv: M.ndiags is %d, M.places has %d elements, M.patterns %d, "
+      .. "M.host.patterns %d"):format(ndiags, #A.places, #A.patterns,
+      #patterns), {arg = "M"})
+  end
+  local stored = math.max(-1, table.unpack(A.places)) + 1
+  check_part(A, "stored", stored * stride_of(rows), A.stored_type)
 end
 
 -- Raises unless the parts of M are as large as its sizes say: scripts can
@@ -47,7 +70,7 @@ local function check_matrix(A)
   end
   if A.codes then
     size("value_bytes", 0, math.maxinteger)
-    packing.check(A, rows, size("ndiags", 1), check_part)
+    check_packed(A, rows, size("ndiags", 1))
   elseif A.offsets then
     local ndiags, pitch = size("ndiags", 1), size("pitch", rows)
     check_part(A, "offsets", ndiags, "int")
@@ -75,6 +98,32 @@ local function offsets_of(A)
   return offsets
 end
 
+-- The facts for which the kernel of a packed matrix is built: the number of
+-- patterns; of each diagonal the bits of the first pattern, its place and
+-- whether it is read from its mirror, which has the same place; the type of
+-- stored diagonals; the bytes of the values that a product reads, and the
+-- bytes of the mirrors that it reads again. The diagonals of a shape given by
+-- hand (A is nil) are constants, zeros.
+local function packing_of(A, offsets, type, ndiags)
+  local main, mirrored, places, count = {}, {}, A and A.places or {}, 0
+  local bits = A and A.host.patterns:as(sparse.unsigned[type])
+  local place = {}
+  for d = 1, ndiags do
+    main[d], places[d] = ("0x%x"):format(A and bits[d] or 0), places[d] or -1
+    place[offsets[d] or d] = places[d]
+  end
+  for d = 1, ndiags do
+    local offset = offsets[d]
+    mirrored[d] = A and places[d] >= 0 and place[-offset] == places[d]
+      and sparse.is_mirrored(A, offset) and 1 or 0
+    count = count + mirrored[d]
+  end
+  return {patterns = A and #A.patterns // A.ndiags or 1, main = main,
+    places = places, mirrored = mirrored, narrow = A and A.stored_type or type,
+    bytes = A and A.value_bytes or 0,
+    again = A and count * A.rows * cl.typesize(A.stored.type) or 0}
+end
+
 -- Fills in what a shape given by hand leaves out.
 local function shape(s)
   local type, esize = arguments.shape("spmv", s, "rows", "cols")
@@ -85,7 +134,7 @@ local function shape(s)
     format = s.format or "dia", ndiags = ndiags, offsets = offsets,
     pitch = s.pitch or s.rows, nnz = s.nnz or ndiags * s.rows,
     packing = s.packing or s.format == "packed"
-      and packing.plain(type, ndiags) or nil,
+      and packing_of(nil, offsets, type, ndiags) or nil,
   }
 end
 
@@ -125,7 +174,7 @@ local function bind(o, context, queue)
     rows = A.rows, cols = A.cols, type = x.type, nnz = A.nnz,
     format = A.codes and "packed" or A.offsets and "dia" or "csr",
     ndiags = A.ndiags, pitch = A.pitch, offsets = offsets,
-    packing = A.codes and packing.of(A, offsets),
+    packing = A.codes and packing_of(A, offsets, x.type, A.ndiags),
   }
 end
 
@@ -134,7 +183,7 @@ local function args(s, _, o)
   if s.format == "csr" then
     return {s.rows, A.row_ptr, A.col_ind, A.values, o.x, o.y}
   elseif s.format == "packed" then
-    return {s.rows, s.cols, packing.stride(s.rows), A.codes, A.patterns,
+    return {s.rows, s.cols, stride_of(s.rows), A.codes, A.patterns,
       A.stored, o.x, o.y}
   end
   return {s.rows, s.cols, s.ndiags, A.pitch, A.offsets, A.values, o.x, o.y}

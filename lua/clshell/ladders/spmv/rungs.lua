@@ -5,7 +5,7 @@
 -- one-line lesson, its parameters and its NDRange.
 -- SPDX-License-Identifier: MIT
 
-local packing = require "clshell.ladders.spmv.packed_diagonals"
+local sparse = require "clshell.data.sparse"
 local tiling = require "clshell.ladder.tiling"
 
 local access, param, roundup = tiling.access, tiling.param, tiling.roundup
@@ -77,11 +77,11 @@ end
 
 -- The defines of a packed matrix.
 local function packed_defines(p, s)
-  local q = s.packing
+  local q, bits = s.packing, sparse.unsigned[s.type]
   return {
     WIDTH = p.width, STEPS = p.steps, BLOCKS = p.blocks,
     SINGLE = p.single, STREAM = p.stream,
-    BITS = packing.unsigned[s.type], SIGNED = packing.signed[s.type],
+    BITS = bits, SIGNED = bits:sub(2), -- ulong and long
     NARROW = q.narrow,
     FROM_HALF = q.narrow == "half" and s.type ~= "half" and 1 or 0,
     PATTERNS = q.patterns, OFFSETS = table.concat(s.offsets, ","),
