@@ -1,5 +1,5 @@
--- base/argument.lua - the checks of an argument that has to be of one kind, and
--- the error for any other fault of an argument
+-- base/argument.lua - the checks of an argument that has to be of one kind,
+-- and the error for any other fault of an argument
 -- SPDX-License-Identifier: MIT
 
 local cl = require "cl"

@@ -3,7 +3,6 @@
 -- during the product of the strip's own elements, see halo.lua
 -- SPDX-License-Identifier: MIT
 
-local argument = require "clshell.base.argument"
 local cl = require "cl"
 local grids = require "clshell.parts.ranks.grid"
 local halo = require "clshell.parts.halo"

@@ -260,8 +260,8 @@ function M.kernel_source(c)
   return true
 end
 
--- A table of the session by its name, raw, after the definition of commands and
--- settings.
+-- A table of the session by its name, raw, after the definition of commands
+-- and settings.
 local function of_session(name)
   local session = loaded["clshell.shell.prompt"]
   if type(session) ~= "table" then
