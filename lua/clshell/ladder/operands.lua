@@ -2,6 +2,7 @@
 -- device, Buffers packed once for a rung, and the checks of all of them
 -- SPDX-License-Identifier: MIT
 
+local argument = require "clshell.base.argument"
 local cl = require "cl"
 local text = require "clshell.base.text"
 

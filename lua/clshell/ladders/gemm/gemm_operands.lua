@@ -2,6 +2,7 @@
 -- ones, sub-matrices and batches; their checks, and the shape that they make
 -- SPDX-License-Identifier: MIT
 
+local argument = require "clshell.base.argument"
 local cl = require "cl"
 local arguments = require "clshell.ladder.operands"
 local host = require "cl.host"
