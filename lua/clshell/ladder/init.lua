@@ -6,7 +6,6 @@ local argument = require "clshell.base.argument"
 local choice = require "clshell.ladder.choice"
 local cl = require "cl"
 local declaration = require "clshell.ladder.declaration"
-local device_limits = require "clshell.ladder.device_limits"
 local families = require "clshell.ladder.families"
 local options = require "clshell.base.options"
 local operands = require "clshell.ladder.operands"
@@ -339,12 +338,9 @@ function methods.check(family, name, params, target)
   return nil, reason
 end
 
--- The reason why the device cannot run a configuration on a bound shape, found
--- before anything is built; or nil.
+-- The reason of plan.refusal for a rung by name.
 function methods.refusal(family, name, p, s)
-  local rung = methods.rung(family, name)
-  return device_limits.device(family.spec.ints, rung, p,
-    plan.shape(family, rung, s), s.context.device)
+  return plan.refusal(family, methods.rung(family, name), p, s)
 end
 
 --- family.verify(name, params, operands) -> result

@@ -211,32 +211,37 @@ function M.shape(family, rung, s)
   return family.spec.placing.adapt(rung, s)
 end
 
+-- The reason why the device cannot run a configuration on a bound shape, found
+-- before anything is built; or nil.
+function M.refusal(family, rung, p, s)
+  return device_limits.device(family.spec.ints, rung, p,
+    M.shape(family, rung, s), s.context.device)
+end
+
 -- The parameters of a call of a rung: the `given` values, and for the others
 -- the defaults, or the nearest values that the device allows. Where it allows
 -- none, the defaults stay and the call tells the reason.
 function M.parameters(family, rung, given, s)
-  local own, dev = M.shape(family, rung, s), s.context.device
   return rungs.nearest(rung, given, family.name, function(p)
-    return not device_limits.device(family.spec.ints, rung, p, own, dev)
+    return not M.refusal(family, rung, p, s)
   end) or rungs.parameters(rung, given, family.name)
 end
 
 -- The kernel of a configuration, or nil and why the device cannot run it.
 function M.kernel(family, rung, p, s)
-  local dev = s.context.device
-  s = M.shape(family, rung, s)
-  local reason = device_limits.device(family.spec.ints, rung, p, s, dev)
+  local prog
+  local reason = M.refusal(family, rung, p, s)
   if reason then
     return nil, reason
   end
-  local prog
+  s = M.shape(family, rung, s)
   prog, reason = program.get(s.context, rung, rungs.defines(rung, p, s),
     rung.options and rung.options(p, s))
   if not prog then
     return nil, reason
   end
   local kernel, _, size = program.kernel(prog, rung.kernel), rung.range(s, p)
-  reason = device_limits.kernel(rung, kernel, size, dev)
+  reason = device_limits.kernel(rung, kernel, size, s.context.device)
   return not reason and kernel or nil, reason
 end
 

@@ -153,6 +153,12 @@ end
 M.vector = M.param("vector", {16, 32, 64}, 64,
   "bytes in a vector: 16 for SSE or NEON, 32 for AVX2, 64 for AVX-512")
 
+-- The parameter of rungs for CPUs that choose how the result is stored.
+function M.stream(name, default)
+  return M.param("stream", {0, 1}, default or 1,
+    ("1: %s is written past the cache, 0: it may stay there"):format(name))
+end
+
 -- Elements in a vector of p.vector bytes.
 function M.vector_width(s, p)
   return p.vector // s.esize

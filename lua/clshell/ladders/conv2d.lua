@@ -220,8 +220,7 @@ local rungs = {
       param("height", {1, 2, 4, 6, 8}, 4, "rows side by side"),
       param("vectors", {1, 2, 4}, 2, "vectors side by side"),
       param("width", {4, 8, 16}, 16, "elements per vector"),
-      param("stream", {0, 1}, 1,
-        "1: B is written past the cache, 0: it may stay there"),
+      tiling.stream "B",
     },
     range = function(s, p)
       return {groups(s.cols, p.span), groups(s.rows, p.tall)}, {1, 1}

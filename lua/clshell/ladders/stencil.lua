@@ -110,8 +110,7 @@ local rungs = {
       height({16, 64, 128, 256}, 128),
       param("streams", {1, 2, 4}, 2, "rows side by side"),
       param("width", {4, 8, 16}, 16, "elements per vector"),
-      param("stream", {0, 1}, 1,
-        "1: B is written past the cache, 0: it may stay there"),
+      tiling.stream "B",
     },
     range = function(s, p)
       return {groups(s.cols, p.span), groups(s.rows, p.height)}, {1, 1}

@@ -125,8 +125,7 @@ local rungs = {
       param("tile_rows", {32, 64, 128, 256}, 128, "rows of A per work-item"),
       param("tile_cols", {64, 256, 512, 1024}, 1024,
         "columns of A per work-item: how far it reads on"),
-      param("stream", {0, 1}, 1,
-        "1: B is written past the cache, 0: it may stay there"),
+      tiling.stream "B",
     },
     defines = function(p, s)
       return {WIDTH = tiling.vector_width(s, p), TILE_ROWS = p.tile_rows,
