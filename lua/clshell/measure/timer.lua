@@ -4,7 +4,6 @@
 
 local calibrate = require "clshell.measure.calibrate"
 local cl = require "cl"
-local interrupt = require "clshell.base.interrupt"
 local text = require "clshell.base.text"
 
 local M = {}
@@ -36,19 +35,6 @@ local function gather(events, n, ...)
   end
 end
 
--- START and STOP in ns, or nil and a reason.
-local function stamps(event)
-  local ok, start, stop = interrupt.pcall(function()
-    return event.start, event.stop
-  end)
-  if not ok then
-    return nil, "events without time stamps"
-  elseif start <= 0 or stop < start then
-    return nil, ("START %d, END %d"):format(start, stop)
-  end
-  return start, stop
-end
-
 -- Puts the times of some launches (lists of ended events) into the sample s,
 -- whose s.wall is set: the span from the first START to the last STOP, the sum
 -- of all commands, and the time of command number `main` of each launch.
@@ -56,7 +42,7 @@ local function evaluate(s, launches, main, tick)
   local first, last, sum, own = math.huge, 0, 0, nil
   for _, events in ipairs(launches) do
     for i, event in ipairs(events) do
-      local start, stop = stamps(event)
+      local start, stop = calibrate.stamps(event)
       if not start then
         s.bad = stop
         return s

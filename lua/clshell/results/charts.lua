@@ -355,22 +355,21 @@ end
 -- An SVG text as PNG.
 local function png(svg_text)
   local input, _ <close> = file.temporary()
-  local log, _ <close> = file.temporary()
+  local output, _ <close> = file.temporary()
   file.write(input, svg_text, "the chart")
-  local command = ("{ rsvg-convert --zoom 2 %s; } 2>%s"):format(
-    quote(input), quote(log))
-  local pipe = assert(io.popen(command))
-  local image = pipe:read("a")
+  local pipe = assert(io.popen(("{ rsvg-convert --zoom 2 -o %s %s; } 2>&1")
+    :format(quote(output), quote(input))))
+  local complaints = pipe:read("a")
   local ok, _, code = pipe:close()
-  if ok then
-    return image
-  elseif code == 127 then
+  if code == 127 then
     cl.error("charts are written as PNG with rsvg-convert, which is missing",
       {hint = "Debian, Ubuntu: apt-get install librsvg2-bin; Fedora: dnf "
         .. "install librsvg2-tools; or write the chart as .svg"})
+  elseif not ok then
+    cl.error("rsvg-convert failed: " .. complaints)
   end
-  local complaints <close> = assert(io.open(log))
-  cl.error("rsvg-convert failed: " .. complaints:read("a"))
+  local image <close> = assert(io.open(output, "rb"))
+  return image:read("a")
 end
 
 local WRITE = {
