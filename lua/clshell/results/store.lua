@@ -483,10 +483,9 @@ end
 Store.__close = Store.close
 Store.__tostring = function(s) return "run store " .. s.path end
 
-for name, file in pairs{history = "history", best = "history",
-    prune = "history", compare = "regression"} do
+for _, name in ipairs{"history", "best", "prune", "compare"} do
   Store[name] = function(...)
-    return require("clshell.results." .. file)[name](...)
+    return require "clshell.results.history"[name](...)
   end
 end
 
