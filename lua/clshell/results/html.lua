@@ -229,32 +229,26 @@ end
 -- where most problems have a single result. A refused result, which has no
 -- title, belongs to the problem of its neighbour.
 local function problems(results)
-  local list, by_title, last = {}, {}, nil
+  local list, by_title, count, last = {}, {}, {}, nil
   for _, r in ipairs(results) do
     last = last or r.title and r
   end
   for _, r in ipairs(results) do
     last = r.title and r or last or r
-    local title = ("%s, %s"):format(last.title, last.mode)
-    local problem = by_title[title]
-    if not problem then
-      problem = {title = last.title, mode = last.mode}
-      by_title[title] = problem
-      list[#list + 1] = problem
+    local title, mode = last.title, last.mode
+    local name, key = ("%s, %s"):format(title, mode), tostring(title)
+    if not by_title[name] then
+      by_title[name] = {title = title, mode = mode}
+      list[#list + 1] = by_title[name]
+      count[key] = (count[key] or 0) + 1
     end
-    problem[#problem + 1] = r
+    table.insert(by_title[name], r)
   end
-  if 2 * #list > #results then
-    return {results}
+  for _, problem in ipairs(list) do -- of one title, by the cache
+    problem.cache = problem.mode and count[tostring(problem.title)] > 1
+      and (", %s cache"):format(problem.mode) or nil
   end
-  for i, problem in ipairs(list) do -- of one title, by the cache
-    for k, other in ipairs(list) do
-      if i ~= k and problem.title == other.title and problem.mode then
-        problem.cache = ", %s cache"
-      end
-    end
-  end
-  return list
+  return 2 * #list > #results and {results} or list
 end
 
 -- Results under the names of their kernels, if these names differ, and whether
@@ -305,7 +299,7 @@ local function problem_of(problem, alone, charts)
   local key = fields.rate(problem)
   local best = fields.best(good, key)
   local title = alone and "Results" or (problem.title or "Other results")
-    .. (problem.cache and problem.cache:format(problem.mode) or "")
+    .. (problem.cache or "")
   local out = {"<h2>" .. escape(title) .. "</h2>",
     winner(good, key, best)}
   if #good > 1 and best and not charts then
