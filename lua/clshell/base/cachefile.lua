@@ -3,7 +3,6 @@
 -- SPDX-License-Identifier: MIT
 
 local file = require "clshell.base.file"
-local folder = require "clshell.base.folder"
 local text = require "clshell.base.text"
 
 local M = {}
@@ -34,7 +33,7 @@ end
 --- The file of a device, in $XDG_CACHE_HOME/clshell (~/.cache/clshell).
 function M.path(dev)
   local words = dev.name:lower():gsub("%W+", "-"):sub(1, 40)
-  local dir = folder.of "CACHE"
+  local dir = file.folder "CACHE"
   return dir and ("%s/%s-%s"):format(dir, words, M.hash(M.identity(dev)))
 end
 
@@ -72,7 +71,7 @@ end
 --- Keeps numbers of a device, beside the other numbers of its file. The file
 --- is replaced whole, so a reader never sees half a file.
 function M.save(dev, values)
-  local ok, reason = folder.make "CACHE"
+  local ok, reason = file.make_folder "CACHE"
   if not ok then
     return nil, "measurements are not kept: " .. reason
   end

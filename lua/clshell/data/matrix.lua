@@ -4,7 +4,6 @@
 local argument = require "clshell.base.argument"
 local cl = require "cl"
 local host = require "cl.host"
-local integer = require "clshell.base.integer"
 local mtx = require "clshell.data.mtx"
 local npy = require "clshell.data.npy"
 local options = require "clshell.base.options"
@@ -20,8 +19,8 @@ local function arguments(what, n, m, opts)
   if type(m) == "table" then
     m, opts = nil, m
   end
-  integer.check(what, "rows", n, 1)
-  integer.check(what, "columns", m or n, 1)
+  argument.integer(what, "rows", n, 1)
+  argument.integer(what, "columns", m or n, 1)
   return n, m or n, options.check(opts, what)
 end
 
@@ -226,8 +225,8 @@ function methods:pad(multiple)
   if type(multiple) == "table" then
     mr, mc = multiple[1], multiple[2]
   end
-  integer.check("pad", "a multiple", mr, 1)
-  integer.check("pad", "a multiple", mc, 1)
+  argument.integer("pad", "a multiple", mr, 1)
+  argument.integer("pad", "a multiple", mc, 1)
   local rows = (self.rows + mr - 1) // mr * mr
   local cols = (self.cols + mc - 1) // mc * mc
   local B = cl.buffer(self.type, {rows, cols}, 0, {context = self.context})
@@ -247,11 +246,11 @@ end
 function methods:sub(row, col, rows, cols)
   check_matrix("sub", self)
   local what = ("sub of a %dx%d matrix"):format(self.rows, self.cols)
-  integer.check(what, "row", row, 1, self.rows)
-  integer.check(what, "col", col, 1, self.cols)
+  argument.integer(what, "row", row, 1, self.rows)
+  argument.integer(what, "col", col, 1, self.cols)
   rows, cols = rows or self.rows - row + 1, cols or self.cols - col + 1
-  integer.check(what, "rows", rows, 1, self.rows - row + 1)
-  integer.check(what, "cols", cols, 1, self.cols - col + 1)
+  argument.integer(what, "rows", rows, 1, self.rows - row + 1)
+  argument.integer(what, "cols", cols, 1, self.cols - col + 1)
   return self:matrix((row - 1) * self.ld + col, rows, cols, self.ld)
 end
 

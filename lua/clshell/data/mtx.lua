@@ -3,8 +3,8 @@
 -- SPDX-License-Identifier: MIT
 local cl = require "cl"
 local base_text = require "clshell.base.text"
-local integer = require "clshell.base.integer"
-local new_file = require "clshell.data.new_file"
+local argument = require "clshell.base.argument"
+local file = require "clshell.base.file"
 
 local M = {}
 
@@ -279,8 +279,8 @@ function M.dense(m, type)
   for _, name in ipairs{"i", "j", "v"} do
     expect(what, "m." .. name, m[name], "table", "with a number an entry")
   end
-  local rows = integer.check(what, "m.rows", m.rows, 1, INT_MAX)
-  local cols = integer.check(what, "m.cols", m.cols, 1, INT_MAX)
+  local rows = argument.integer(what, "m.rows", m.rows, 1, INT_MAX)
+  local cols = argument.integer(what, "m.cols", m.cols, 1, INT_MAX)
   local h = cl.array(type or "float", {rows, cols})
   local is, js, vs = m.i, m.j, m.v
   for k = 1, #is do
@@ -300,7 +300,7 @@ end
 -- Creates file `path` and lets body(write) fill it, write taking the
 -- arguments of string.format.
 local function create(path, body)
-  new_file(path, function(f, check)
+  file.create(path, function(f, check)
     local lines, n = {}, 0
     body(function(...)
       n = n + 1
@@ -350,7 +350,7 @@ function M.write(path, m, each)
   expect(what, "the path", path, "string")
   expect(what, "the matrix", m, "table", "with rows, cols, nnz and type")
   for _, name in ipairs{"rows", "cols", "nnz"} do
-    integer.check(what, "m." .. name, m[name], 0, INT_MAX)
+    argument.integer(what, "m." .. name, m[name], 0, INT_MAX)
   end
   expect(what, "the third argument", each, "function")
   local digits, field, written = style(m.type)

@@ -4,8 +4,7 @@
 local argument = require "clshell.base.argument"
 local cl = require "cl"
 local host = require "cl.host"
-local integer = require "clshell.base.integer"
-local new_file = require "clshell.data.new_file"
+local file = require "clshell.base.file"
 local options = require "clshell.base.options"
 local text_of = require "clshell.base.text"
 
@@ -251,7 +250,7 @@ function M.save(path, h)
       class_of(h) or type(h)))
   end
   local text = header_text(path, h.type, h.shape)
-  new_file(path, function(f, check)
+  file.create(path, function(f, check)
     check(f:write(text))
     local ok, problem = pcall(h.writefile, h, f)
     check(ok, type(problem) == "table" and problem.message or problem)
@@ -271,12 +270,12 @@ local function box(self, what, opts)
   argument.check(what, "from", from, "table")
   argument.check(what, "size", size, "table")
   local row, col = from[1], from[2] or 1
-  integer.check(what, "from: the row", row, 1, self.rows)
-  integer.check(what, "from: the column", col, 1, self.cols)
+  argument.integer(what, "from: the row", row, 1, self.rows)
+  argument.integer(what, "from: the column", col, 1, self.cols)
   local rows = size[1] or self.rows - row + 1
   local cols = size[2] or self.cols - col + 1
-  integer.check(what, "size: the rows", rows, 1, self.rows - row + 1)
-  integer.check(what, "size: the columns", cols, 1, self.cols - col + 1)
+  argument.integer(what, "size: the rows", rows, 1, self.rows - row + 1)
+  argument.integer(what, "size: the columns", cols, 1, self.cols - col + 1)
   if self.fortran then
     row, col, rows, cols = col, row, cols, rows
   end
@@ -407,7 +406,7 @@ function M.create(path, kind, shape)
   argument.check("npy.create", "the type", kind, "string")
   argument.check("npy.create", "the shape", shape, "table")
   for i = 1, 2 do
-    integer.check("npy.create", "a size", shape[i], 1)
+    argument.integer("npy.create", "a size", shape[i], 1)
   end
   local text = header_text(path, kind, shape)
   local f, message = io.open(path, "w+b")

@@ -7,7 +7,6 @@
 local argument = require "clshell.base.argument"
 local cl = require "cl"
 local host_of = require "cl.host"
-local integer = require "clshell.base.integer"
 local mtx = require "clshell.data.mtx"
 local options = require "clshell.base.options"
 local text = require "clshell.base.text"
@@ -62,7 +61,7 @@ end
 -- offsets, ascending. Raises where the device cannot hold it.
 function M.new_dia(what, rows, cols, offsets, opts)
   local pitch = opts.pitch or (rows + ALIGN - 1) // ALIGN * ALIGN
-  integer.check(what, "pitch", pitch, rows, INT_MAX)
+  argument.integer(what, "pitch", pitch, rows, INT_MAX)
   local kind = opts.type or "float"
   local bytes = #offsets * pitch * cl.typesize(kind)
   local device = (opts.context or cl.context()).device

@@ -20,7 +20,7 @@
 
 local operands = require "clshell.ladder.operands"
 local plan = require "clshell.ladder.plan"
-local recording = require "clshell.base.recording"
+local result = require "clshell.base.result"
 
 local M = {}
 
@@ -129,7 +129,7 @@ end
 --- new one. A call that names no output gets a new Buffer.
 function M.run(family, given, opts)
   local spec, plans = family.spec, family.kept_plans
-  local key = spec.keeps_plans and not recording.current()
+  local key = spec.keeps_plans and not result.recording()
     and key_of(spec.inputs, given, opts)
   local kept, output = key and plans[key], nil
   if not kept or not kept:is_current() then

@@ -9,7 +9,6 @@
 local cachefile = require "clshell.base.cachefile"
 local cl = require "cl"
 local file = require "clshell.base.file"
-local folder = require "clshell.base.folder"
 local interrupt = require "clshell.base.interrupt"
 local json = require "clshell.base.json"
 local program = require "clshell.ladder.program"
@@ -31,7 +30,7 @@ local rows       -- all rows of the user; nil: not read yet
 local noted = {} -- files whose fault was reported
 
 local function place()
-  local config = folder.of "CONFIG"
+  local config = file.folder "CONFIG"
   return config and config .. "/choices/"
 end
 

@@ -3,7 +3,7 @@
 -- SPDX-License-Identifier: MIT
 
 local fields = require "clshell.results.fields"
-local folder = require "clshell.base.folder"
+local file = require "clshell.base.file"
 local search = require "clshell.base.search"
 local system = require "clshell.system"
 
@@ -43,7 +43,7 @@ end
 -- own gets new permissions.
 local function make_private(path)
   local dir = path:match("^(.+)/[^/]*$")
-  if dir and (dir == folder.of "DATA" or not system.kind(dir)) then
+  if dir and (dir == file.folder "DATA" or not system.kind(dir)) then
     local made, reason = system.private(dir .. "/")
     if not made then
       return nil, "folder " .. reason

@@ -4,7 +4,7 @@
 -- SPDX-License-Identifier: MIT
 
 local cl = require "cl"
-local integer = require "clshell.base.integer"
+local argument = require "clshell.base.argument"
 local json = require "clshell.base.json"
 local options = require "clshell.base.options"
 local families = require "clshell.ladder.families"
@@ -213,7 +213,7 @@ function M.prune(s, opts)
     cl.error("prune: opts must name the runs to forget: older_than, keep, "
       .. "tag, name or device")
   end
-  local keep = integer.check("prune", "keep", opts.keep or 0, 0)
+  local keep = argument.integer("prune", "keep", opts.keep or 0, 0)
   local filter = {tag = opts.tag, name = opts.name, device = opts.device}
   local all, doomed = s:list(filter), {}
   filter.before = opts.older_than

@@ -6,8 +6,8 @@
 
 local cl = require "cl"
 local database = require "clshell.results.database"
-local folder = require "clshell.base.folder"
-local integer = require "clshell.base.integer"
+local files = require "clshell.base.file"
+local argument = require "clshell.base.argument"
 local json = require "clshell.base.json"
 local options = require "clshell.base.options"
 local fields = require "clshell.results.fields"
@@ -130,7 +130,7 @@ function M.location()
   elseif path and path ~= "" then
     return path
   end
-  local data = folder.of "DATA"
+  local data = files.folder "DATA"
   return data and data .. "/runs.db", not data
     and "no run store: neither XDG_DATA_HOME nor HOME is set" or nil
 end
@@ -310,7 +310,7 @@ function Store:list(filter)
   options.check(filter, "s:list", "runs")
   filter = filter or {}
   local limit = filter.limit
-    and integer.check("runs", "limit", filter.limit, 0) or -1
+    and argument.integer("runs", "limit", filter.limit, 0) or -1
   local where, params = condition(filter)
   params[#params + 1] = limit
   local list = {}

@@ -1,5 +1,5 @@
 -- tune/init.lua - tune: the search for the best setting of a kernel. space.lua
--- has the points (constraint.lua, enumerate.lua), strategy.lua and
+-- has the points (enumerate.lua finds them), strategy.lua and
 -- surrogate.lua their order, search_loop.lua goes through them, sampling.lua
 -- says how often each is measured, final_round.lua tells the winners.
 -- rung_source.lua and kernel_source.lua build, check and measure a point,
@@ -11,7 +11,6 @@
 
 local argument = require "clshell.base.argument"
 local cl = require "cl"
-local integer = require "clshell.base.integer"
 local options = require "clshell.base.options"
 local remote_source = require "clshell.tune.remote_source"
 local search_loop = require "clshell.tune.search_loop"
@@ -54,11 +53,11 @@ local function checked(opts)
   end
   o.limit = opts.limit
   o.evaluations = opts.evaluations
-    and integer.check("tune", "evaluations", opts.evaluations, 1)
+    and argument.integer("tune", "evaluations", opts.evaluations, 1)
   o.seconds = opts.seconds or not o.evaluations and SECONDS or math.huge
   o.builders = opts.builders
-    and integer.check("tune", "builders", opts.builders, 0)
-  o.seed = opts.seed and integer.check("tune", "seed",
+    and argument.integer("tune", "builders", opts.builders, 0)
+  o.seed = opts.seed and argument.integer("tune", "seed",
     opts.seed, math.mininteger) or 1
   return o
 end

@@ -23,11 +23,10 @@ local CHANCES = 2 -- runs in turns of a point that ends the process
 
 local served -- in the worker process: the source
 
---- remote_source.open(module, learned, efforts, keeping, ...)
+--- remote_source.open(module, learned, efforts, ...)
 --- In the worker: makes a source again by the source(...) of its module, for
---- measurements of these lengths, with the binary cache or not.
-function M.open(module, learned, efforts, keeping, ...)
-  program.keep_binaries(keeping)
+--- measurements of these lengths.
+function M.open(module, learned, efforts, ...)
   for name, effort in pairs(efforts) do
     protocol.efforts[name] = effort
   end
@@ -47,16 +46,13 @@ function M.measure(p, best)
     or nil
 end
 
---- remote_source.build(keep, launches, x [, stays]) -> {begin, stop, ok,
---- seconds}
+--- remote_source.build(launches, x [, stays]) -> {begin, stop, ok}
 --- In a builder: builds programs x, a list of the arguments of program.get; or
 --- `launches` the point x of the source once, unchecked. `stays`: the point is
---- measured here next, so its programs are kept. The seconds count builds
---- alone.
-function M.build(keep, launches, x, stays)
-  local begin, before = cl.now(), program.seconds
+--- measured here next, so its programs are kept.
+function M.build(launches, x, stays)
+  local begin = cl.now()
   local context = served and served.context or cl.context()
-  program.keep_binaries(keep)
   local ok = interrupt.pcall(function()
     local made = launches and served:launch(x) or {}
     for i, one in ipairs(launches and {} or x) do
@@ -67,8 +63,7 @@ function M.build(keep, launches, x, stays)
     end
   end)
   collectgarbage()
-  return {begin = begin, stop = cl.now(), ok = ok,
-    seconds = program.seconds - before}
+  return {begin = begin, stop = cl.now(), ok = ok}
 end
 
 --- remote_source.awkward(p) -> reason, or nothing
@@ -98,7 +93,7 @@ local function recipe(link)
       efforts[name][key] = value
     end
   end
-  return src.module, src.learned, efforts, link.keeping, src:again()
+  return src.module, src.learned, efforts, src:again()
 end
 
 -- Starts the process, with the source. Returns whether the start succeeded, or
@@ -221,15 +216,6 @@ function Remote:turns(points, seconds)
     if ended[at] == CHANCES then
       return nil, at, lists
     end
-  end
-end
-
-function Remote:keep_binaries(yes)
-  local link = self.link
-  link.keeping = yes
-  program.keep_binaries(yes)
-  if link.worker and not link.worker.lost then
-    link.worker:call("clshell.ladder.program", "keep_binaries", yes)
   end
 end
 

@@ -9,7 +9,6 @@ local argument = require "clshell.base.argument"
 local dia = require "clshell.data.dia"
 local family = require "clshell.ladder"
 local arguments = require "clshell.ladder.operands"
-local integer = require "clshell.base.integer"
 local packing = require "clshell.ladders.spmv.packed_diagonals"
 local result = require "clshell.base.result"
 local text = require "clshell.base.text"
@@ -42,7 +41,8 @@ local function check_matrix(A)
       .. "or csr.load 'm.mtx'", {arg = "M"})
   end
   local function size(name, low, high)
-    return integer.check("spmv", "M." .. name, A[name], low, high or INT_MAX)
+    return argument.integer("spmv", "M." .. name, A[name], low,
+      high or INT_MAX)
   end
   local rows, nnz = size("rows", 1), size("nnz", 0)
   size("cols", 1)
@@ -160,8 +160,8 @@ local function make(s, seed, type)
   local offsets, n = s.offsets, s.rows or s[1]
   local nx, ny, nz
   if not offsets then
-    nx = integer.check("spmv", "nx of the shape", s.nx or s[1], 1)
-    ny = integer.check("spmv", "ny of the shape", s.ny or s[2] or nx, 1)
+    nx = argument.integer("spmv", "nx of the shape", s.nx or s[1], 1)
+    ny = argument.integer("spmv", "ny of the shape", s.ny or s[2] or nx, 1)
     nz = s.nz or s[3] or 1
     n, offsets = nx * ny * nz, {-nx, -1, 0, 1, nx}
     if nz > 1 then

@@ -304,7 +304,7 @@ end
 
 -- The start-up file, if there is one.
 local function init_file()
-  local folder = require "clshell.base.folder".of "CONFIG"
+  local folder = require "clshell.base.file".folder "CONFIG"
   local path = folder and folder .. "/init.lua"
   local file <close> = path and io.open(path) or nil
   return file and path

@@ -7,7 +7,7 @@
 -- SPDX-License-Identifier: MIT
 
 local cl = require "cl"
-local folder = require "clshell.base.folder"
+local files = require "clshell.base.file"
 local journal = require "clshell.journal"
 local session = require "clshell.shell.prompt.session"
 local system = require "clshell.system"
@@ -34,14 +34,13 @@ local most          -- the oldest result that an input refers to
 local head
 
 local function path_of(name)
-  return folder.of "STATE" .. "/sessions/" .. name
+  return files.folder "STATE" .. "/sessions/" .. name
 end
 
 -- The names of journals whose sessions have ended, the oldest first.
 local function left()
-  local names = {}
-  for _, name in ipairs(folder.of "STATE" and system.folder(path_of "") or {})
-  do
+  local names, state = {}, files.folder "STATE"
+  for _, name in ipairs(state and system.folder(path_of "") or {}) do
     if name:find "%.lua$" and journal.left(path_of(name)) then
       names[#names + 1] = name
     end
@@ -143,7 +142,7 @@ end
 --- Lets the journal begin with the first input. The string tells of a session
 --- that ended without its exit; each such session is told once.
 function M.start()
-  ready = folder.of "STATE" ~= nil
+  ready = files.folder "STATE" ~= nil
   local names = left()
   for i = 1, #names - KEPT do
     os.remove(path_of(names[i]))
