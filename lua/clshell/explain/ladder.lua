@@ -6,7 +6,7 @@ local argument = require "clshell.base.argument"
 local cl = require "cl"
 local source_lines = require "clshell.explain.lines"
 local reading = require "clshell.explain.reading"
-local fields = require "clshell.results.fields"
+local protocol = require "clshell.measure.protocol"
 local report = require "clshell.results.tables"
 
 local M = {}
@@ -149,7 +149,7 @@ local function range(r)
     return nil
   end
   local least, most = r.min or r.lo, r.max or r.hi
-  if not r.lo or fields.flagged(r, "clock!") then
+  if not r.lo or protocol.flagged(r, "clock!") then
     return least / 2, 2 * most
   end
   local lo, hi = math.min(r.lo, r.q1 or r.lo), math.max(r.hi, r.q3 or r.hi)

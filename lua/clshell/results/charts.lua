@@ -8,6 +8,8 @@ local argument = require "clshell.base.argument"
 local axis = require "clshell.results.axis"
 local cl = require "cl"
 local fields = require "clshell.results.fields"
+local protocol = require "clshell.measure.protocol"
+local record = require "clshell.measure.record"
 local file = require "clshell.base.file"
 local options = require "clshell.base.options"
 local quantity = require "clshell.base.quantity"
@@ -115,7 +117,7 @@ function M.line(rows, opts)
   local series, xs, ys, lost = {}, {}, {}, 0
   for i, r in ipairs(rows) do
     local px, py = place[i], fields.base(r, y)
-    if px and py and not fields.fails(r) then
+    if px and py and not record.fails(r) then
       local by = opts.by and fields.value(r, opts.by)
       local name = opts.by and (type(opts.by) == "string"
         and ("%s=%s"):format(opts.by, by) or tostring(by)) or ""
@@ -153,7 +155,7 @@ local function bar_chart(kind, rows, opts)
   local best, about, values = fields.best(rows, y), fields.about(y), {0}
   chart.bars, chart.falling = {}, about.unit == "s"
   for i, r in ipairs(rows) do
-    local value = not fields.fails(r) and fields.base(r, y) or nil
+    local value = not record.fails(r) and fields.base(r, y) or nil
     local lo, hi = fields.interval(r, y)
     chart.bars[i] = {
       label = labels[i], value = value, lo = lo, hi = hi, best = i == best,
@@ -309,7 +311,7 @@ function M.roofline(rows, opts)
     if x and y and x > 0 and y > 0 and r.ok ~= false then
       table.insert(chart.series, {name = labels[i], roof_share = r.roof,
         bound = r.bound, points = {{x = x, y = y}},
-        suspect = fields.flagged(r, "IMPOSSIBLE?") or nil})
+        suspect = protocol.flagged(r, "IMPOSSIBLE?") or nil})
       xs[#xs + 1], least, most = x, math.min(least, y), math.max(most, y)
     end
   end

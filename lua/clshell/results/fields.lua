@@ -5,7 +5,6 @@
 
 local cl = require "cl"
 local families = require "clshell.ladder.families"
-local protocol = require "clshell.measure.protocol"
 local quantity = require "clshell.base.quantity"
 local record = require "clshell.measure.record"
 local style = require "clshell.base.style"
@@ -366,18 +365,6 @@ function M.number(x, r)
     or x, digits)
 end
 
---- fields.flagged(result, flag) -> boolean
---- Whether a result carries a flag, such as "unconverged".
-M.flagged = protocol.flagged
-
---- fields.device(result) -> name, driver; or nil
---- The device on which a result was measured.
-M.device = record.device_of
-
---- fields.fails(result) -> boolean
---- Whether a result is refused, failed, wrong, or faster than possible.
-M.fails = record.fails
-
 --- fields.best(results, key) -> index or nil
 --- The best of the results: the least time, the greatest value of other
 --- fields. Failed results do not count; where the best has too few samples for
@@ -387,7 +374,7 @@ function M.best(results, key)
   local best, most
   for i, r in ipairs(results) do
     local x = M.base(r, key)
-    if x and not M.fails(r) and (not most or sign * x > most) then
+    if x and not record.fails(r) and (not most or sign * x > most) then
       best, most = i, sign * x
     end
   end

@@ -9,6 +9,7 @@ local json = require "clshell.base.json"
 local options = require "clshell.base.options"
 local families = require "clshell.ladder.families"
 local fields = require "clshell.results.fields"
+local record = require "clshell.measure.record"
 local report = require "clshell.results.tables"
 local stats = require "clshell.measure.stats"
 local style = require "clshell.base.style"
@@ -50,7 +51,7 @@ end
 local function key_of(r, without_config)
   local shape = type(r.shape) == "table" and json.encode(r.shape) or r.shape
   return table.concat({r.name or "", without_config and "" or r.config or "",
-    shape or "", r.type or "", r.mode or "", fields.device(r) or ""}, "\0")
+    shape or "", r.type or "", r.mode or "", record.device_of(r) or ""}, "\0")
 end
 
 -- Groups rows of s:list by their keys: each group oldest first, the group of
@@ -132,7 +133,7 @@ end
 -- against the newest run `last` of its group.
 local function staleness(r, last)
   local source, drivers = present_source(r) or last.source_hash, {}
-  local name, driver = fields.device(r)
+  local name, driver = record.device_of(r)
   local known, devices = pcall(cl.devices)
   for _, dev in ipairs(known and devices or {}) do
     if dev.name == name then
@@ -164,7 +165,7 @@ local function fastest(s, runs)
   end)
   for _, run in ipairs(order) do
     local r = s:usable(run.id)
-    if r and not fields.fails(r) then
+    if r and not record.fails(r) then
       return r
     end
   end
@@ -176,7 +177,7 @@ local BEST = {
   {key = "title", title = "problem"},
   {key = "mode", title = "cache", drop = 3},
   {key = function(r)
-    return (fields.device(r))
+    return (record.device_of(r))
   end, title = "device", drop = 2},
   {key = "median", title = "time", unit = "s"},
   "gflops", "gbs",
@@ -233,7 +234,7 @@ local CONDITIONS = {"name", "parameters", "problem", "cache mode", "device",
 
 -- The values of CONDITIONS for a run.
 local function conditions(r)
-  local device, driver = fields.device(r)
+  local device, driver = record.device_of(r)
   return {r.name, r.config, r.title, r.mode, device, driver, r.timer,
     r.source_hash, r.options, r.protocol}
 end
@@ -278,8 +279,8 @@ function M.judge(a, b, threshold)
   local reason, different = nil, differences(a, b)
   local samples_a, median_a, spread_a = times(a)
   local samples_b, median_b, spread_b = times(b)
-  if fields.fails(a) or fields.fails(b) then
-    row.broken = not fields.fails(a)
+  if record.fails(a) or record.fails(b) then
+    row.broken = not record.fails(a)
     local failed = row.broken and b or a
     reason = ("%s failed: %s"):format(row.broken and "B" or "A",
       failed.error or failed.note or "no reason kept")

@@ -7,6 +7,7 @@ local argument = require "clshell.base.argument"
 local cl = require "cl"
 local export = require "clshell.results.export"
 local fields = require "clshell.results.fields"
+local record = require "clshell.measure.record"
 local file = require "clshell.base.file"
 local options = require "clshell.base.options"
 local peaks = require "clshell.measure.peaks"
@@ -294,7 +295,7 @@ end
 local function problem_of(problem, alone, charts)
   local good, bad = {}, {}
   for _, r in ipairs(problem) do
-    table.insert(fields.fails(r) and bad or good, r)
+    table.insert(record.fails(r) and bad or good, r)
   end
   local key = fields.rate(problem)
   local best = fields.best(good, key)
@@ -324,7 +325,7 @@ local function known_peaks(results)
   local known
   for _, r in ipairs(results) do
     local found, device = pcall(r.roof and cl.device or error)
-    if found and device.name == fields.device(r) then
+    if found and device.name == record.device_of(r) then
       known = known or {}
       local cache = r.mode ~= "cold" and "cache" or "copy"
       for _, name in ipairs{"copy", "read", "write", cache,
@@ -342,7 +343,7 @@ local function roofline_of(list, roofs)
   for _, problem in ipairs(roofs and list or {}) do
     local found = {}
     for _, r in ipairs(problem) do
-      found[#found + 1] = r.gflops and r.ai and not fields.fails(r)
+      found[#found + 1] = r.gflops and r.ai and not record.fails(r)
         and r or nil
     end
     local best = #list > 1 and found[fields.best(found, "gflops")]
@@ -408,7 +409,7 @@ local function title_of(results)
     family = r.family == family and family or nil
   end
   return family and ("%s on %s"):format(family,
-    fields.device(results[1]) or "a device")
+    record.device_of(results[1]) or "a device")
     or ("%d results"):format(#results)
 end
 
