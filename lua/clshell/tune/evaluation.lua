@@ -171,6 +171,20 @@ function M.reject(row, status, reason)
   row.status, row.reason, row.value, row.cost = status, reason, nil, nil
 end
 
+--- evaluation.sorted(rows [, status]) -> list
+--- The rows that have a cost, and this status, the best first.
+function M.sorted(rows, status)
+  local list = {}
+  for _, row in ipairs(rows) do
+    list[#list + 1] = row.cost and row.status == (status or row.status)
+      and row or nil
+  end
+  table.sort(list, function(a, b)
+    return a.cost < b.cost or a.cost == b.cost and a.id < b.id
+  end)
+  return list
+end
+
 --- evaluation.timed(row) -> boolean
 --- Whether a row has a time; nil has none.
 function M.timed(row)

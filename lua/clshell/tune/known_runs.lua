@@ -178,10 +178,10 @@ local function plain(rows, right, winners, gain)
   return last
 end
 
---- known:finals(rows, all, find) -> winners, gain
+--- known:finals(rows, all, find, ...) -> winners, gain
 --- The end of a search. Where all rows come from the store it is the end of
---- the search before; else find() finds it, and it is kept.
-function KnownRuns:finals(rows, all, find)
+--- the search before; else find(...) finds it, and it is kept.
+function KnownRuns:finals(rows, all, find, ...)
   local store = stores.default()
   local key = store and ending(self, rows)
   local words = all and key and store:remembered(key)
@@ -192,7 +192,7 @@ function KnownRuns:finals(rows, all, find)
   for _, row in ipairs(rows) do
     right[row] = row.status ~= "wrong" or nil
   end
-  local winners, gain = find()
+  local winners, gain = find(...)
   if key then
     store:remember(key, json.encode(plain(rows, right, winners, gain)))
   end

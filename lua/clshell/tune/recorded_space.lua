@@ -20,26 +20,18 @@ end
 -- The cells of a line of CSV.
 local function cells(line)
   local list, at = {}, 1
-  while at <= #line + 1 do
-    if line:sub(at, at) == '"' then
-      local from, cell = at + 1, ""
-      while true do
-        local stop = line:find('"', from, true) or #line + 1
-        cell = cell .. line:sub(from, stop - 1)
-        at = stop + 1
-        if line:sub(at, at) ~= '"' then
-          break
-        end
-        cell, from = cell .. '"', at + 1
-      end
-      list[#list + 1] = cell
-      at = (line:find(",", at, true) or #line + 1) + 1
-    else
-      local stop = line:find(",", at, true) or #line + 1
-      list[#list + 1] = line:sub(at, stop - 1)
-      at = stop + 1
+  repeat
+    local cell, quoted = line:match("^([^,]*)", at), line:find('^"', at)
+    if quoted then
+      local parts = {}
+      repeat -- a quote in a quoted cell is written twice
+        parts[#parts + 1], at = line:match('^"([^"]*)"?()', at)
+      until not line:find('^"', at)
+      cell = table.concat(parts, '"')
     end
-  end
+    list[#list + 1] = cell
+    at = (line:find(",", at, true) or #line + 1) + 1
+  until at > #line + 1
   return list
 end
 
