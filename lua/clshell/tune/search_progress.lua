@@ -129,24 +129,22 @@ end
 --- that was better than all earlier rows. Options as for best:plot.
 function M.frontier(rows, opts)
   local key, list, best = measured(rows), {}, nil
-  local function corner(i, row)
-    if not list[1] or list[#list].evaluations < i then
-      list[#list + 1] = {evaluations = i, [key] = row[key]}
+  local function corner(i)
+    if best and (not list[1] or list[#list].evaluations < i) then
+      list[#list + 1] = {evaluations = i, [key] = best[key]}
     end
   end
   for i, row in ipairs(rows) do
     if row.cost and (not best or row.cost < best.cost) then
-      if best then
-        corner(i - 1, best)
-      end
+      corner(i - 1)
       best = row
-      corner(i, best)
+      corner(i)
     end
   end
   if not best then
     cl.error("plot: no evaluation has a value")
   end
-  corner(#rows, best)
+  corner(#rows)
   return require "clshell.results.charts".line(list, merged({
     x = "evaluations", y = key, title = "", log_x = false,
     y_label = key == "ms" and "best time" or "best objective"}, opts))
