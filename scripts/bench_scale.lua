@@ -5,7 +5,7 @@
 -- SPDX-License-Identifier: MIT
 
 local grids = require "clshell.parts.ranks.grid"
-local model = require "clshell.parts.ranks.model"
+local model = require "lib.scaling"
 local plot = require "clshell.plot"
 local quantity = require "clshell.quantity"
 local ranks = require "clshell.ranks"

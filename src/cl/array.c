@@ -876,16 +876,20 @@ static void randomreals(lua_State *L, Array *a, uint64_t seed) {
 }
 
 /* The seed at index 2, and two numbers behind it. One table may hold all
-** three, by these names. */
-static uint64_t checkseed(lua_State *L, const char *const names[],
+** three, by the names "seed" and those of the two. */
+static uint64_t checkseed(lua_State *L, const char *first, const char *second,
                           const char *what) {
   int whole;
   lua_settop(L, 4);
   if (lua_type(L, 2) == LUA_TTABLE) {
-    clsh_option_check(L, 2, names, what);
-    for (int i = 0; i < 3; i++)
-      clsh_option_push(L, 2, names[i]);
-    lua_rotate(L, 2, 3);
+    lua_pushfstring(L, "seed %s %s", first, second);
+    clsh_option_check(L, 2, lua_tostring(L, -1), what);
+    clsh_option_push(L, 2, first);
+    clsh_option_push(L, 2, second);
+    clsh_option_push(L, 2, "seed");
+    lua_replace(L, 2);
+    lua_replace(L, 4);
+    lua_replace(L, 3);
     lua_settop(L, 4);
   }
   lua_Integer seed = lua_tointegerx(L, 2, &whole);
@@ -893,7 +897,7 @@ static uint64_t checkseed(lua_State *L, const char *const names[],
     clsh_error_arg(L, 2,
                    "the seed must be a whole number; got %s; such as (7, 0, "
                    "1) or {seed = 7, %s = 0, %s = 1}",
-                   clsh_option_got(L, 2), names[1], names[2]);
+                   clsh_option_got(L, 2), first, second);
   return (uint64_t)seed;
 }
 
@@ -908,9 +912,8 @@ static uint64_t checkseed(lua_State *L, const char *const names[],
  * print(h[1] >= -1 and h[1] < 1) --> true
  */
 static int array_random(lua_State *L) {
-  static const char *const names[] = {"seed", "lo", "hi", NULL};
   Array *a = clsh_array_check(L, 1);
-  uint64_t seed = checkseed(L, names, "Array:random");
+  uint64_t seed = checkseed(L, "lo", "hi", "Array:random");
   if (a->type->kind == 'f')
     randomreals(L, a, seed);
   else
@@ -930,10 +933,9 @@ static int array_random(lua_State *L) {
  * print(h:min() > 9 and h:max() < 11) --> true
  */
 static int array_normal(lua_State *L) {
-  static const char *const names[] = {"seed", "mean", "deviation", NULL};
   Array *a = clsh_array_check(L, 1);
   const Type *t = a->type;
-  uint64_t seed = checkseed(L, names, "Array:normal");
+  uint64_t seed = checkseed(L, "mean", "deviation", "Array:normal");
   double mean = luaL_optnumber(L, 3, 0), deviation = luaL_optnumber(L, 4, 1);
   if (t->kind != 'f')
     return clsh_error(L,

@@ -631,9 +631,6 @@ static void checknumber(lua_State *L, int init, const Type *t) {
     clsh_error_arg(L, init, "%s", wrong);
 }
 
-static const char *const buffer_options[] = {
-    "ld", "access", "host", "use_host_ptr", "svm", "context", NULL};
-
 /** cl.buffer(type, shape [, init [, opts]]) -> Buffer
  * Typed memory on the device. `type` is an OpenCL C name ("float", "int",
  * "float4"), `shape` a number of elements or a list of 1 to 4 dimensions,
@@ -661,7 +658,8 @@ static int cl_buffer(lua_State *L) {
   Shape s;
   clsh_shape_check(L, 2, t, &s);
   checknumber(L, 3, t);
-  clsh_option_check(L, 4, buffer_options, "cl.buffer");
+  clsh_option_check(L, 4, "ld access host use_host_ptr svm context",
+                    "cl.buffer");
   size_t ld = checkld(L, 4, &s);
   size_t rows = s.count / s.dim[s.ndims - 1];
   if (ld > SIZE_MAX / 2 / t->size / rows)
@@ -736,7 +734,6 @@ static const Class class = {"Buffer", sizeof(Buffer), methods,       fields,
 void clsh_buffer_open(lua_State *L) {
   static const luaL_Reg functions[] = {{"buffer", cl_buffer}, {NULL, NULL}};
   clsh_class_define(L, &class);
-  clsh_option_declare(L, "cl.buffer", buffer_options);
   luaL_setfuncs(L, functions, 0);
   lua_pushcfunction(L, hook_result);
   clsh_hook_set(L, "result");

@@ -193,9 +193,6 @@ static int device_eq(lua_State *L) {
   return 1;
 }
 
-static const char *const partition_options[] = {"equally", "counts",
-                                                "affinity", NULL};
-
 /* Puts the compute units of each part, a list at the top, into a property. */
 static cl_uint readcounts(lua_State *L, cl_device_partition_property *p,
                           cl_uint room) {
@@ -279,7 +276,7 @@ static int device_partition(lua_State *L) {
   Device *whole = checkdevice(L, 1);
   luaL_checktype(L, 2, LUA_TTABLE);
   lua_settop(L, 2);
-  clsh_option_check(L, 2, partition_options, "Device:partition");
+  clsh_option_check(L, 2, "equally counts affinity", "Device:partition");
   readpartition(L, p);
   checkpartition(L, clCreateSubDevices(whole->id, p, 0, NULL, &n));
   if (n > MAXPARTS)
@@ -714,6 +711,5 @@ void clsh_device_open(lua_State *L) {
                                        {"use", cl_use},
                                        {NULL, NULL}};
   clsh_class_define(L, &class);
-  clsh_option_declare(L, "Device:partition", partition_options);
   luaL_setfuncs(L, functions, 0);
 }

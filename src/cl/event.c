@@ -6,7 +6,6 @@
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "driver.h"
 #include "flight.h"
@@ -117,12 +116,11 @@ static void sweeporphans(void) {
 
 /* Gives the last dropped commands a moment to end before the process does. */
 static void atend(void) {
-  const struct timespec nap = {0, 1000 * 1000};
   double limit = clsh_poll_now() + 0.1;
   while (orphans != NULL && !clsh_driver_handsoff() &&
          clsh_poll_now() < limit) {
     sweeporphans();
-    nanosleep(&nap, NULL);
+    clsh_poll_nap(1e-3);
   }
 }
 
@@ -656,15 +654,13 @@ static int event_tostring(lua_State *L) {
   return 1;
 }
 
-static const char *const mark_options[] = {"after", NULL};
-
 /* Enqueues a marker or barrier over {after = ...}, or over everything. */
 static int enqueuemark(lua_State *L, bool barrier) {
   After after;
   Queue *q = clsh_queue_check(L, 1);
   Context *c = q->context;
   clsh_context_alive(L, c);
-  clsh_option_check(L, 2, mark_options, barrier ? "q:barrier" : "q:marker");
+  clsh_option_check(L, 2, "after", barrier ? "q:barrier" : "q:marker");
   lua_settop(L, 2);
   clsh_option_push(L, 2, "after");
   Event *e = clsh_event_new(L, 1);
@@ -713,8 +709,6 @@ static int queue_barrier(lua_State *L) {
   return enqueuemark(L, true);
 }
 
-static const char *const user_options[] = {"context", NULL};
-
 /** cl.user_event([opts]) -> Event
  * An event that the script sets: commands with it in their `after` list start
  * after `e:complete()`, and fail after `e:fail()`; NVIDIA's driver then also
@@ -733,7 +727,7 @@ static const char *const user_options[] = {"context", NULL};
  */
 static int cl_userevent(lua_State *L) {
   cl_int err = CL_INVALID_OPERATION;
-  clsh_option_check(L, 1, user_options, "cl.user_event");
+  clsh_option_check(L, 1, "context", "cl.user_event");
   lua_settop(L, 1);
   clsh_option_push(L, 1, "context");
   Context *c = clsh_context_push(L, 2);
@@ -813,8 +807,5 @@ void clsh_event_open(lua_State *L) {
       {"barrier", queue_barrier}, {"marker", queue_marker}, {NULL, NULL}};
   clsh_class_define(L, &class);
   clsh_class_add(L, "Queue", queue, NULL);
-  clsh_option_declare(L, "Queue:barrier", mark_options);
-  clsh_option_declare(L, "Queue:marker", mark_options);
-  clsh_option_declare(L, "cl.user_event", user_options);
   luaL_setfuncs(L, functions, 0);
 }

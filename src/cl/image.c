@@ -425,10 +425,6 @@ static void needimages(lua_State *L, int ctx) {
                   "Buffer, and vload4 in the kernel");
 }
 
-static const char *const image_options[] = {
-    "format", "width",  "height", "depth",   "array_size", "buffer",
-    "data",   "access", "host",   "context", NULL};
-
 /** cl.image(opts) -> Image
  * Pixels on the device, which kernels read through a sampler:
  * `cl.image{width = 640, height = 480}`. The given sizes set the kind: a width
@@ -465,7 +461,10 @@ static int cl_image(lua_State *L) {
                       "cl.image takes a table, cl.image{width = 64, height = "
                       "64}; got %s",
                       clsh_class_name(L, 1));
-  clsh_option_check(L, 1, image_options, "cl.image");
+  clsh_option_check(
+      L, 1,
+      "format width height depth array_size buffer data access host context",
+      "cl.image");
   clsh_option_push(L, 1, "context");
   Context *c = clsh_context_push(L, 2);
   needimages(L, 3);
@@ -495,8 +494,6 @@ static int cl_image(lua_State *L) {
   return 1;
 }
 
-static const char *const formats_options[] = {"kind", "access", NULL};
-
 /** Context:image_formats([opts]) -> list of strings
  * The formats that images of this device may have, such as "rgba float": an
  * order of channels and their type. Empty for a device without images.
@@ -517,7 +514,7 @@ static int context_imageformats(lua_State *L) {
                                IMAGE1DARRAY, IMAGE2DARRAY, IMAGE1DBUFFER};
   Context *c = clsh_context_check(L, 1);
   lua_settop(L, 2);
-  clsh_option_check(L, 2, formats_options, "ctx:image_formats");
+  clsh_option_check(L, 2, "kind access", "ctx:image_formats");
   clsh_option_push(L, 2, "kind");
   int kind = places[clsh_option_word(L, 3, names, "kind")];
   cl_mem_flags flags =
@@ -713,14 +710,7 @@ static void checkown(lua_State *L, const Image *img, const char *method) {
                method, method);
 }
 
-static const char *const mapoptions[] = {"queue", "after", "origin", "region",
-                                         NULL};
-static const char *const partoptions[] = {"queue",  "async",  "after",
-                                          "origin", "region", NULL};
-static const char *const writeoptions[] = {
-    "queue", "async", "after", "origin", "region", "first", NULL};
-static const char *const copyoptions[] = {"queue",  "async", "after", "origin",
-                                          "region", "to",    NULL};
+static const char partoptions[] = "queue async after origin region";
 
 /** Image:read([dst] [, opts]) -> Array
  * Copies the image, or a part of it, to host memory: into Array `dst`, of
@@ -822,7 +812,8 @@ static int image_write(lua_State *L) {
   Shape s;
   const Image *img = checkimage(L, 1);
   lua_settop(L, 3);
-  clsh_transfer_check(L, img->context, 3, writeoptions, &m);
+  clsh_transfer_check(L, img->context, 3,
+                      "queue async after origin region first", &m);
   checkpart(L, img, 3, &b);
   if (clsh_buffer_test(L, 2) != NULL)
     return copyfrombuffer(L, img, &b, &m);
@@ -905,7 +896,8 @@ static int image_copy(lua_State *L) {
   const Image *img = checkimage(L, 1);
   lua_settop(L, 3);
   checkown(L, img, "copy");
-  clsh_transfer_check(L, img->context, 3, copyoptions, &m);
+  clsh_transfer_check(L, img->context, 3, "queue async after origin region to",
+                      &m);
   checkpart(L, img, 3, &b);
   if (clsh_buffer_test(L, 2) != NULL)
     return copytobuffer(L, img, &b, &m);
@@ -962,7 +954,7 @@ static int image_map(lua_State *L) {
   clsh_transfer_shift(L);
   cl_map_flags flags = clsh_mapping_flags(L, 2);
   checkown(L, img, "map");
-  clsh_transfer_check(L, img->context, 3, mapoptions, &m);
+  clsh_transfer_check(L, img->context, 3, "queue after origin region", &m);
   checkpart(L, img, 3, &b);
   clsh_image_shape(img, b.size, &s);
   Array *a = clsh_array_box(L, img->format.type, &s);
@@ -1071,9 +1063,6 @@ static int wordoption(lua_State *L, const char *name,
   return i;
 }
 
-static const char *const sampler_options[] = {"normalized", "address",
-                                              "filter", "context", NULL};
-
 /** cl.sampler([opts]) -> Sampler
  * How read_imagef, read_imagei and read_imageui read an image: an argument for
  * a kernel's sampler_t. `s.normalized`, `s.address`, `s.filter`.
@@ -1097,7 +1086,7 @@ static const char *const sampler_options[] = {"normalized", "address",
  */
 static int cl_sampler_(lua_State *L) {
   lua_settop(L, 1);
-  clsh_option_check(L, 1, sampler_options, "cl.sampler");
+  clsh_option_check(L, 1, "normalized address filter context", "cl.sampler");
   clsh_option_push(L, 1, "context");
   Context *c = clsh_context_push(L, 2);
   needimages(L, 3);
@@ -1154,13 +1143,5 @@ void clsh_image_open(lua_State *L) {
   clsh_class_define(L, &class);
   clsh_class_define(L, &sampler_class);
   clsh_class_add(L, "Context", context_methods, NULL);
-  clsh_option_declare(L, "cl.image", image_options);
-  clsh_option_declare(L, "cl.sampler", sampler_options);
-  clsh_option_declare(L, "Image:copy", copyoptions);
-  clsh_option_declare(L, "Image:fill", partoptions);
-  clsh_option_declare(L, "Image:map", mapoptions);
-  clsh_option_declare(L, "Image:read", partoptions);
-  clsh_option_declare(L, "Image:write", writeoptions);
-  clsh_option_declare(L, "Context:image_formats", formats_options);
   luaL_setfuncs(L, functions, 0);
 }

@@ -200,8 +200,6 @@ static int kernel_range(lua_State *L) {
   return 1;
 }
 
-static const char *const on_options[] = {"after", NULL};
-
 /* Pushes a copy of the launch at 1. */
 static Launch *clone(lua_State *L) {
   const Launch *l = checklaunch(L, 1);
@@ -235,7 +233,7 @@ static int launch_on(lua_State *L) {
   Launch *l = checklaunch(L, 1);
   Queue *q = lua_isnoneornil(L, 2) ? NULL : clsh_queue_check(L, 2);
   lua_settop(L, 3);
-  clsh_option_check(L, 3, on_options, "l:on");
+  clsh_option_check(L, 3, "after", "l:on");
   if (q != NULL && q->context != l->kernel->context)
     return clsh_error_arg(L, 2, "the Queue is of another context (device)");
   Launch *n = clone(L);
@@ -257,8 +255,6 @@ static lua_Number checkamount(lua_State *L, const char *name) {
   return lua_tonumber(L, -1);
 }
 
-static const char *const work_options[] = {"flop", "bytes", NULL};
-
 /** Launch:work(opts) -> Launch
  * The same launch with its work, for `ev.flop`, `ev.bytes` and rates.
  * Options:
@@ -273,7 +269,7 @@ static const char *const work_options[] = {"flop", "bytes", NULL};
 static int launch_work(lua_State *L) {
   checklaunch(L, 1);
   luaL_checktype(L, 2, LUA_TTABLE);
-  clsh_option_check(L, 2, work_options, "l:work");
+  clsh_option_check(L, 2, "flop bytes", "l:work");
   lua_Number flop = checkamount(L, "flop"), bytes = checkamount(L, "bytes");
   Launch *n = clone(L);
   n->r.flop = flop;
@@ -482,6 +478,4 @@ void clsh_launch_open(lua_State *L) {
                                             {NULL, NULL}};
   clsh_class_define(L, &class);
   clsh_class_add(L, "Kernel", kernel_methods, NULL);
-  clsh_option_declare(L, "Launch:on", on_options);
-  clsh_option_declare(L, "Launch:work", work_options);
 }

@@ -46,7 +46,7 @@ void clsh_class_open(lua_State *L);
 /* option.c */
 int clsh_option_word(lua_State *L, int idx, const char *const names[],
                      const char *name);
-void clsh_option_check(lua_State *L, int arg, const char *const names[],
+void clsh_option_check(lua_State *L, int arg, const char *names,
                        const char *what);
 int clsh_option_push(lua_State *L, int opts, const char *name);
 bool clsh_option_whole(lua_State *L, int idx, lua_Integer least, size_t *n);
@@ -54,8 +54,6 @@ const char *clsh_option_got(lua_State *L, int idx);
 size_t clsh_option_count(lua_State *L, int idx, const char *name);
 size_t clsh_option_size(lua_State *L, int opts, const char *name, size_t def);
 bool clsh_option_flag(lua_State *L, int opts, const char *name, bool def);
-void clsh_option_declare(lua_State *L, const char *function,
-                         const char *const names[]); /* for cl.option_names */
 void clsh_option_open(lua_State *L);
 
 /* poll.c */

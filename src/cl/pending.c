@@ -5,7 +5,6 @@
 */
 #include <stdatomic.h>
 #include <stdlib.h>
-#include <time.h>
 
 #include "driver.h"
 #include "program.h"
@@ -16,7 +15,6 @@
 
 /* Whether a marker on the queue has not ended after `seconds`. */
 static bool markerpends(cl_command_queue queue, double seconds) {
-  const struct timespec nap = {0, 100 * 1000};
   cl_event marker = NULL;
   if (clEnqueueMarkerWithWaitList(queue, 0, NULL, &marker) != CL_SUCCESS)
     return false;
@@ -25,7 +23,7 @@ static bool markerpends(cl_command_queue queue, double seconds) {
   bool pends;
   while ((pends = clsh_poll_status(marker) > CL_COMPLETE) &&
          clsh_poll_now() < end)
-    nanosleep(&nap, NULL);
+    clsh_poll_nap(1e-4);
   clReleaseEvent(marker);
   return pends;
 }

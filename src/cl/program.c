@@ -313,8 +313,6 @@ const char *clsh_program_checkbinary(lua_State *L, int arg, cl_device_id d,
   return s + head;
 }
 
-static const char *const binary_options[] = {"raw", NULL};
-
 /** Program:binary([opts]) -> string
  * The binary of the program, for cl.build_binary: the driver's bytes behind a
  * head that tells device, driver and a checksum. On NVIDIA's driver the bytes
@@ -328,7 +326,7 @@ static const char *const binary_options[] = {"raw", NULL};
 static int program_binary(lua_State *L) {
   Program *p = clsh_program_check(L, 1);
   lua_settop(L, 2);
-  clsh_option_check(L, 2, binary_options, "prog:binary");
+  clsh_option_check(L, 2, "raw", "prog:binary");
   bool raw = clsh_option_flag(L, 2, "raw", false);
   size_t size = 0;
   clsh_error_check(L,
@@ -379,5 +377,4 @@ static const Class class = {"Program", sizeof(Program), methods,        fields,
 
 void clsh_program_open(lua_State *L) {
   clsh_class_define(L, &class);
-  clsh_option_declare(L, "Program:binary", binary_options);
 }

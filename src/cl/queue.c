@@ -199,9 +199,6 @@ Queue *clsh_queue_live(lua_State *L, int arg) {
   return live ? q : NULL;
 }
 
-static const char *const queue_options[] = {
-    "out_of_order", "profiling", "context", "priority", "throttle", NULL};
-
 /** cl.queue([opts]) -> Queue
  * A new command queue. The default queue is in-order and profiled:
  * `cl.context().queue`. Order on an out-of-order queue comes from `after`
@@ -218,7 +215,8 @@ static const char *const queue_options[] = {
  * print(q:info().profiling) --> true
  */
 static int cl_queue(lua_State *L) {
-  clsh_option_check(L, 1, queue_options, "cl.queue");
+  clsh_option_check(L, 1, "out_of_order profiling context priority throttle",
+                    "cl.queue");
   lua_settop(L, 1);
   clsh_option_push(L, 1, "context");
   clsh_context_push(L, 2);
@@ -292,6 +290,5 @@ void clsh_queue_open(lua_State *L) {
   static const luaL_Reg context[] = {{"queue", context_queue}, {NULL, NULL}};
   clsh_class_define(L, &class);
   clsh_class_add(L, "Context", NULL, context);
-  clsh_option_declare(L, "cl.queue", queue_options);
   luaL_setfuncs(L, functions, 0);
 }

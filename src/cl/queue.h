@@ -85,8 +85,8 @@ typedef struct Transfer {
   cl_command_queue handle; /* from begin on, as are the events */
   After waits;
 } Transfer;
-void clsh_transfer_check(lua_State *L, Context *c, int opts,
-                         const char *const names[], Transfer *m);
+void clsh_transfer_check(lua_State *L, Context *c, int opts, const char *names,
+                         Transfer *m);
 Event *clsh_transfer_begin(lua_State *L, const Object *o, Transfer *m);
 void clsh_transfer_shift(lua_State *L);
 bool clsh_transfer_place(lua_State *L, int opts, const char *name, int n,

@@ -67,12 +67,6 @@ void clsh_input_type(char c);
 int clsh_input_paste(int count, int key);
 void clsh_input_terminal(void);
 
-/* history.c: texts that were entered, the oldest first */
-int clsh_history_size(void);
-const char *clsh_history_at(int i);
-void clsh_history_off(void);
-void clsh_history_add(const char *text);
-
 /* recall.c: moving through the history; functions of keys */
 bool clsh_recall_back(void);
 bool clsh_recall_forward(void);

@@ -694,11 +694,10 @@ end)
 
 t.test("results past the caches of a CPU are the same", function()
   local fused = require "clshell.arrays.fused"
-  local streaming_stores = require "clshell.arrays.streaming_stores"
   if cl.device().type ~= "cpu" then
     return t.skip "other devices write past no cache"
   end
-  local n = 3 * streaming_stores.EACH + 17
+  local n = 3 * fused.STREAM + 17
   local types = {} -- one of each size, drawn: four builds for each
   for i, of_size in ipairs{{"char", "uchar"}, {"short", "ushort", "half"},
       {"int", "uint", "float"},

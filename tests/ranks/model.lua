@@ -3,8 +3,9 @@
 -- SPDX-License-Identifier: MIT
 
 local t = require "t"
+local cl = require "cl"
 local grids = require "clshell.parts.ranks.grid"
-local model = require "clshell.parts.ranks.model"
+local model = dofile(cl.home .. "/scripts/lib/scaling.lua")
 local ranks = require "ranks"
 local scratch = require "scratch"
 
@@ -58,7 +59,7 @@ t.test("a product takes its operations by the rate where messages are free",
 
 t.test("what ranks measure", function()
   ranks.fine(3, [[
-    local c = require "clshell.parts.ranks.model".measure()
+    local c = dofile(cl.home .. "/scripts/lib/scaling.lua").measure()
     for _, name in ipairs{"latency", "bandwidth", "exchange", "up", "down",
         "touch"} do
       assert(c[name] > 0 and c[name] < math.huge, name)

@@ -364,12 +364,12 @@ t.test("the end of a program says what it waits for, in a file too",
     terminal.device()
     local begin = "local k = " .. SPIN .. [[
       local b = cl.buffer("int", 2, 0)
-      k:range(1)(b)
+      first = k:range(1)(b)
       ]]
     for last, text in pairs{[""] = "kernel 'spin' on the device",
         ["os.exit(3)"] = "kernel 'spin' on the device",
         ["collectgarbage() error 'x'"] = "kernel 'spin' on the device",
-        ["b:fill(1, {async = true})"] =
+        ["last = b:fill(1, {async = true})"] =
           "2 commands on the device, kernel 'spin' among them"} do
       local p <close> = assert(io.popen(("%s/clshell %s 2>&1"):format(
         terminal.build, terminal.file("waits.lua", begin .. last))))

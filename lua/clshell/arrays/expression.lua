@@ -256,22 +256,31 @@ local function bits(what, a, b)
   return common(what, a, b and types.integer(what, b))
 end
 
-for name, sign in pairs{add = "+", sub = "-", mul = "*", idiv = "//",
-    mod = "%"} do
-  define(operators, name, 2, common, ("x %s y"):format(sign))
+local function whole(what, a, b)
+  types.integer(what, a)
+  return (b or a) == a and a or types.common(what, a, types.integer(what, b))
 end
-define(operators, "div", 2, real, "x / y")
-define(operators, "pow", 2, real, "x ^ y")
-define(operators, "unm", 1, common, "-x")
-for name, sign in pairs{band = "&", bor = "|", bxor = "~"} do
-  define(operators, name, 2, bits, ("x %s y"):format(sign))
+
+local function test(what, a)
+  real(what, a)
+  return "int"
 end
-define(operators, "bnot", 1, bits, "~x")
-for name, sign in pairs{shl = "<<", shr = ">>"} do
-  define(operators, name, 2, function(what, a, b)
-    bits(what, a, b)
-    return types.promoted(a)
-  end, ("x %s y"):format(sign))
+
+local function shifted(what, a, b)
+  bits(what, a, b)
+  return types.promoted(a)
+end
+
+for rule, signs in pairs{
+  [common] = {add = "x + y", sub = "x - y", mul = "x * y", idiv = "x // y",
+    mod = "x % y", unm = "-x"},
+  [real] = {div = "x / y", pow = "x ^ y"},
+  [bits] = {band = "x & y", bor = "x | y", bxor = "x ~ y", bnot = "~x"},
+  [shifted] = {shl = "x << y", shr = "x >> y"},
+} do
+  for name, what in pairs(signs) do
+    define(operators, name, what:find "y" and 2 or 1, rule, what)
+  end
 end
 for _, name in ipairs{"lt", "le"} do
   operators[name] = function()
@@ -286,28 +295,17 @@ end
 --- greater.
 --- Also: Buffer:eq, Buffer:ne, Buffer:le, Buffer:gt, Buffer:ge
 --- Example: print(cl.arange(1, 4):lt(3):read()[2]) --> 1
-for name in pairs(names.compare) do
-  define(methods, name, 2, truth)
-end
-for n, list in ipairs(names.math) do
-  for _, name in ipairs(list) do
-    define(methods, name, n, real)
+for rule, lists in pairs{
+  [truth] = {{}, text.keys(names.compare)},
+  [real] = names.math,
+  [whole] = names.integers,
+  [test] = {names.tests},
+} do
+  for n, list in ipairs(lists) do
+    for _, name in ipairs(list) do
+      define(methods, name, n, rule)
+    end
   end
-end
-for n, list in ipairs(names.integers) do
-  for _, name in ipairs(list) do
-    define(methods, name, n, function(what, a, b)
-      types.integer(what, a)
-      return (b or a) == a and a
-        or types.common(what, a, types.integer(what, b))
-    end)
-  end
-end
-for _, name in ipairs(names.tests) do
-  define(methods, name, 1, function(what, a)
-    real(what, a)
-    return "int"
-  end)
 end
 --- Buffer:abs() -> Expression
 --- The elements without their sign.

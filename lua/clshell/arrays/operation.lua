@@ -1,4 +1,5 @@
--- arrays/operation.lua - the operations of reductions and scans, as OpenCL C
+-- arrays/operation.lua - the operations of reductions and scans, as OpenCL C,
+-- and the launch of their kernels along the rows of an expression
 -- An operation has
 --   key       text that no other operation has
 --   result    type of the result
@@ -16,6 +17,8 @@
 
 local argument = require "clshell.base.argument"
 local cl = require "cl"
+local evaluate = require "clshell.arrays.evaluate"
+local fused = require "clshell.arrays.fused"
 local text = require "clshell.base.text"
 local types = require "clshell.arrays.types"
 
@@ -142,9 +145,9 @@ function M.own(what, opts, type)
   return op
 end
 
---- operation.declare(op) -> OpenCL C
---- The text of acc_, make_ and combine_.
-function M.declare(op)
+-- The text of acc_, make_ and combine_.
+local function declare(c)
+  local op = c.op
   return ([[
 %s
 #define make_(x, k) (%s)
@@ -169,6 +172,14 @@ function M.way(g)
     or "long"
 end
 
+--- operation.left(g, pieces, columns) -> g
+--- The shape of the results of pieces, one for each piece of a row: as rows of
+--- their own, or as columns.
+function M.left(g, pieces, columns)
+  return {outer = columns and g.outer or g.outer * g.inner, many = pieces,
+    inner = columns and g.inner or 1}
+end
+
 --- operation.words(g) -> start, at
 --- As OpenCL C, for kernels with an argument n and a number inner_: where row
 --- `row` starts, and the number of element `i` of the row from `start` on.
@@ -178,6 +189,57 @@ function M.words(g)
   end
   return "((row) / inner_ * n * inner_ + (row) % inner_)",
     "((start) + (i) * inner_)"
+end
+
+-- The parts of a calculation: SOURCE is the expression, or the Buffer with the
+-- results of the launch before, and inner_.
+local OWN = {own = true}
+
+local function parts(c)
+  local list = c.expression and evaluate.add_parts(c, {})
+    or {{type = "global const acc_ *", name = "from_"}}
+  list[#list + 1] = {type = "ulong", name = "inner_"}
+  for _ = 1, c.own do
+    list[#list + 1] = OWN
+  end
+  return list
+end
+
+local function body(c)
+  return c.expression and evaluate.body(c, "  return %s;")
+    or "  return from_[i1_];"
+end
+
+-- By operation, file and form: the tree of evaluate.collect, and the `known`
+-- of launches that combine results.
+local alike = {}
+
+--- operation.run(c, form, from, ...) -> Event
+--- Launches a kernel along the rows, of shape c.g, of c.expression, or else of
+--- the Buffer `from` with results of a launch before; the other arguments are
+--- those of the kernel behind SOURCE. A calculation of fused.lua, with name,
+--- file, words, range, context and `op`, its operation. form: a text for
+--- whatever else the kernel depends on.
+function M.run(c, form, from, ...)
+  local e, g = c.expression, c.g
+  local count = e and e.dims.count or g.outer * g.many * g.inner
+  c.type = e and types.calculated(e.kind.type) or "acc_"
+  c.dims, c.places = e and e.dims or {count = count}, false
+  c.parts, c.body, c.declare = parts, body, declare
+  c.args, c.n = {count}, 1
+  local key = ("%s %s %s %s"):format(c.op.key, c.file, g.inner == 1
+    and "" or "inner", form)
+  alike[key] = alike[key] or {{}, {}}
+  if e then
+    c.known = evaluate.collect(c, alike[key][1])
+  else
+    c.known, c.n, c.args[2] = alike[key][2], 2, from
+  end
+  local own = table.pack(g.inner, ...)
+  c.own = own.n - 1
+  table.move(own, 1, own.n, c.n + 1, c.args)
+  c.n = c.n + own.n
+  return fused.run(c)
 end
 
 return M

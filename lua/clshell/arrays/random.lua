@@ -8,6 +8,7 @@ local layout = require "clshell.arrays.layout"
 local options = require "clshell.base.options"
 local program = require "clshell.ladder.program"
 local text = require "clshell.base.text"
+local tiling = require "clshell.ladder.tiling"
 local types = require "clshell.arrays.types"
 
 local GROUP = 256 -- work-items of a work-group, at most
@@ -42,12 +43,9 @@ local function run(what, b, kind, seed, low, high, opts)
     HALF = type == "half" and 1 or 0, THREEFRY = threefry})
   local blocks = (offset + n - 1) // per - offset // per + 1
   local kernel = program.kernel(prog)
-  local size = 1
-  while size < GROUP and size * 2 <= kernel.work_group_size do
-    size = size * 2
-  end
-  local groups = (blocks + size - 1) // size
-  return kernel:range(groups * size, size)(n, offset, seed, low, high, b)
+  local size = tiling.power_of_two(math.min(GROUP, kernel.work_group_size))
+  return kernel:range(tiling.roundup(blocks, size), size)(n, offset, seed, low,
+    high, b)
 end
 
 -- Fills any Buffer; a Buffer with gaps between rows gets a copy of a filled
@@ -149,6 +147,19 @@ local function arguments(what, names, ...)
   return seed, values[2], values[3], opts
 end
 
+-- A method that fills a Buffer: `kind` is a word of the kernel, range(what,
+-- type, a, b) gives the two arguments of the kernel for the numbers of a call.
+local function filler(name, names, kind, range)
+  local what = "Buffer:" .. name
+  return function(b, ...)
+    argument.check(what, "self", b, "Buffer")
+    local seed, first, second, opts = arguments(what, names, ...)
+    layout.scalar(what, layout.leaf(b))
+    local low, high = range(what, b.type, first, second)
+    return fill(what, b, kind, seed, low, high, opts)
+  end
+end
+
 --- Buffer:random(seed [, lo, hi] [, opts]) -> Event
 --- Fills with uniform random numbers: reals lo <= x < hi (0 and 1 by default),
 --- for integer types whole numbers lo..hi, both included (0 and 99), all of
@@ -167,14 +178,7 @@ end
 --- x:random(7, -1, 1)
 --- local h = x:read()
 --- print(h[1] >= -1 and h[1] < 1) --> true
-function methods.random(b, ...)
-  local what = "Buffer:random"
-  argument.check(what, "self", b, "Buffer")
-  local seed, lo, hi, opts = arguments(what, {"seed", "lo", "hi"}, ...)
-  layout.scalar(what, layout.leaf(b))
-  local low, high = ends(what, b.type, lo, hi)
-  return fill(what, b, "UNIFORM", seed, low, high, opts)
-end
+methods.random = filler("random", {"seed", "lo", "hi"}, "UNIFORM", ends)
 
 --- Buffer:normal(seed [, mean, deviation] [, opts]) -> Event
 --- Fills with normal random numbers (0 and 1 by default), by the method of Box
@@ -192,15 +196,8 @@ end
 --- local x = cl.buffer("float", 100000)
 --- x:normal(7, 10, 2)
 --- print(math.abs(x:read():summary().mean - 10) < 0.1) --> true
-function methods.normal(b, ...)
-  local what = "Buffer:normal"
-  argument.check(what, "self", b, "Buffer")
-  local seed, mean, deviation, opts = arguments(what, {"seed", "mean",
-    "deviation"}, ...)
-  layout.scalar(what, layout.leaf(b))
-  local low, high = moments(what, b.type, mean, deviation)
-  return fill(what, b, "NORMAL", seed, low, high, opts)
-end
+methods.normal = filler("normal", {"seed", "mean", "deviation"}, "NORMAL",
+  moments)
 
 --- cl.random(shape [, opts]) -> Buffer
 --- A new Buffer of random numbers, filled as by Buffer:random, or with a

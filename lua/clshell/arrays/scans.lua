@@ -9,15 +9,16 @@
 -- SPDX-License-Identifier: MIT
 
 local cl = require "cl"
-local evaluate = require "clshell.arrays.evaluate"
 local expression = require "clshell.arrays.expression"
 local fused = require "clshell.arrays.fused"
 local layout = require "clshell.arrays.layout"
 local operation = require "clshell.arrays.operation"
 local options = require "clshell.base.options"
+local tiling = require "clshell.ladder.tiling"
 local types = require "clshell.arrays.types"
 local ladder = require "clshell.ladders.scan"
 
+local ceil = tiling.groups
 local methods, subject = expression.methods, expression.subject
 
 local BLOCK = 1024 -- elements of a work-item of a CPU
@@ -26,10 +27,6 @@ local AHEAD = 32   -- words of a work-item whose work-group waits for others
 
 -- Types of which ladder and method give sums of the same type.
 local LADDER = {float = true, double = true}
-
-local function ceil(n, m)
-  return (n + m - 1) // m
-end
 
 local function words_of(op)
   local known = types.known[op.cell]
@@ -88,10 +85,6 @@ local function way_of(op, g, context)
     and fused.asks(device) and WAYS.ahead or WAYS.totals
 end
 
-local function declare(c)
-  return operation.declare(c.op)
-end
-
 -- The words of kernels/scan/real.cl.
 local function words(c, _, element)
   local start, at = operation.words(c.g)
@@ -106,25 +99,9 @@ local function words(c, _, element)
   }
 end
 
--- The parts of a scan: SOURCE is the expression and inner_.
-local OWN = {own = true}
-
-local function parts(c)
-  local list = evaluate.add_parts(c, {})
-  list[#list + 1] = {type = "ulong", name = "inner_"}
-  return table.move({OWN, OWN, OWN, OWN, OWN}, 1, c.own, #list + 1, list)
-end
-
-local function body(c)
-  return evaluate.body(c, "  return %s;")
-end
-
 local function range(c)
   return c.groups * c.group, c.group
 end
-
--- By operation, work and way: the tree of evaluate.collect.
-local alike = {}
 
 -- Scans the rows of an expression into Buffer `out`, which may be its operand.
 -- Where rows have several pieces, `before` has the combination before each, or
@@ -135,19 +112,13 @@ local function launch(way, op, work, exclusive, e, g, out, before)
   local span = way.span(op, group)
   local pieces = ceil(g.many, span)
   local all = g.outer * g.inner * pieces
-  local c = {name = "scan", file = way.file, type =
-    types.calculated(e.kind.type), context = out.context, dims = e.dims,
-    places = false, args = {e.dims.count}, n = 1, parts = parts, body = body,
-    declare = declare, words = words, range = range, expression = e, op = op,
-    g = g, work = work, exclusive = exclusive, group = group, span = span,
-    groups = way.columns and ceil(all, group) or all}
-  local key = ("%s %s %s %s %s"):format(op.key, work, exclusive, way.file,
-    g.inner == 1 and "" or "inner")
-  alike[key] = alike[key] or {}
-  c.known = evaluate.collect(c, alike[key])
-  fused.add(c, g.inner)
-  c.own = fused.add(c, way.own(g, pieces)) + fused.add(c, out, before)
-  return fused.run(c)
+  local own = {way.own(g, pieces)}
+  table.move({out, before}, 1, 2, #own + 1, own)
+  return operation.run({name = "scan", file = way.file, context = out.context,
+    words = words, range = range, expression = e, op = op, g = g, work = work,
+    exclusive = exclusive, group = group, span = span,
+    groups = way.columns and ceil(all, group) or all},
+    ("%s %s"):format(work, exclusive), nil, table.unpack(own))
 end
 
 local function scan(op, exclusive, e, g, out)
@@ -164,9 +135,8 @@ local function scan(op, exclusive, e, g, out)
   end
   local totals = fused.scratch(context, op.cell, g.outer * pieces * g.inner)
   launch(way, op, "total", false, e, g, totals, totals)
-  scan(op, true, layout.leaf(totals), way.columns
-    and {outer = g.outer, many = pieces, inner = g.inner}
-    or {outer = g.outer * g.inner, many = pieces, inner = 1}, totals)
+  scan(op, true, layout.leaf(totals), operation.left(g, pieces, way.columns),
+    totals)
   return launch(way, op, "each", exclusive, e, g, out, totals)
 end
 

@@ -135,16 +135,6 @@ local function joined(what, list)
   return first, device and device.context or cl.context()
 end
 
--- A new Buffer with the type of the operand `first`, in which set(all, x) sets
--- the part of each operand of a list.
-local function join(first, context, shape, list, set)
-  local all = layout.new(first.kind.type, shape, context)
-  for _, x in ipairs(list) do
-    set(all, x)
-  end
-  return all
-end
-
 --- cl.concatenate(list [, dim]) -> Buffer
 --- The Buffers and Expressions of a list, of one type, one behind the other in
 --- dimension 1, or `dim`; the other dimensions are equal.
@@ -170,11 +160,13 @@ function cl.concatenate(list, dim)
     end
     shape[dim] = shape[dim] + own[dim]
   end
-  return join(first, context, shape, list, function(all, x)
+  local all = layout.new(first.kind.type, shape, context)
+  for _, x in ipairs(list) do
     ranges[dim] = {last + 1, last + x.shape[dim]}
     last = ranges[dim][2]
     all:slice(table.unpack(ranges)):set(x)
-  end)
+  end
+  return all
 end
 
 --- cl.stack(list) -> Buffer
@@ -189,19 +181,14 @@ function cl.stack(list, dim)
     cl.error(what .. " takes a list alone",
       {hint = "cl.stack{x, y}:transpose() has x and y as columns"})
   end
-  local first, context = joined(what, list)
-  local last = 0
+  local first = joined(what, list)
   for k, x in ipairs(list) do
     if text.shape(x.shape) ~= first.dims.text then
       cl.error(("%s: element %d has the shape %s, the first %s"):format(what,
         k, text.shape(x.shape), first.dims.text))
     end
   end
-  local shape = {#list, table.unpack(first.dims)}
-  return join(first, context, shape, list, function(all, x)
-    last = last + 1
-    all:slice(last, {}):set(x)
-  end)
+  return cl.concatenate(list):reshape{#list, table.unpack(first.dims)}
 end
 
 return {}

@@ -1,5 +1,10 @@
 -- arrays/totals.lua - methods that reduce the elements of Buffers and
 -- expressions: sums, means, extremes and their places, truths
+-- The kernels are the files of family reduce, and #defines say what they
+-- reduce: see kernels/reduce/op.cl. A first launch calculates the expression
+-- and reduces it in pieces, later launches reduce the results of the pieces.
+-- No sum has a chain of more than 64 additions: the sums of work-items meet in
+-- a tree.
 -- SPDX-License-Identifier: MIT
 
 local cl = require "cl"
@@ -10,20 +15,168 @@ local names = require "clshell.arrays.method_names"
 local operation = require "clshell.arrays.operation"
 local options = require "clshell.base.options"
 local result = require "clshell.base.result"
-local reduction = require "clshell.arrays.reduction"
+local tiling = require "clshell.ladder.tiling"
 local types = require "clshell.arrays.types"
 
+local ceil = tiling.groups
 local methods, operators = expression.methods, expression.operators
 local subject = expression.subject
 
 -- Sums below these may have lost squares to the smallest numbers of a type.
 local TINY = {float = 2.0^-100, double = 2.0^-900}
 
+local CHAIN = operation.CHAIN
+local LANES = 64    -- values that a work-item of a CPU reduces side by side
+local STREAMS = 4   -- parts of a block that it walks at a time; 1 for structs
+local TURNS = 16    -- turns of CHAIN additions to each lane, in a long row
+local SHARES = 8    -- blocks of a core, at least: all cores end together
+local PIECES = 1024 -- work-groups that keep a GPU busy
+local WIDTH = 8     -- values that a work-item of a GPU loads at once
+
+-- Elements that a work-item of a CPU reduces: many turns of CHAIN for each of
+-- its lanes, where that leaves work for all cores.
+local function block(g, units)
+  local long = CHAIN * LANES * TURNS
+  return g.outer * g.inner * g.many >= SHARES * units * long and long
+    or CHAIN * LANES
+end
+
+-- The ways to reduce. Each has the kernel's file; own(g, pieces), the
+-- arguments behind SOURCE; pieces(g, group), the pieces of a row; range(c),
+-- the NDRange; and `columns`: the results of pieces are columns, not rows.
+local WAYS = {
+  group = {
+    file = "reduce/grid_stride.cl",
+    own = function(g, pieces)
+      return g.many, pieces
+    end,
+    pieces = function(g, group)
+      local once = group * WIDTH
+      return math.min(ceil(g.many, once), math.max(
+        ceil(PIECES, g.outer * g.inner), ceil(g.many, CHAIN * once)))
+    end,
+    range = function(c)
+      return c.g.outer * c.g.inner * c.pieces * c.group, c.group
+    end,
+  },
+  lanes = {
+    file = "reduce/simd.cl",
+    own = function(g)
+      return g.many
+    end,
+    pieces = function(g, _, units)
+      return ceil(g.many, block(g, units))
+    end,
+    range = function(c)
+      return c.g.outer * c.g.inner * c.pieces, 1
+    end,
+  },
+  item = {
+    file = "reduce/rows.cl",
+    own = function(g)
+      return g.many, g.outer * g.inner, g.inner
+    end,
+    pieces = function(g)
+      return ceil(g.many, CHAIN)
+    end,
+    range = function(c)
+      return ceil(c.g.outer * c.pieces * c.g.inner, c.group) * c.group, c.group
+    end,
+    columns = true,
+  },
+  columns = {
+    file = "reduce/columns.cl",
+    own = function(g)
+      return g.many, g.inner
+    end,
+    pieces = function(g)
+      return ceil(g.many, CHAIN)
+    end,
+    range = function(c)
+      return c.g.outer * c.pieces * ceil(c.g.inner, LANES), 1
+    end,
+    columns = true,
+  },
+}
+
+local function way_of(g, cpu)
+  local way = operation.way(g)
+  return way == "long" and (cpu and "lanes" or "group")
+    or way == "columns" and cpu and "columns" or "item"
+end
+
+-- Whether the last of several work-groups may reduce all their results.
+local function in_once(way, g, pieces, group, device)
+  return way == WAYS.group and g.outer * g.inner == 1
+    and pieces > 1 and pieces <= CHAIN * group and fused.asks(device)
+end
+
+-- The words of kernels/reduce/op.cl.
+local function words(c, places, element)
+  local op = c.op
+  local start, at = operation.words(c.g)
+  local value = (c.last and op.last or "s_"):gsub("s_", "(s)")
+  local function made(x, k)
+    return c.expression and ("make_(%s, %s)"):format(x, k) or x
+  end
+  local lines = places and c.g.inner == 1
+  return {
+    REAL = "acc_", RESULT = c.last and op.result or "acc_",
+    WG = c.group, WIDTH = WIDTH, LANES = LANES, CHAIN = CHAIN,
+    ONCE = c.once and 1 or 0,
+    BLOCK = c.block, STREAMS = op.declare and 1 or STREAMS,
+    ["COMBINE(a, b)"] = "combine_(a, b)", ["NEUTRAL(x)"] = op.identity,
+    ["START(row)"] = start, ["ELEMENT(start, i)"] = made(element(at), "(i)"),
+    ["LINE(at, n)"] = lines and "((at) + (n) <= ((at) / n1_ + 1) * n1_)"
+      or "0",
+    ["LINE_ELEMENT(start, at, i, v)"] = lines
+      and made(element("((at) % n1_ + (v))", "((at) / n1_)"), "(i) + (v)")
+      or "ELEMENT(start, (i) + (v))",
+    ["KEEP(y, at, s)"] = c.last and op.result == "half"
+      and ("vstore_half(%s, at, y)"):format(value)
+      or ("(y)[at] = %s"):format(value),
+  }
+end
+
+local function range(c)
+  return c.way.range(c)
+end
+
+-- Reduces the rows of an expression, of shape g as in operation.lua, or else
+-- the Buffer `from` with the results of the launch before, by an operation
+-- into a Buffer; returns the Event.
+local function reduce(op, e, from, g, out)
+  local context = out.context
+  local way = WAYS[way_of(g, fused.serial[context.device.type])]
+  local group, units = fused.group(context), context.device.compute_units
+  local pieces = way.pieces(g, group, units)
+  local once = in_once(way, g, pieces, group, context.device)
+  local last = pieces == 1 or once
+  local left = pieces > 1 and fused.scratch(context, op.declare and "long"
+    or op.cell, g.outer * pieces * g.inner * (op.declare and 2 or 1))
+  left = left and op.declare and cl.any(left) or left
+  local own = {way.own(g, pieces)}
+  own[#own + 1] = last and out or left
+  if once then
+    table.move({left, fused.counter(context)}, 1, 2, #own + 1, own)
+  end
+  local c = {name = "reduce", file = way.file, context = context,
+    words = words, range = range, expression = e, op = op, g = g, way = way,
+    group = group, pieces = pieces, last = last, once = once,
+    block = block(g, units)}
+  local event = operation.run(c, ("%s %d"):format(once and "once"
+    or last and "last" or "", c.block), from, table.unpack(own))
+  if last then
+    return event
+  end
+  return reduce(op, nil, left, operation.left(g, pieces, way.columns), out)
+end
+
 -- Reduces along a dimension to a Buffer of the shape without it.
 local function along(what, op, x, dim, hint)
   local left, g = layout.part(x.dims, layout.dim(what, x.dims, dim, hint))
   local out = layout.new(op.result, left, x.context)
-  reduction.run(op, x, g, out)
+  reduce(op, x, nil, g, out)
   return out
 end
 
@@ -31,7 +184,7 @@ end
 local function whole(op, x)
   local out = fused.scratch(x.context, op.result, 1)
   local _, g = layout.part(x.dims)
-  reduction.run(op, x, g, out)
+  reduce(op, x, nil, g, out)
   local h <close> = out:read()
   return h[1]
 end
@@ -58,10 +211,6 @@ end
 --- Example:
 --- local A = cl.arange(1, 6):reshape{2, 3}
 --- print(A:sum(), A:sum(1):read()[3], (A * A):sum()) --> 21 9 91
-function methods.sum(x, dim)
-  return apply("sum", x, dim)
-end
-
 --- Buffer:min([dim]) -> number or Buffer
 --- The least element of all, or the least ones along dimension `dim`. A NaN
 --- among the elements is the result, as in NumPy. x:fmin(y) is the lesser of
@@ -69,10 +218,6 @@ end
 --- Example:
 --- local A = cl.arange(1, 6):reshape{2, 3}
 --- print(A:min(), (A - 4):abs():min(), A:min(2):read()[2]) --> 1 0 4
-function methods.min(x, dim)
-  return apply("min", x, dim)
-end
-
 --- Buffer:max([dim]) -> number or Buffer
 --- The greatest element of all, or the greatest ones along dimension `dim`. A
 --- NaN among the elements is the result, as in NumPy. x:fmax(y) is the greater
@@ -80,46 +225,31 @@ end
 --- Example:
 --- local A = cl.arange(1, 6):reshape{2, 3}
 --- print(A:max(), A:max(1):read()[2]) --> 6 5
-function methods.max(x, dim)
-  return apply("max", x, dim)
-end
-
 --- Buffer:argmin([dim]) -> integer or Buffer
 --- The number of the least element, for argmax of the greatest, from 1 in the
 --- order of reading; with `dim` the numbers along that dimension, a Buffer of
 --- long. The first of equal elements counts, and a NaN before all numbers.
 --- Also: Buffer:argmax
 --- Example: print((cl.arange(1, 9) - 4):abs():argmin()) --> 4
-function methods.argmin(x, dim)
-  return apply("argmin", x, dim)
-end
-
-function methods.argmax(x, dim)
-  return apply("argmax", x, dim)
-end
-
--- A number as a boolean; a Buffer stays as it is.
-local function boolean(value)
-  if math.type(value) then
-    return value ~= 0
+for _, name in ipairs{"sum", "min", "max", "argmin", "argmax"} do
+  methods[name] = function(x, dim)
+    return apply(name, x, dim)
   end
-  return value
 end
 
 --- Buffer:any([dim]) -> boolean or Buffer
 --- Whether any element is not 0: `x:lt(0):any()`. With `dim` 1 or 0 for each
 --- place left, a Buffer of int. A NaN is not 0.
 --- Example: print(cl.arange(1, 4):gt(3):any()) --> true
-function methods.any(x, dim)
-  return boolean(apply("any", x, dim))
-end
-
 --- Buffer:all([dim]) -> boolean or Buffer
 --- Whether no element is 0: `x:isfinite():all()`. With `dim` 1 or 0 for each
 --- place left, a Buffer of int. A NaN is not 0.
 --- Example: print(cl.arange(1, 4):gt(3):all()) --> false
-function methods.all(x, dim)
-  return boolean(apply("all", x, dim))
+for _, name in ipairs{"any", "all"} do
+  methods[name] = function(x, dim)
+    local found = apply(name, x, dim)
+    return dim ~= nil and found or dim == nil and found ~= 0
+  end
 end
 
 --- Buffer:mean([dim]) -> number or Buffer

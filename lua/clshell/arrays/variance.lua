@@ -15,52 +15,23 @@ local types = require "clshell.arrays.types"
 local methods = expression.methods
 local temporary = require("clshell.base.result").temporary
 
--- The values along a dimension in a shape that broadcasts to `dims`; nil where
--- all elements have one value.
-local function beside(value, dims, dim)
-  if not dim then
-    return nil
+-- The number, or the Buffer along `dim`, from which distances are taken: of
+-- reals their mean; of integers, whose distances have 64 bits, the integer
+-- next to the mean, which makes the sum of squares twice as large at most. A
+-- second result is n times its distance from the mean, which is exact; a third
+-- one a Buffer to close when both are used.
+local function centre(x, dim, n, work)
+  if types.known[x.kind.type].real then
+    return methods.mean(x, dim)
   end
-  local sizes = table.move(dims, 1, #dims, 1, {})
-  sizes[dim] = 1
-  return value:reshape(sizes)
-end
-
--- finish(sums of squared distances of reals from their mean), called while the
--- Buffers in between are open.
-local function of_reals(x, dims, dim, finish)
-  local mean = methods.mean(x, dim)
-  local _ <close> = temporary(dim and mean)
-  local line = beside(mean, dims, dim)
-  local _ <close> = temporary(line)
-  local far = x - (line or mean)
-  local squares = methods.sum(far * far, dim)
-  local _ <close> = temporary(dim and squares)
-  return finish(squares)
-end
-
--- finish(sums) for integers: distances, in 64 bits, from the integer next to
--- the mean. The distance of this integer from the mean is exact, and makes the
--- sum of squares twice as large at most.
-local function of_integers(x, dims, dim, finish, work, n)
   local sums = methods.sum(x, dim)
-  local _ <close> = temporary(dim and sums)
-  local near, rest
-  if dim then
-    local long = methods.astype(sums, "long")
-    near = methods.eval((long + n // 2) // n)
-    rest = methods.astype(long - near * n, work)
-  else
-    near = (sums + n // 2) // n
-    rest = sums - near * n + 0.0
+  if not dim then
+    local near = (sums + n // 2) // n
+    return near, sums - near * n + 0.0
   end
-  local _ <close> = temporary(dim and near)
-  local line = beside(near, dims, dim)
-  local _ <close> = temporary(line)
-  local far = methods.astype(methods.astype(x, "long") - (line or near), work)
-  local squares = methods.sum(far * far, dim)
-  local _ <close> = temporary(dim and squares)
-  return finish(squares - rest * rest / n)
+  local long = methods.astype(sums, "long")
+  local near = methods.eval((long + n // 2) // n)
+  return near, methods.astype(long - near * n, work), sums
 end
 
 local function variance(what, x, dim, opts, root)
@@ -69,29 +40,32 @@ local function variance(what, x, dim, opts, root)
   end
   opts = options.check(opts, "Buffer:" .. what)
   x = expression.subject(what, x)
-  local e, n = x, x.dims.count
+  local sizes, n = table.move(x.dims, 1, #x.dims, 1, {}), x.dims.count
   if dim ~= nil then
-    n = e.dims[layout.dim(what, e.dims, dim)]
+    n = sizes[layout.dim(what, x.dims, dim)]
+    sizes[dim] = 1
   end
   local less = argument.integer(what, "ddof", opts.ddof or 0, 0)
   if less >= n then
     cl.error(("%s: ddof must be less than the %d elements of a variance; got "
       .. "%d"):format(what, n, less), {arg = "ddof"})
   end
-  local result = types.calculated(types.real(what, e.kind.type))
-  local function finish(squares)
-    local found = squares / (n - less)
-    if not dim then
-      return root and math.sqrt(found) or found
-    end
-    found = root and methods.sqrt(found) or found
-    return (methods.eval(methods.astype(found, result)))
+  local work = types.calculated(types.real(what, x.kind.type))
+  x = methods.astype(x, types.known[x.kind.type].real and work or "long")
+  local near, rest, sums = centre(x, dim, n, work)
+  local _ <close> = temporary(dim and near)
+  local _ <close> = temporary(sums)
+  local line = dim and near:reshape(sizes)
+  local _ <close> = temporary(line)
+  local far = methods.astype(x - (line or near), work)
+  local squares = methods.sum(far * far, dim)
+  local _ <close> = temporary(dim and squares)
+  local found = (rest and squares - rest * rest / n or squares) / (n - less)
+  if not dim then
+    return root and math.sqrt(found) or found
   end
-  if types.known[e.kind.type].real then
-    return of_reals(e.kind.type == result and x or methods.astype(x, result),
-      e.dims, dim, finish)
-  end
-  return of_integers(x, e.dims, dim, finish, result, n)
+  found = root and methods.sqrt(found) or found
+  return (methods.eval(methods.astype(found, work)))
 end
 
 --- Buffer:var([dim] [, opts]) -> number or Buffer

@@ -1,10 +1,18 @@
--- base/argument.lua - the checks of an argument that has to be of one kind
+-- base/argument.lua - the checks of an argument that has to be of one kind,
+-- and the error for any other fault of an argument
 -- SPDX-License-Identifier: MIT
 
 local cl = require "cl"
 local text = require "clshell.base.text"
 
 local M = {}
+
+--- argument.refuse(what, name, format, ...)
+--- Raises "what: name ..." for the argument `name` of `what`; the words behind
+--- the name are format:format(...).
+function M.refuse(what, name, format, ...)
+  cl.error(("%s: %s %s"):format(what, name, format:format(...)), {arg = name})
+end
 
 --- argument.check(what, name, value, kind [, hint]) -> value
 --- Raises unless `value`, the argument `name` of `what`, is of `kind`: a type
@@ -63,8 +71,7 @@ end
 --- Raises unless `value`, the argument `name` of `what`, is a number > 0.
 function M.positive(what, name, value)
   if math.type(value) == nil or value <= 0 or value ~= value then
-    cl.error(("%s: %s must be a number > 0; got %s"):format(what, name,
-      text.got(value)), {arg = name})
+    M.refuse(what, name, "must be a number > 0; got %s", text.got(value))
   end
   return value
 end

@@ -95,7 +95,7 @@ local function product(a, b)
 end
 
 local function list(items)
-  return "{" .. table.concat(items, ", ") .. "}"
+  return ("{%s}"):format(table.concat(items, ", "))
 end
 
 -- The extra argument of a kernel that a launch gives.

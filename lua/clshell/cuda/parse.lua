@@ -2,15 +2,13 @@
 -- its tokens
 -- SPDX-License-Identifier: MIT
 
-local lexer = require "clshell.cuda.cuda_tokens"
+local behind = require "clshell.cuda.cuda_tokens".behind
+local set = require("clshell.base.text").set
 
 local M = {}
 
-local behind = lexer.behind
-
-local RECORDS = {struct = true, union = true, class = true, enum = true}
-local ATTRIBUTES = {__launch_bounds__ = true, __align__ = true,
-  __attribute__ = true, alignas = true}
+local RECORDS = set "struct union class enum"
+local ATTRIBUTES = set "__launch_bounds__ __align__ __attribute__ alignas"
 
 -- The place behind `template <...>`; i where there is none.
 local function behind_template(tokens, i)

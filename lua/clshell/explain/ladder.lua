@@ -118,9 +118,9 @@ local function before(list, i)
     same = other and other.kernel == g.kernel and other or same
   end
   for _, kernel in ipairs(wanted or {}) do
-    for j, other in ipairs(list) do
-      same = same or j ~= i and other.kernel == kernel and other.best and other
-        or nil
+    for _, other in ipairs(list) do
+      same = same or other ~= g and other.kernel == kernel and other.best
+        and other or nil
     end
   end
   return same or wanted == nil and earlier or nil
@@ -180,25 +180,27 @@ local function times(x)
   return ("%.2g"):format(x)
 end
 
+-- What the traffic model counts: the limit, the key, and the words.
+local COUNTS = {
+  {"memory", "global", "through the caches go"},
+  {"memory", "fetch", "work-groups fetch"},
+  {"local memory", "locals", "local memory moves"},
+}
+
 -- The changes of the traffic model from a to b by half or more: a list of
 -- {limit, ratio, words}.
 local function changes(a, b)
   local list = {}
-  local function compare(limit, key, what)
-    local x, y = a[key], b[key]
-    if x and y and x > 0 and y > 0 then
-      local ratio = x / y
-      if ratio >= CHANGE or ratio <= 1 / CHANGE then
-        list[#list + 1] = {limit = limit, ratio = ratio,
-          words = ratio > 1 and ("%s 1/%s of the bytes"):format(what,
-            times(ratio)) or ("%s %s times the bytes"):format(what,
-            times(1 / ratio))}
-      end
+  for _, count in ipairs(COUNTS) do
+    local limit, key, what = table.unpack(count)
+    local x, y = a[key] or 0, b[key] or 0
+    local ratio = x / y
+    if x > 0 and y > 0 and (ratio >= CHANGE or ratio <= 1 / CHANGE) then
+      list[#list + 1] = {limit = limit, ratio = ratio, words = (ratio > 1
+        and "%s 1/%s of the bytes" or "%s %s times the bytes"):format(what,
+        times(math.max(ratio, 1 / ratio)))}
     end
   end
-  compare("memory", "global", "through the caches go")
-  compare("memory", "fetch", "work-groups fetch")
-  compare("local memory", "locals", "local memory moves")
   if a.ways ~= b.ways and math.max(a.ways, b.ways) >= CHANGE
       and a.from_local and b.from_local then
     list[#list + 1] = {limit = "local memory", ratio = a.ways / b.ways,
@@ -208,21 +210,17 @@ local function changes(a, b)
   return list
 end
 
+-- The greatest change to the better, or to the worse; of a limit, or of any.
 local function find(list, limit, better)
   local best
   for _, c in ipairs(list) do
-    if (not limit or c.limit == limit) and (c.ratio > 1) == better
-        and (not best or better and c.ratio > best.ratio
-          or not better and c.ratio < best.ratio) then
-      best = c
+    local ratio = better and c.ratio or 1 / c.ratio
+    if (not limit or c.limit == limit) and ratio > 1
+        and (not best or ratio > best.ratio) then
+      best = {ratio = ratio, words = c.words, limit = c.limit}
     end
   end
   return best
-end
-
-local function purpose(r)
-  local rung = reading.rung(r)
-  return rung and rung.lesson ~= "" and rung.lesson or nil
 end
 
 -- Why a step did not pay.
@@ -311,31 +309,20 @@ local function step(g, a, opts, simulate)
       or "which the noise leaves open")
   end
   local reason, short = M.why(old, new, kind == "paid", opts)
-  if reason and not short then
-    return kind, ("%s; %s"):format(head, reason)
+  local parts, missing = {head, reason or "the model sees no cause"}, nil
+  if not reason or short then
+    if simulate then
+      parts[3], missing = source_lines.difference(old, new, opts)
+    end
+    local rung = g.kernel ~= a.kernel and reading.rung(new)
+    parts[#parts + 1] = rung and rung.lesson ~= "" and "the step is: "
+      .. rung.lesson or nil
   end
-  local meant = g.kernel ~= a.kernel and purpose(new)
-  local seen, missing
-  if simulate then
-    seen, missing = source_lines.difference(old, new, opts)
-  end
-  return kind, ("%s; %s%s%s"):format(head, reason or "the model sees no cause",
-    seen and "; " .. seen or "", meant and "; the step is: " .. meant or ""),
-    missing
-end
-
--- The words on the best and the slowest row of a rung; nil for a single row.
-local function spread(g)
-  local worst = g.rows[#g.rows]
-  if #g.rows > 1 then
-    return ("%s: best%s, x%.2f over%s"):format(g.name, describe(g.best),
-      worst.median / g.best.median, describe(worst))
-  end
+  return kind, table.concat(parts, "; "), missing
 end
 
 local function put(lines, head, words, width)
-  local room = width - 6
-  for i, line in ipairs(report.wrap(words, room)) do
+  for i, line in ipairs(report.wrap(words, width - 6)) do
     lines[#lines + 1] = (i == 1 and "%-6s" or "      %.0s"):format(head)
       .. line
   end
@@ -375,14 +362,14 @@ function M.text(rows, opts)
   local said = {paid = {}, level = {}, lost = {}, noisy = {}}
   local best, remedy
   for i, g in ipairs(list) do
-    if g.best then
-      best = (not best or g.best.median < best.best.median) and g or best
-      local a = before(list, i)
-      if a then
-        local kind, words, missing = step(g, a, own, simulate)
-        table.insert(said[kind], words)
-        remedy = remedy or missing
-      end
+    local a = g.best and before(list, i)
+    if g.best and (not best or faster(g.best, best.best)) then
+      best = g
+    end
+    if a then
+      local kind, words, missing = step(g, a, own, simulate)
+      table.insert(said[kind], words)
+      remedy = remedy or missing
     end
   end
   if not best then
@@ -397,9 +384,11 @@ function M.text(rows, opts)
   put_refused(out, list, width)
   put(out, "best", ("%s%s. %s"):format(best.name, describe(best.best),
     reading.read(best.best, own).text), width)
-  local words = spread(best)
-  if words then
-    put(out, "tiles", words, width)
+  local worst = best.rows[#best.rows]
+  if worst ~= best.best then
+    put(out, "tiles", ("%s: best%s, x%.2f over%s"):format(best.name,
+      describe(best.best), worst.median / best.best.median, describe(worst)),
+      width)
   end
   if remedy then
     put(out, "more", "where the model sees no cause, the simulator names "

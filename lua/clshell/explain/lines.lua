@@ -16,23 +16,23 @@ local LEAST = 64     -- a side of the matrices at a small size
 local ROWS = 256     -- rows of a matrix by diagonals
 local DIFFERS = 1.05 -- the least factor of a count that is told
 
--- Two functions: the count of a whole result of access, and the count of one
--- of its rows.
-local function space(name, key)
-  return function(a) return a.total[name][key] end, function(row)
-    return row.space == name and row[key] or 0
-  end
-end
-
+-- The counts to compare: the words; of accesses the memory and the field, else
+-- of branches; and whether only a device with warps has the count.
 local MEASURES = {
-  {"sectors of global memory", "rows", true, space("global", "sectors")},
-  {"passes of local memory", "rows", true, space("local", "passes")},
-  {"passes of constant memory", "rows", true, space("constant", "passes")},
-  {"bytes of global memory", "rows", false, space("global", "bytes")},
-  {"bytes of local memory", "rows", false, space("local", "bytes")},
-  {"instructions", "branches", false, function(a) return a.instructions end,
-    function(branch) return branch.times end},
+  {"sectors of global memory", "global", "sectors", true},
+  {"passes of local memory", "local", "passes", true},
+  {"passes of constant memory", "constant", "passes", true},
+  {"bytes of global memory", "global", "bytes"},
+  {"bytes of local memory", "local", "bytes"},
+  {"instructions"},
 }
+
+-- A measure of a whole result of access.
+local function whole(a, measure)
+  local _, space, field = table.unpack(measure)
+  return (space and a.total[space][field] or a.instructions) * a.groups
+    / a.looked
+end
 
 -- A small shape like a dense result's, with sides of at most `least`, and its
 -- words; nil where the result has no such shape.
@@ -83,124 +83,92 @@ local function operands(family, a, b)
   end
 end
 
--- The result of access for a rung's result on these operands.
-local function look(family, r, o, opts)
-  return access(family.rung(r.kernel), o, r.params, opts)
-end
-
--- The counts of source lines by their place and code, with one of the rows.
-local function by_line(a, part, count)
-  local list = {}
-  for _, row in ipairs(a[part]) do
-    local key = ("%s %s"):format(row.kind or "", row.code)
-    local known = list[key]
-    list[key] = {count = count(row) * a.groups / a.looked
-      + (known and known.count or 0), row = row}
-  end
-  return list
-end
-
 local function precedes(row, other)
   return row.line < other.line
     or row.line == other.line and row.column < other.column
 end
 
--- The lines that one list has and the other lacks: for each kind a list, the
--- highest count first.
-local function lacking(list, other)
-  local kinds = {}
-  for key, entry in pairs(list) do
-    if not other[key] then
-      local kind = entry.row.kind or ""
-      kinds[kind] = kinds[kind] or {}
-      table.insert(kinds[kind], entry)
+-- The lines of a result with their counts of a measure, the highest first, and
+-- by kind and code: {key, kind, count, row}, with one of the rows.
+local function by_line(a, measure)
+  local list, _, space, field = {}, table.unpack(measure)
+  for _, row in ipairs(space and a.rows or a.branches) do
+    local key = ("%s %s"):format(row.kind or "", row.code)
+    local line = list[key] or {key = key, kind = row.kind or "", count = 0}
+    if not list[key] then
+      list[key], list[#list + 1] = line, line
     end
+    local n = not space and row.times or row.space == space and row[field]
+      or 0
+    line.count, line.row = line.count + n * a.groups / a.looked, row
   end
-  for _, entries in pairs(kinds) do
-    table.sort(entries, function(x, y)
-      return x.count > y.count
-        or x.count == y.count and precedes(x.row, y.row)
-    end)
-  end
-  return kinds
-end
-
--- The changes of the lines between two lists, as entries {row, x, y, change}.
--- A line with different text in the two rungs is in one list only. Such lines
--- of one kind are paired in the order of their counts, and the line with the
--- higher count has the change.
-local function changes(old, new)
-  local list = {}
-  for key, entry in pairs(old) do
-    if new[key] then
-      local x, y = entry.count, new[key].count
-      list[#list + 1] = {row = entry.row, x = x, y = y, change = y - x}
-    end
-  end
-  local gone, come = lacking(old, new), lacking(new, old)
-  for _, side in ipairs{{gone, come, -1}, {come, gone, 1}} do
-    local mine, theirs, sign = table.unpack(side)
-    for kind, entries in pairs(mine) do
-      for i, entry in ipairs(entries) do
-        local other = theirs[kind] and theirs[kind][i]
-        local n = entry.count
-        list[#list + 1] = {row = entry.row, x = sign < 0 and n or 0,
-          y = sign < 0 and 0 or n,
-          change = sign * math.max(0, n - (other and other.count or 0))}
-      end
-    end
-  end
+  table.sort(list, function(x, y)
+    return x.count > y.count
+      or x.count == y.count and precedes(x.row, y.row)
+  end)
   return list
 end
 
--- The line whose count changes most between two results, in the direction of
--- the whole, `sign`.
-local function line_of(a, b, part, count, sign)
-  local found
-  for _, c in ipairs(changes(by_line(a, part, count),
-      by_line(b, part, count))) do
-    c.change = c.change * sign
-    if c.row.line > 0 and c.change > 0 and (not found
-        or c.change > found.change
-        or c.change == found.change and precedes(c.row, found.row)) then
-      found = c
+-- The line whose count in the result `more` is most above its count in `less`:
+-- {row, count, other}. A line that `less` lacks may have another text there:
+-- such lines of one kind are paired in the order of their counts, and come
+-- before lines of the same text.
+local function line_of(more, less, measure)
+  local mine, theirs = by_line(more, measure), by_line(less, measure)
+  local spare, found = {}, nil
+  for _, line in ipairs(theirs) do
+    if not mine[line.key] then
+      spare[line.kind] = spare[line.kind] or {}
+      table.insert(spare[line.kind], line.count)
+    end
+  end
+  for _, line in ipairs(mine) do
+    local same = theirs[line.key]
+    local other = same and same.count
+      or table.remove(spare[line.kind] or {}, 1) or 0
+    local excess = line.count - other
+    if line.row.line > 0 and excess > 0 and (not found
+        or excess > found.excess or excess == found.excess and not same
+        and (found.same or precedes(line.row, found.row))) then
+      found = {row = line.row, excess = excess, count = line.count,
+        same = same, other = same and same.count or 0}
     end
   end
   return found
 end
 
-local function name_of(r)
-  local rung = reading.rung(r)
-  return (rung.path or rung.name):match "[^/]*$"
-end
-
--- The line of a difference in words.
-local function line_words(found, part, a, b)
-  local row, r = found.row, found.x > found.y and a or b
-  local code = text.cut(row.code, 40, "...")
-  return (" (%s:%d, %s `%s`: %.0f, %s %.0f)"):format(name_of(r), row.line,
-    part == "branches" and "branches at" or row.kind, code,
-    found.x, "then", found.y)
-end
-
--- The count that differs most between the results of access, in words.
+-- The count that differs most between the results of access x and y of rungs'
+-- results a and b, in words.
 local function words_of(x, y, a, b, warps)
   local best
   for _, m in ipairs(MEASURES) do
-    local what, part, wants_warps, whole, count = table.unpack(m)
-    local old, new = whole(x) * x.groups / x.looked,
-      whole(y) * y.groups / y.looked
-    if (warps or not wants_warps) and old > 0 and new > 0 then
+    local old, new = whole(x, m), whole(y, m)
+    if (warps or not m[4]) and old > 0 and new > 0 then
       local far = math.max(old / new, new / old)
       if far >= DIFFERS and (not best or far > best.far) then
-        local found = line_of(x, y, part, count, new > old and 1 or -1)
-        best = {far = far, words = ("%s %s%.2f%s"):format(what,
-          new < old and "1/" or "x", far,
-          found and line_words(found, part, a, b) or "")}
+        best = {measure = m, far = far, less = new < old}
       end
     end
   end
-  return best and best.words
+  if not best then
+    return nil
+  end
+  local words = ("%s %s%.2f"):format(best.measure[1], best.less and "1/"
+    or "x", best.far)
+  local more, less, r = y, x, b
+  if best.less then
+    more, less, r = x, y, a
+  end
+  local found = line_of(more, less, best.measure)
+  if not found then
+    return words
+  end
+  local rung = reading.rung(r)
+  return ("%s (%s:%d, %s `%s`: %.0f, then %.0f)"):format(words,
+    (rung.path or rung.name):match "[^/]*$", found.row.line,
+    found.row.kind or "branches at", text.cut(found.row.code, 40, "..."),
+    best.less and found.count or found.other,
+    best.less and found.other or found.count)
 end
 
 --- lines.difference(a, b [, opts]) -> words or nil, remedy or nil
@@ -225,8 +193,8 @@ function M.difference(a, b, opts)
   local ok, x, y, size = pcall(function()
     local o, words = operands(family, a, b)
     if o then
-      return look(family, a, o, {warp = warp}), look(family, b, o,
-        {warp = warp}), words
+      return access(family.rung(a.kernel), o, a.params, {warp = warp}),
+        access(family.rung(b.kernel), o, b.params, {warp = warp}), words
     end
   end)
   if not ok and bench.interrupted(x) then

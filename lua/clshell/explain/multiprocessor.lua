@@ -54,11 +54,6 @@ local function register_share(registers, limits)
   return limits.registers // partitions // per_warp * partitions
 end
 
--- The bytes of local memory that a work-group takes.
-local function local_share(bytes, limits)
-  return roundup(bytes + limits.reserve, limits.unit)
-end
-
 local function warps_of(items, limits)
   return (items + limits.warp - 1) // limits.warp
 end
@@ -67,22 +62,18 @@ end
 --- See occupancy.of.
 function M.of(use, limits)
   local warps = warps_of(use.items, limits)
-  local bytes = local_share(use.local_bytes, limits)
-  local ends = {
-    {"work-groups", warps > 1 and limits.barriers or limits.groups},
-    {"work-items", limits.items // (warps * limits.warp)},
-    {"registers", register_share(use.registers, limits) // warps},
-    {"local memory", bytes > 0 and limits.local_bytes // bytes
-      or math.huge},
-  }
-  local least
-  for _, pair in ipairs(ends) do
-    if not least or pair[2] < least[2] then
-      least = pair
+  local bytes = roundup(use.local_bytes + limits.reserve, limits.unit)
+  local groups, by
+  for _, pair in ipairs{
+      {"work-groups", warps > 1 and limits.barriers or limits.groups},
+      {"work-items", limits.items // (warps * limits.warp)},
+      {"registers", register_share(use.registers, limits) // warps},
+      {"local memory", limits.local_bytes // math.max(1, bytes)}} do
+    if not groups or pair[2] < groups then
+      by, groups = pair[1], math.tointeger(pair[2])
     end
   end
-  local groups = math.tointeger(least[2])
-  return {groups = groups, items = groups * use.items, by = least[1],
+  return {groups = groups, items = groups * use.items, by = by,
     warps = groups * warps,
     share = groups * warps * limits.warp / limits.items}
 end

@@ -87,8 +87,9 @@ local function figures(kernel, source, opts, key, edited)
   if not context.device.nv_compute_capability_major then
     return nil, "this driver tells no registers"
   end
-  told[context] = told[context] or {}
-  if told[context][key] == nil then
+  local known = told[context] or {}
+  told[context] = known
+  if known[key] == nil then
     opts.options = (opts.options and opts.options .. " " or "")
       .. "-cl-nv-verbose"
     local ok, registers, spilled, bytes = pcall(function()
@@ -96,16 +97,11 @@ local function figures(kernel, source, opts, key, edited)
       local last <close> = edited and assert(ptx.rebuild(built, opts)) or nil
       return M.registers((last or built).log, kernel)
     end)
-    told[context][key] = ok and registers and {
-      registers = registers, spilled = spilled,
-      local_bytes = bytes,
-      source = "the assembler's figures in the build log",
-    } or false
+    known[key] = ok and registers and {registers = registers,
+      spilled = spilled, local_bytes = bytes,
+      source = "the assembler's figures in the build log"} or false
   end
-  if not told[context][key] then
-    return nil, "the build log names no registers"
-  end
-  return told[context][key]
+  return known[key] or nil, "the build log names no registers"
 end
 
 --- occupancy.kernel(rung, kernel, defines, options, context) -> table; nil,
@@ -181,14 +177,6 @@ local function told_of(kernel)
     spilled = use and use.spilled}, notes
 end
 
-local function product(sizes)
-  local n = sizes and 1
-  for _, size in ipairs(sizes or {}) do
-    n = n * size
-  end
-  return n
-end
-
 -- Values where neither the caller nor the driver gives one.
 local USUAL = {wg = {64, 128, 256, 512, 1024}, registers = {32, 64, 128, 255},
   local_bytes = {0}}
@@ -241,26 +229,32 @@ local function step_of(row, limits)
     or nil
 end
 
--- One row of the result.
-local function row_of(wg, registers, bytes, limits)
-  local use = {items = wg, registers = registers, local_bytes = bytes}
-  local misfit = multiprocessor.misfit(use, limits)
-  local o = misfit and {groups = 0, warps = 0, items = 0, share = 0}
-    or multiprocessor.of(use, limits)
-  return {wg = wg, registers = registers, local_bytes = bytes,
-    groups = o.groups, warps = o.warps, items = o.items, share = o.share,
-    by = o.by, misfit = misfit}
+-- The rows of all combinations of the values of the axes.
+local function rows_of(values, limits)
+  local rows = {}
+  for _, wg in ipairs(values.wg) do
+    for _, registers in ipairs(values.registers) do
+      for _, bytes in ipairs(values.local_bytes) do
+        local use = {items = wg, registers = registers, local_bytes = bytes}
+        local misfit = multiprocessor.misfit(use, limits)
+        local row = misfit and {groups = 0, warps = 0, items = 0, share = 0}
+          or multiprocessor.of(use, limits)
+        row.wg, row.registers, row.local_bytes = wg, registers, bytes
+        row.misfit = misfit
+        rows[#rows + 1] = row
+      end
+    end
+  end
+  return rows
 end
 
 -- Whether a row is better: more occupancy, then more registers and local
 -- memory to use, then the smaller work-group.
 local function better(row, other)
-  if row.share ~= other.share then
-    return row.share > other.share
-  elseif row.registers ~= other.registers then
-    return row.registers > other.registers
-  elseif row.local_bytes ~= other.local_bytes then
-    return row.local_bytes > other.local_bytes
+  for _, key in ipairs{"share", "registers", "local_bytes"} do
+    if row[key] ~= other[key] then
+      return row[key] > other[key]
+    end
   end
   return row.wg < other.wg
 end
@@ -354,14 +348,14 @@ local LABELS = {wg = "work-items of a work-group",
 
 -- All values of an axis, up to the GPU's limit.
 local function whole(axis, limits)
-  local last, step = limits.most_registers, 1
+  local first, last, step = 1, limits.most_registers, 1
   if axis == "wg" then
-    last, step = multiprocessor.largest, limits.warp
+    first, last, step = limits.warp, multiprocessor.largest, limits.warp
   elseif axis == "local_bytes" then
-    last, step = limits.most_local, 1024
+    first, last, step = 0, limits.most_local, 1024
   end
   local list = {}
-  for value = axis == "local_bytes" and 0 or step, last, step do
+  for value = first, last, step do
     list[#list + 1] = value
   end
   return list
@@ -391,14 +385,6 @@ function Occupancy:plot(axis, opts)
       varied[#varied + 1] = #values[name] > 1 and name or nil
     end
   end
-  local rows = {}
-  for _, wg in ipairs(values.wg) do
-    for _, registers in ipairs(values.registers) do
-      for _, bytes in ipairs(values.local_bytes) do
-        rows[#rows + 1] = row_of(wg, registers, bytes, self.limits)
-      end
-    end
-  end
   local all = {x = axis, y = function(row)
     return 100 * row.share
   end, x_label = LABELS[axis], y_label = "occupancy, %", log_x = false,
@@ -412,7 +398,8 @@ function Occupancy:plot(axis, opts)
   for name, value in pairs(options.given(opts)) do
     all[name] = value
   end
-  return require "clshell.results.charts".line(rows, all)
+  return require "clshell.results.charts".line(rows_of(values, self.limits),
+    all)
 end
 
 -- The GPU of a call: its name and limits, of the option gpu or of the device.
@@ -437,10 +424,16 @@ local function arguments(subject, opts)
     subject = subject.commands[subject.main].launch -- of a plan
   end
   local class = text.class(subject)
-  if class == "Launch" then
-    return subject.kernel, product(subject.localsize), opts
-  elseif class == "Kernel" then
-    return subject, product(subject.required_work_group_size), opts
+  if class == "Launch" or class == "Kernel" then
+    local kernel, key = subject, "required_work_group_size"
+    if class == "Launch" then
+      kernel, key = subject.kernel, "localsize"
+    end
+    local items = subject[key] and 1
+    for _, size in ipairs(subject[key] or {}) do
+      items = items * size
+    end
+    return kernel, items, opts
   end
   cl.error(("occupancy: launch must be a Launch, a Kernel or a table; got %s")
     :format(text.got(subject)), {arg = "launch", hint =
@@ -494,20 +487,15 @@ local function occupancy(launch, opts)
       n))
   end
   local o = setmetatable({gpu = gpu, limits = limits, values = values,
-    rows = {}, notes = notes, spilled = use.spilled}, Occupancy)
+    rows = rows_of(values, limits), notes = notes, spilled = use.spilled},
+    Occupancy)
   local opencl = limits.opencl_local or math.huge
   local beyond, odd = false, nil
-  for _, items in ipairs(values.wg) do
-    odd = odd or items % limits.warp > 0 and items or nil
-    for _, registers in ipairs(values.registers) do
-      for _, bytes in ipairs(values.local_bytes) do
-        local row = row_of(items, registers, bytes, limits)
-        row.step = step_of(row, limits)
-        o.rows[#o.rows + 1] = row
-        o.best = (not o.best or better(row, o.best)) and row or o.best
-        beyond = beyond or not row.misfit and bytes > opencl
-      end
-    end
+  for _, row in ipairs(o.rows) do
+    row.step = step_of(row, limits)
+    o.best = (not o.best or better(row, o.best)) and row or o.best
+    odd = odd or row.wg % limits.warp > 0 and row.wg or nil
+    beyond = beyond or not row.misfit and row.local_bytes > opencl
   end
   if odd then
     notes[#notes + 1] = ("a work-group of %d leaves %d of the %d lanes of its "

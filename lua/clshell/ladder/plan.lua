@@ -22,63 +22,54 @@ local RECORDED = 3 -- the run of a plan from which on its commands are recorded
 -- the last command, or are the sum over all commands. A driver may compile a
 -- kernel at its first launch, between two commands (PoCL does): span_ms counts
 -- that time, ms does not.
-local FIRST = {queued = true, submit = true, start = true}
-local LAST = {stop = true, status = true}
-local SUMS = {ms = true, flop = true, bytes = true}
-
--- The sum of a field over all events; nil where no event has the field.
-local function sum_of(span, name)
-  local sum
-  for _, event in ipairs(span.events) do
-    sum = event[name] and (sum or 0) + event[name] or sum
-  end
-  return sum
-end
+local FIELDS = {queued = "first", submit = "first", start = "first",
+  stop = "last", status = "last", ms = "sum", flop = "sum", bytes = "sum"}
 
 local METHODS = {}
 
-function METHODS.wait(span)
-  for _, event in ipairs(span.events) do
-    event:wait()
-  end
-  return span
-end
-
-function METHODS.close(span)
-  for _, event in ipairs(span.events) do
-    event:close()
+for _, name in ipairs{"wait", "close"} do
+  METHODS[name] = function(span)
+    for _, event in ipairs(span.events) do
+      event[name](event)
+    end
+    return span
   end
 end
 
-function METHODS.gflops(span, flop)
-  return (flop or span.flop) / span.ms / 1e6
+for name, field in pairs{gflops = "flop", gbs = "bytes"} do
+  METHODS[name] = function(span, amount)
+    return (amount or span[field]) / span.ms / 1e6
+  end
 end
 
-function METHODS.gbs(span, bytes)
-  return (bytes or span.bytes) / span.ms / 1e6
+local function unknown(key)
+  local names = {"command", "events", "span_ms"}
+  for _, list in ipairs{FIELDS, METHODS} do
+    for name in pairs(list) do
+      names[#names + 1] = name
+    end
+  end
+  table.sort(names)
+  cl.error("an Event span: " .. text.unknown("field or method", tostring(key),
+    names))
 end
-
-local NAMES = {"bytes", "close", "command", "events", "flop", "gbs", "gflops",
-  "ms", "queued", "span_ms", "start", "status", "stop", "submit", "wait"}
 
 local function index(span, key)
-  if FIRST[key] then
-    return span.events[1][key]
-  elseif LAST[key] then
-    return span.events[#span.events][key]
-  elseif SUMS[key] then
-    return sum_of(span, key)
+  local from, list = FIELDS[key], span.events
+  if from == "sum" then
+    local sum -- nil where no event has the field
+    for _, event in ipairs(list) do
+      sum = event[key] and (sum or 0) + event[key] or sum
+    end
+    return sum
+  elseif from then
+    return list[from == "first" and 1 or #list][key]
   elseif key == "span_ms" then
     return (span.stop - span.start) / 1e6
   elseif key == "command" then
-    return ("%d commands"):format(#span.events)
+    return ("%d commands"):format(#list)
   end
-  local method = METHODS[key]
-  if not method then
-    cl.error("an Event span: " .. text.unknown("field or method",
-      tostring(key), NAMES))
-  end
-  return method
+  return METHODS[key] or unknown(key)
 end
 
 local meta = {
@@ -147,21 +138,19 @@ function Plan:run()
   return #list == 1 and list[1] or M.event(list)
 end
 
--- Writes the places of the output among the arguments, {command, index}.
-local function set_output(places, output)
-  for i = 1, #places do
-    places[i][1][places[i][2]] = output
-  end
-end
-
 -- Runs a plan whose calls name no output, into `y` or a new Buffer. The Buffer
 -- belongs to the caller alone: the plan lets go of it.
 function Plan:run_into(y)
   local like = self.output_like
   y = y or result.new(like.type, like.shape, like.context, self.queue)
-  set_output(self.output_places, y)
+  local places = self.output_places -- among the arguments, {command, index}
+  for i = 1, #places do
+    places[i][1][places[i][2]] = y
+  end
   local event = self:run()
-  set_output(self.output_places, false)
+  for i = 1, #places do
+    places[i][1][places[i][2]] = false
+  end
   return y, event
 end
 
@@ -216,20 +205,9 @@ end
 
 Plan.__call = Plan.again
 
--- A new kernel object of a rung's configuration, or nil and the reason.
-local function build(rung, p, s, context)
-  local prog, reason = program.get(context, rung, rungs.defines(rung, p, s),
-    rung.options and rung.options(p, s))
-  if prog == nil then
-    return nil, reason
-  end
-  return program.kernel(prog, rung.kernel)
-end
-
 -- The shape for a rung, with operands in the form that the rung takes.
 function M.shape(family, rung, s)
-  local placing = family.spec.placing
-  return placing and placing.adapt(rung, s) or s
+  return family.spec.placing.adapt(rung, s)
 end
 
 -- The parameters of a call of a rung: the `given` values, and for the others
@@ -246,39 +224,34 @@ end
 function M.kernel(family, rung, p, s)
   local dev = s.context.device
   s = M.shape(family, rung, s)
-  local kernel
   local reason = device_limits.device(family.spec.ints, rung, p, s, dev)
-  if not reason then
-    kernel, reason = build(rung, p, s, s.context)
+  if reason then
+    return nil, reason
   end
-  if kernel then
-    local _, size = rung.range(s, p)
-    reason = device_limits.kernel(rung, kernel, size, dev)
+  local prog
+  prog, reason = program.get(s.context, rung, rungs.defines(rung, p, s),
+    rung.options and rung.options(p, s))
+  if not prog then
+    return nil, reason
   end
+  local kernel, _, size = program.kernel(prog, rung.kernel), rung.range(s, p)
+  reason = device_limits.kernel(rung, kernel, size, dev)
   return not reason and kernel or nil, reason
 end
 
 -- The fields of two tables (nil: none) in one; `changes` win.
 function M.merged(o, changes)
   local both = {}
-  for key, value in pairs(o or {}) do
-    both[key] = value
-  end
-  for key, value in pairs(changes or {}) do
-    both[key] = value
+  for _, from in ipairs{o or {}, changes} do
+    for key, value in pairs(from) do
+      both[key] = value
+    end
   end
   return both
 end
 
--- Arguments as a kernel takes them, and the number of matrices in dimension 2
--- of the NDRange; nil for a launch without a batch.
-local function pass(family, args)
-  if family.spec.placing then
-    return family.spec.placing.pass(args)
-  end
-  return args
-end
-
+-- The NDRange of a launch of `count` matrices, in dimension 2; nil: without a
+-- batch.
 local function batched(count, global, size)
   if (count or 1) == 1 then
     return global, size
@@ -302,7 +275,7 @@ local function helper(plan, s)
       end
       return
     end
-    local args, count = pass(family, table.pack(...))
+    local args, count = family.spec.placing.pass(table.pack(...))
     local path = program.locate(from.file, {family.folder}, family.name)
     local prog = assert(program.get(s.context, {path = path, ptx = from.ptx},
       M.merged(defines, {PLACED = count and 1})))
@@ -317,7 +290,7 @@ end
 local function launch(plan, run, s, o)
   local rung, p, spec = plan.rung, plan.params, plan.family.spec
   local own = M.merged(o, rung.prepare and rung.prepare(s, p, o, run))
-  local args, count = pass(plan.family, (rung.args or spec.args)(s, p, own))
+  local args, count = spec.placing.pass((rung.args or spec.args)(s, p, own))
   local reason = device_limits.constants(plan.kernel, args, s.context.device)
   if reason then
     return reason
@@ -341,17 +314,11 @@ end
 
 -- Fills in the commands of a plan. Returns the reason of a refusal, or nil.
 local function fill(plan)
-  local s, o, placing = plan.shape, plan.operands, plan.family.spec.placing
-  local run = helper(plan, s)
-  local function add(own_shape, own)
-    return launch(plan, run, own_shape, own)
-  end
-  local reason
-  if placing then
-    reason = placing.stage(plan.rung, s, plan.own_shape, o, run, add)
-  else
-    reason = add(s, o)
-  end
+  local run = helper(plan, plan.shape)
+  local reason = plan.family.spec.placing.stage(plan.rung, plan.shape,
+    plan.own_shape, plan.operands, run, function(s, o)
+      return launch(plan, run, s, o)
+    end)
   plan.main = plan.main or 1
   return reason
 end

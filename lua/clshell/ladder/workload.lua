@@ -339,7 +339,9 @@ function M.copy(o, except, inside)
         ld = b.rows and b.ld or nil})
       b:copy(value)
     elseif operands.is_packed(value) then
-      value = operands.copy_packed(value)
+      local fields = M.copy(value, nil, true)
+      fields.ready = M.copy(value.ready, nil, true)
+      value = operands.packed(fields)
     elseif type(value) == "table" and not inside then
       value = M.copy(value, nil, true)
     end

@@ -34,12 +34,8 @@ function M.tick(durations)
   local least, beyond
   for i = 2, #sorted do
     local gap = sorted[i] - sorted[i - 1]
-    if gap > 0 and (not least or gap < least) then
-      least = gap
-    end
-    if gap > 2 and (not beyond or gap < beyond) then
-      beyond = gap
-    end
+    least = gap > 0 and math.min(least or gap, gap) or least
+    beyond = gap > 2 and math.min(beyond or gap, gap) or beyond
   end
   if least and least <= 2 and beyond and beyond > 8 then
     least = beyond
@@ -135,10 +131,11 @@ local function iterations_for(run, seconds)
     run(n):wait()
   end
   while n < 2^26 do
-    local t = least(2, once)
-    t = t > seconds / 4 and math.min(t, least(6, once)) or t
-    if t > seconds / 4 then
-      return math.max(1, math.floor(n * seconds / t))
+    if least(2, once) > seconds / 4 then
+      local t = least(6, once)
+      if t > seconds / 4 then
+        return math.max(1, math.floor(n * seconds / t))
+      end
     end
     n = n * 2
   end
@@ -213,13 +210,14 @@ local function plausible(x)
   return x ~= nil and x >= LOW and x <= HIGH
 end
 
--- Draws the conclusions from the numbers.
+-- Draws the conclusions from the numbers. Returns whether event timers are
+-- trusted.
 local function judge(c, dev)
   c.slow = dev.type == "cpu" and SLOW_CPU or nil
   c.event = plausible(c.ratio) and c.bad < 0.02 and c.floor ~= nil
   c.batch = c.event and plausible(c.ratio_batch)
   c.wall_tick = WALL_TICK
-  return c
+  return c.batch
 end
 
 local NAMES = {"floor", "floor_wall", "tick", "bad", "ratio", "ratio_batch",
@@ -233,14 +231,6 @@ local function from_cache(dev)
   end
   c.bad, c.iterations = c.bad or 1, math.tointeger(c.iterations)
   return c.floor_wall and c.canary and c.iterations and c or nil, reason
-end
-
-local function to_cache(dev, c)
-  local values = {}
-  for _, name in ipairs(NAMES) do
-    values[name] = c[name]
-  end
-  return cachefile.save(dev, values)
 end
 
 local printing = {
@@ -283,18 +273,21 @@ function M.device(opts)
   if known[context] and not again then
     return known[context]
   end
-  local dev = context.device
-  local c, note
+  local dev, c, note = context.device, nil, nil
   if not again then
     c, note = from_cache(dev)
   end
-  if not (c and judge(c, dev).batch) then
+  if not (c and judge(c, dev)) then
     c = {}
     local notice <close> = M.notice(dev)
     measure_empty(context, c, notice)
     measure_ratios(context, c, notice)
-    if judge(c, dev).batch then -- doubts may come from a busy host
-      local ok, reason = to_cache(dev, c)
+    if judge(c, dev) then -- doubts may come from a busy host
+      local values = {}
+      for _, name in ipairs(NAMES) do
+        values[name] = c[name]
+      end
+      local ok, reason = cachefile.save(dev, values)
       note = note or not ok and reason or nil
     end
   end

@@ -87,13 +87,11 @@ local function lying(x, trans, row, col, rows, cols)
   return row, col, rows, cols
 end
 
--- Part of op(X) as a new Array.
-local function fetch(x, trans, row, col, rows, cols)
+-- Reads a line of op(X), or an element, to an Array, from element `at` on.
+local function read(h, at, x, trans, row, col, rows, cols)
   local r, c, n, m = lying(x, trans, row, col, rows, cols)
-  local h = cl.array(x.type, {n, m})
-  host.copy_box(h, x.side, {rows = n, cols = m,
+  host.copy_box(h, x.side, {rows = n, cols = m, to_first = at, to_ld = m,
     from_first = (r - 1) * x.ld + c, from_ld = x.ld, from_skip = x.skip})
-  return trans ~= x.trans and host.transpose_loop(h) or h
 end
 
 -- The size of `count` equal parts of an extent.
@@ -225,39 +223,32 @@ local function sampled(extent, size)
   return list
 end
 
--- The elements of op(X) in the listed rows and columns, as an Array.
-local function crossing(x, trans, rows, cols)
-  local h = cl.array(x.type, {#rows, #cols})
-  for i, row in ipairs(rows) do
-    for j, col in ipairs(cols) do
-      h[(i - 1) * #cols + j] = fetch(x, trans, row, col, 1, 1)[1]
-    end
-  end
-  return h
-end
-
 -- Returns check() -> error, bound, which compares elements of each tile of the
 -- result with sums in float64. It reads C0 now, since C may overwrite it.
 local function sample(stores, s, tile, opts)
   local rows, cols = sampled(s.m, tile.m), sampled(s.n, tile.n)
-  local before = s.beta ~= 0 and crossing(stores.C0, false, rows, cols) or nil
+  local function crossing(x)
+    local h = cl.array(s.type, {#rows, #cols})
+    for i, row in ipairs(rows) do
+      for j, col in ipairs(cols) do
+        read(h, (i - 1) * #cols + j, x, false, row, col, 1, 1)
+      end
+    end
+    return h
+  end
+  local before = s.beta ~= 0 and crossing(stores.C0) or nil
   return function()
     local A = cl.array(s.type, {#rows, s.k})
-    local B = cl.array(s.type, {s.k, #cols})
+    local B = cl.array(s.type, {#cols, s.k}) -- columns of op(B) as rows
     for i, row in ipairs(rows) do
-      local line <close> = fetch(stores.A, opts.trans_a, row, 1, 1, s.k)
-      host.copy_box(A, line, {rows = 1, cols = s.k,
-        to_first = (i - 1) * s.k + 1})
+      read(A, (i - 1) * s.k + 1, stores.A, opts.trans_a, row, 1, 1, s.k)
     end
     for j, col in ipairs(cols) do
-      local line <close> = fetch(stores.B, opts.trans_b, 1, col, s.k, 1)
-      host.copy_box(B, line, {rows = s.k, cols = 1, to_first = j,
-        to_ld = #cols})
+      read(B, (j - 1) * s.k + 1, stores.B, opts.trans_b, 1, col, s.k, 1)
     end
-    local truth = host.gemm_truth(A, B, {alpha = s.alpha, beta = s.beta,
-      C0 = before, type = s.type})
-    return truth:error(crossing(stores.C, false, rows, cols)),
-      verify.bound(s.type, s.k)
+    local truth = host.gemm_truth(A, host.transpose_loop(B), {alpha = s.alpha,
+      beta = s.beta, C0 = before, type = s.type})
+    return truth:error(crossing(stores.C)), verify.bound(s.type, s.k)
   end
 end
 
@@ -324,11 +315,9 @@ end
 
 -- Fetches pieces of the tile before: `count` pieces, or all.
 function Job:fetch(count)
-  while self.fetching and (not count or count > 0) do
-    if not self.fetching() then
-      self.fetching = nil
-    end
-    count = count and count - 1
+  while self.fetching and count > 0 do
+    self.fetching = self.fetching() and self.fetching or nil
+    count = count - 1
   end
 end
 
@@ -368,7 +357,7 @@ function Job:tile(c, row, col)
     self:fetch(share)
     self.slot = 3 - slot
   end
-  self:fetch()
+  self:fetch(math.huge)
   local whole = self.queue:marker()
   self.queue:flush() -- another queue waits for it
   self.fetching, self.pieces = self.staging:down(C, self.stores.C, row, col,
@@ -385,7 +374,7 @@ function Job:run()
       c = c % #self.memory.c + 1
     end
   end
-  self:fetch()
+  self:fetch(math.huge)
   self:free(1)
   self:free(2)
 end

@@ -19,28 +19,24 @@ local function measured(x, r)
 end
 
 local function percent(x, r)
-  return measured(100 * x, r)
+  return M.number(100 * x, r)
 end
 
-local function plain(x)
-  return quantity.number(x)
-end
-
-local function label_or_name(r)
-  return r.label or r.name
-end
-
-local function label_or_kernel(r)
-  return r.label or r.kernel or r.name
+-- A function that gives the first of these fields that a result has.
+local function first_of(...)
+  local keys = {...}
+  return function(r)
+    for _, key in ipairs(keys) do
+      if r[key] then
+        return r[key]
+      end
+    end
+  end
 end
 
 -- Half the width of the interval of the median, in per cent.
 local function spread(r)
   return r.lo and 100 * M.noise(r) or nil
-end
-
-local function tile(r)
-  return r.params and r.params.tile
 end
 
 -- The size of the problem as people write it: "512x512x512".
@@ -55,30 +51,28 @@ local function flags(between)
   end
 end
 
-local function device(key)
+-- A function that gives a field of a table of a result, such as its device.
+local function part(name, key)
   return function(r)
-    return r.device and r.device[key]
+    return r[name] and r[name][key]
   end
 end
 
 local function defines(r)
-  if type(r.defines) ~= "table" then
-    return r.defines
-  end
-  return table.concat(text.fields(r.defines), " ")
+  return type(r.defines) == "table" and table.concat(text.fields(r.defines),
+    " ") or r.defines
 end
 
-local function version(r)
-  return r.version or cl.version
-end
-
+local OF_DEVICE = {name = "string", platform = "string", type = "string",
+  driver = "string", version = "string"}
 local UID = "TEXT NOT NULL UNIQUE DEFAULT (lower(hex(randomblob(16))))"
 
 -- fields.list: a line for each field of a result, in the order of exports:
 --   1        its key in the result; a line with `from` or `shown` may also
 --            name a value that is worked out from other fields
---   2        its type, if the field is there: lists and tables of parts have
---            types of their own below; nil: any
+--   2        its type, if the field is there; nil: any. of: the type of each
+--            element of a list, the types of some parts of a table. Parts
+--            such as the shape may also be text
 --   unit     its base unit; scale: the factor of its number to that unit
 --   axis     its title on a chart, which then shows base units
 --   export   its exported name, which ends with the base unit; from(result):
@@ -94,10 +88,10 @@ local UID = "TEXT NOT NULL UNIQUE DEFAULT (lower(hex(randomblob(16))))"
 M.list = {
   {"uid", "string", stored = UID, detail = true},
   {"name", "string", export = "name", md = true, stored = "TEXT",
-    title = "kernel", shown = label_or_name},
+    title = "kernel", shown = first_of("label", "name")},
   {"family", "string", export = "family", stored = "TEXT"},
   {"kernel", "string", export = "kernel", stored = "TEXT",
-    title = "kernel", shown = label_or_kernel},
+    title = "kernel", shown = first_of("label", "kernel", "name")},
   {"config", "string", export = "config", md = true, stored = "TEXT",
     title = "parameters", drop = 5},
   {"size", from = size, md = true},
@@ -107,7 +101,7 @@ M.list = {
   {"shape", "parts", export = "shape", prefix = "shape.", stored = "TEXT"},
   {"params", "parts", export = "params", prefix = "param.", stored = "TEXT",
     detail = true},
-  {"tile", title = "tile", shown = tile, align = "right"},
+  {"tile", title = "tile", shown = part("params", "tile"), align = "right"},
   {"local", "string", export = "local_size", title = "local",
     align = "right", drop = 6},
   {"mode", "string", export = "cache_mode", md = true, stored = "TEXT",
@@ -152,7 +146,7 @@ M.list = {
     format = measured, drop = 3},
   {"ai", "number", unit = "FLOP/B", axis = "arithmetic intensity",
     export = "intensity_FLOP_per_B", title = "FLOP/B",
-    format = plain, drop = 8},
+    format = function(x) return quantity.number(x) end, drop = 8},
   {"roof", "number", unit = "%", scale = 100, axis = "share of the roofline",
     export = "roof_fraction", from = function(r) return r.roof end, md = true,
     title = "% roof", format = percent, drop = 2},
@@ -165,18 +159,19 @@ M.list = {
   {"err", "number", export = "error", md = true, title = "error",
     format = "%.0e", align = "right"},
   {"err_bound", "number", export = "error_bound"},
-  {"flags", "list", export = "flags", from = flags " ", md = true,
-    title = "flags", shown = flags ", ", wrap = true},
+  {"flags", "list", of = "string", export = "flags", from = flags " ",
+    md = true, title = "flags", shown = flags ", ", wrap = true},
   {"note", "string", export = "note", md = true, title = "note",
     wrap = true},
   {"error", "string", export = "failure"},
-  {"device", "parts", export = "device", from = device "name", meta = true,
-    stored = "TEXT"},
-  {"platform", export = "platform", from = device "platform", meta = true},
-  {"driver", export = "driver", from = device "driver", meta = true,
-    stored = "TEXT"},
-  {"opencl_version", export = "opencl_version", from = device "version",
+  {"device", "parts", of = OF_DEVICE, export = "device",
+    from = part("device", "name"), meta = true, stored = "TEXT"},
+  {"platform", export = "platform", from = part("device", "platform"),
     meta = true},
+  {"driver", export = "driver", from = part("device", "driver"), meta = true,
+    stored = "TEXT"},
+  {"opencl_version", export = "opencl_version",
+    from = part("device", "version"), meta = true},
   {"options", "string", export = "build_options", meta = true,
     stored = "TEXT"},
   {"defines", "parts", export = "defines", from = defines},
@@ -187,9 +182,9 @@ M.list = {
   {"time", "string", export = "date", meta = true, stored = "TEXT NOT NULL"},
   {"protocol", "number", export = "protocol", stored = "INTEGER",
     detail = true},
-  {"version", "string", export = "clshell_version", from = version,
-    meta = true},
-  {"samples", "list"}, {"id", "number"}, {"reason", "string"},
+  {"version", "string", export = "clshell_version",
+    from = function(r) return r.version or cl.version end, meta = true},
+  {"samples", "list", of = "number"}, {"id", "number"}, {"reason", "string"},
   {"label", "string"}, {"stale", "string"},
 }
 
@@ -221,46 +216,29 @@ function M.exported(field, r)
   return value and field.scale and value * field.scale or value
 end
 
-local OF_LIST = {samples = "number", flags = "string"}
-local OF_DEVICE = {name = "string", platform = "string", type = "string",
-  driver = "string", version = "string"}
-
 -- "median must be a number; got a string" where a value has another type. A
 -- number may stand for a string.
 local function wrong(name, value, wanted)
   local kind = type(value)
-  if value ~= nil and kind ~= wanted
-      and not (kind == "number" and wanted == "string") then
-    return ("%s must be a %s; got a %s"):format(name, wanted, kind)
-  end
-end
-
--- The fault of a table, by the type of each part or a function of its name.
-local function wrong_part(name, part, type_of)
-  for key, value in pairs(part) do
-    local wanted = type_of(key)
-    local fault = wanted and wrong(("%s[%s]"):format(name, tostring(key)),
-      value, wanted)
-    if fault then
-      return fault
-    end
+  local whole = wanted == "list" or wanted == "parts"
+  if wanted and kind ~= (whole and "table" or wanted)
+      and not (kind == "number" and wanted == "string")
+      and not (kind == "string" and wanted == "parts") then
+    return ("%s must be a %s; got a %s"):format(name,
+      whole and "table" or wanted, kind)
   end
 end
 
 --- fields.fault(result) -> string, or nil
 --- The first rule that a table breaks as a result: its known fields have their
---- types. Parts such as the shape may also be text.
+--- types.
 function M.fault(r)
   for name, value in pairs(r) do
-    local wanted, fault = BY_KEY[name] and BY_KEY[name][2], nil
-    if wanted == "list" then
-      fault = wrong(name, value, "table") or wrong_part(name, value,
-        function() return OF_LIST[name] end)
-    elseif wanted == "parts" and type(value) ~= "string" then
-      fault = wrong(name, value, "table") or name == "device"
-        and wrong_part(name, value, function(key) return OF_DEVICE[key] end)
-    elseif wanted and wanted ~= "parts" then
-      fault = wrong(name, value, wanted)
+    local field = BY_KEY[name] or {}
+    local of, fault = field.of, wrong(name, value, field[2])
+    for key, x in pairs(of and type(value) == "table" and value or {}) do
+      fault = fault or wrong(("%s[%s]"):format(name, tostring(key)), x,
+        type(of) == "string" and of or of[key])
     end
     if fault then
       return fault
@@ -332,10 +310,8 @@ end
 --- unless it is a finite number.
 function M.base(r, key)
   local x = M.value(r, key)
-  if type(x) ~= "number" or x ~= x or math.abs(x) == math.huge then
-    return nil
-  end
-  return x * M.about(key).scale
+  return type(x) == "number" and text.finite(x) and x * M.about(key).scale
+    or nil
 end
 
 --- fields.interval(result, key) -> lo, hi or nil

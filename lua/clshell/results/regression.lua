@@ -15,45 +15,39 @@ local M = {}
 M.THRESHOLD = 0.03 -- smaller differences do not count
 local CHANCE = 0.01 -- the largest p that does not count as chance
 
+local CONDITIONS = {"name", "parameters", "problem", "cache mode", "device",
+  "driver", "timer", "source", "build options", "protocol"}
+
+-- The values of CONDITIONS for a run.
+local function conditions(r)
+  local device, driver = fields.device(r)
+  return {r.name, r.config, r.title, r.mode, device, driver, r.timer,
+    r.source_hash, r.options, r.protocol}
+end
+
 -- A note on the conditions that differ between two runs, or nil.
 local function differences(a, b)
-  local names = {}
-  local function differ(name, x, y)
-    if x ~= nil and y ~= nil and x ~= y then
-      names[#names + 1] = name
-    end
+  local names, x, y = {}, conditions(a), conditions(b)
+  for i, name in ipairs(CONDITIONS) do
+    names[#names + 1] = x[i] ~= nil and y[i] ~= nil and x[i] ~= y[i] and name
+      or nil
   end
-  local device_a, driver_a = fields.device(a)
-  local device_b, driver_b = fields.device(b)
-  differ("name", a.name, b.name)
-  differ("parameters", a.config, b.config)
-  differ("problem", a.title, b.title)
-  differ("cache mode", a.mode, b.mode)
-  differ("device", device_a, device_b)
-  differ("driver", driver_a, driver_b)
-  differ("timer", a.timer, b.timer)
-  differ("source", a.source_hash, b.source_hash)
-  differ("build options", a.options, b.options)
-  differ("protocol", a.protocol, b.protocol)
   return #names > 0 and "not the same: " .. table.concat(names, ", ") or nil
 end
 
--- The usable samples, and their summary; nil without samples.
+-- The usable samples, their median, and their interquartile range as a part of
+-- the median; nil without samples.
 local function times(r)
   local list = {}
   for _, x in ipairs(r.samples or {}) do
-    if type(x) == "number" and x > 0 and x < math.huge then
-      list[#list + 1] = x
-    end
+    list[#list + 1] = type(x) == "number" and x > 0 and x < math.huge and x
+      or nil
   end
   if #list == 0 then
     return nil
   end
-  return list, stats.summary(list)
-end
-
-local function spread(summary)
-  return (summary.q3 - summary.q1) / summary.median
+  local summary = stats.summary(list)
+  return list, summary.median, (summary.q3 - summary.q1) / summary.median
 end
 
 --- regression.judge(a, b [, threshold]) -> result
@@ -69,21 +63,21 @@ function M.judge(a, b, threshold)
   local row = {a = a, b = b, name = b.name, config = b.config,
     title = b.title, verdict = "UNCLEAR"}
   local reason, different = nil, differences(a, b)
-  local sa, ma = times(a)
-  local sb, mb = times(b)
+  local samples_a, median_a, spread_a = times(a)
+  local samples_b, median_b, spread_b = times(b)
   if fields.fails(a) or fields.fails(b) then
     row.broken = not fields.fails(a)
     local failed = row.broken and b or a
     reason = ("%s failed: %s"):format(row.broken and "B" or "A",
       failed.error or failed.note or "no reason kept")
-  elseif not (sa and sb) then
+  elseif not (samples_a and samples_b) then
     reason = "no samples kept"
   else
-    row.ratio = mb.median / ma.median
+    row.before, row.median = median_a, median_b
+    row.ratio = median_b / median_a
     row.change = 100 * (row.ratio - 1)
-    row.before, row.median = ma.median, mb.median
-    row.p = stats.mann_whitney(sa, sb)
-    row.threshold = math.max(least, spread(ma), spread(mb))
+    row.p = stats.mann_whitney(samples_a, samples_b)
+    row.threshold = math.max(least, spread_a, spread_b)
     local away = math.abs(row.ratio - 1)
     if away > row.threshold and row.p < CHANCE then
       row.verdict = row.ratio < 1 and "FASTER" or "SLOWER"
@@ -93,7 +87,7 @@ function M.judge(a, b, threshold)
       reason = ("samples scatter by %.1f %%"):format(100 * row.threshold)
     else
       reason = ("could be chance: p = %.2g, %d and %d samples"):format(row.p,
-        #sa, #sb)
+        #samples_a, #samples_b)
     end
   end
   row.note = reason and different and reason .. "; " .. different or reason
@@ -167,17 +161,15 @@ local COLUMNS = {
 }
 
 local function counts(list)
-  local known, words = {}, {}
+  local known, words = {["only in A"] = list.only_a,
+    ["only in B"] = list.only_b}, {}
   for _, row in ipairs(list) do
     known[row.verdict] = (known[row.verdict] or 0) + 1
   end
-  for _, verdict in ipairs{"FASTER", "SLOWER", "SAME", "UNCLEAR"} do
-    words[#words + 1] = known[verdict] and ("%d %s"):format(known[verdict],
-      verdict)
-  end
-  for _, side in ipairs{"A", "B"} do
-    local n = list["only_" .. side:lower()]
-    words[#words + 1] = n > 0 and ("%d only in %s"):format(n, side) or nil
+  for _, word in ipairs{"FASTER", "SLOWER", "SAME", "UNCLEAR", "only in A",
+      "only in B"} do
+    local n = known[word] or 0
+    words[#words + 1] = n > 0 and ("%d %s"):format(n, word) or nil
   end
   return table.concat(words, ", ")
 end
@@ -203,11 +195,6 @@ function Result:regressions(limit)
   return list
 end
 
--- The argument of select(), in a message.
-local function label(what)
-  return tostring(type(what) == "table" and what.name or what)
-end
-
 --- s:compare(a, b [, opts]) -> list
 --- The list of runs.compare(a, b, opts), from this store. A row has the fields
 --- of regression.judge.
@@ -227,17 +214,17 @@ function M.compare(s, a, b, opts)
   end
   for _, r in ipairs(runs_b) do
     local key = history.key(r)
-    if known[key] then
-      list[#list + 1] = M.judge(known[key], r, threshold)
-      known[key] = nil
-    else
-      list.only_b = list.only_b + 1
-    end
+    list[#list + 1] = known[key] and M.judge(known[key], r, threshold)
+    list.only_b = list.only_b + (known[key] and 0 or 1)
+    known[key] = nil
   end
   for _ in pairs(known) do
     list.only_a = list.only_a + 1
   end
   if #list == 0 then
+    local function label(what)
+      return tostring(type(what) == "table" and what.name or what)
+    end
     cl.error(("no run of '%s' has the name, parameters, shape, cache mode "
       .. "and device of one of '%s'"):format(label(b), label(a)))
   end

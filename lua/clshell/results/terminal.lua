@@ -2,7 +2,6 @@
 -- eighths of a block, or both in ASCII
 -- SPDX-License-Identifier: MIT
 
-local canvas = require "clshell.results.canvas"
 local quantity = require "clshell.base.quantity"
 local report = require "clshell.results.tables"
 local style = require "clshell.base.style"
@@ -20,6 +19,10 @@ local HEIGHT = 16
 local WIDEST = 10000 -- columns of a chart
 local WIDEST_LABEL = 34
 
+-- The bits of a braille character by the dot's column and row.
+local BITS = {[0] = {[0] = 0x01, 0x02, 0x04, 0x40},
+  {[0] = 0x08, 0x10, 0x20, 0x80}}
+
 local length = text.width
 
 local function shorten(s, width)
@@ -29,6 +32,65 @@ end
 -- Text in exactly so many columns: cut, or filled on one side.
 local function fill(s, width, right)
   return text.fill(shorten(s, width), width, right)
+end
+
+-- A grid of characters to draw on: each has 2 x 4 braille dots, or one ASCII
+-- dot, and may have a mark over them. Dots count from 0 at the upper left.
+local Canvas = {}
+Canvas.__index = Canvas
+
+local function canvas(width, height, ascii)
+  return setmetatable({
+    width = width, ascii = ascii,
+    dots_x = ascii and width or 2 * width,
+    dots_y = ascii and height or 4 * height,
+    dots = {}, marks = {}, colors = {},
+  }, Canvas)
+end
+
+-- The index of the character with a dot; nil beyond the edge.
+function Canvas:cell(x, y)
+  if x >= 0 and x < self.dots_x and y >= 0 and y < self.dots_y then
+    return self.ascii and y * self.width + x or y // 4 * self.width + x // 2
+  end
+end
+
+-- A straight line of dots.
+function Canvas:line(x0, y0, x1, y1, color)
+  local steps = math.max(math.abs(x1 - x0), math.abs(y1 - y0), 1)
+  for i = 0, steps do
+    local x = math.floor(x0 + (x1 - x0) * i / steps + 0.5)
+    local y = math.floor(y0 + (y1 - y0) * i / steps + 0.5)
+    local cell = self:cell(x, y)
+    if cell then
+      self.dots[cell] = (self.dots[cell] or 0) | BITS[x % 2][y % 4]
+      self.colors[cell] = color
+    end
+  end
+end
+
+-- Puts a character in place of a dot. With `aside`, a mark that would cover
+-- another goes to the next free place on the right.
+function Canvas:mark(x, y, char, color, aside)
+  local cell = self:cell(x, y)
+  while cell and aside and self.marks[cell] and (cell + 1) % self.width > 0 do
+    cell = cell + 1
+  end
+  if cell then
+    self.marks[cell], self.colors[cell] = char, color
+  end
+end
+
+-- The characters of a row, counted from 1, coloured if `color` is true.
+function Canvas:row(i, color)
+  local parts = {}
+  for cell = (i - 1) * self.width, i * self.width - 1 do
+    local char = self.marks[cell] or self.dots[cell]
+      and (self.ascii and "." or utf8.char(0x2800 + self.dots[cell]))
+    parts[#parts + 1] = char
+      and style.paint(char, self.colors[cell], color) or " "
+  end
+  return table.concat(parts)
 end
 
 -- The character for the points of a series: a roofline has a letter for each
@@ -61,37 +123,31 @@ local function finish(lines, chart, how)
   return table.concat(lines, "\n")
 end
 
-local function to_dots(area, chart, p)
-  local x = chart.x:at(p.x) * (area.dots_x - 1)
-  local y = (1 - chart.y:at(p.y)) * (area.dots_y - 1)
-  return math.floor(x + 0.5), math.floor(y + 0.5)
-end
-
-local function polyline(area, chart, points, name)
-  local x0, y0
-  for _, p in ipairs(points) do
-    local x, y = to_dots(area, chart, p)
-    if x0 then
+local function draw_series(area, chart, how)
+  local function place(p)
+    local x = chart.x:at(p.x) * (area.dots_x - 1)
+    local y = (1 - chart.y:at(p.y)) * (area.dots_y - 1)
+    return math.floor(x + 0.5), math.floor(y + 0.5)
+  end
+  local function polyline(points, name)
+    for i = 2, #points do
+      local x0, y0 = place(points[i - 1])
+      local x, y = place(points[i])
       area:line(x0, y0, x, y, name)
     end
-    x0, y0 = x, y
   end
-end
-
-local function draw_series(area, chart, how)
+  local lines = chart.kind == "line" and not chart.scatter
   for _, roof in ipairs(chart.roofs or {}) do
-    polyline(area, chart, roof.points, "dim")
+    polyline(roof.points, "dim")
   end
-  for i, s in ipairs(chart.series) do
-    if chart.kind == "line" and not chart.scatter then
-      polyline(area, chart, s.points, color(i))
-    end
+  for i, s in ipairs(lines and chart.series or {}) do
+    polyline(s.points, color(i))
   end
   for i, s in ipairs(chart.series) do
     -- marks would hide a line of more points than columns
     local marked = chart.scatter or #s.points <= area.width
     for _, p in ipairs(marked and s.points or {}) do
-      local x, y = to_dots(area, chart, p)
+      local x, y = place(p)
       area:mark(x, y, mark(chart, i, how), color(i),
         chart.kind == "roofline")
     end
@@ -112,17 +168,18 @@ end
 -- The line of tick marks under the chart, and their texts; a text that would
 -- touch the previous text is left out.
 local function x_lines(axis, width, margin, glyphs)
-  local rule, texts, free = {}, (" "):rep(margin), margin
+  local rule, texts, free = {}, "", margin
   for i = 1, width do
     rule[i] = glyphs.flat
   end
   for _, tick in ipairs(axis:ticks(math.max(2, width // 9))) do
     local at = math.floor(tick.at * (width - 1) + 0.5) + 1
-    local begin = math.max(0, margin + at - 1 - length(tick.text) // 2)
-    begin = math.min(begin, margin + width - length(tick.text))
+    local size = length(tick.text)
+    local begin = math.max(0, margin + at - 1 - size // 2)
+    begin = math.min(begin, margin + width - size)
     if begin >= free then
       texts = fill(texts, begin) .. tick.text
-      free = begin + length(tick.text) + 1
+      free = begin + size + 1
       rule[at] = glyphs.down
     end
   end
@@ -145,13 +202,9 @@ local function add_legend(lines, chart, how)
   end
   for i, s in ipairs(chart.series) do
     local name = s.name
-    if s.roof_share then
-      name = ("%s %.0f %% of roof%s"):format(name, 100 * s.roof_share,
-        s.bound and ", " .. s.bound or "")
-    end
-    if s.suspect then
-      name = name .. " IMPOSSIBLE?"
-    end
+      .. (s.roof_share and (" %.0f %% of roof"):format(100 * s.roof_share)
+      .. (s.bound and ", " .. s.bound or "") or "")
+      .. (s.suspect and " IMPOSSIBLE?" or "")
     if name ~= "" then
       put(mark(chart, i, how), name, color(i))
     end
@@ -169,7 +222,7 @@ local function xy_chart(chart, how)
   local texts, label = y_texts(chart.y, height)
   local margin = label + 2
   local width = math.max(10, how.width - margin - 1)
-  local area = canvas.new(width, height, how.ascii)
+  local area = canvas(width, height, how.ascii)
   draw_series(area, chart, how)
   local lines = {chart.y:title()}
   for row = 1, height do

@@ -230,7 +230,7 @@ local function cell(row, name)
 end
 
 local function as_csv(result)
-  local csv, columns = require "clshell.results.csv", {}
+  local export, columns = require "clshell.results.export", {}
   for i, name in ipairs(names_of(result)) do
     columns[i] = {name, function(row)
       return cell(row, name)
@@ -239,7 +239,7 @@ local function as_csv(result)
   for _, name in ipairs{"ms", "status", "reason"} do
     columns[#columns + 1] = {name, name}
   end
-  return csv.text(columns, result.rows)
+  return export.csv(columns, result.rows)
 end
 
 local function as_cache(result)

@@ -40,21 +40,18 @@ end
 -- The first rank of the group that shares memory with rank `me`; `me` itself
 -- where a list lacks it.
 local function first_neighbour(lists, me)
-  local all = {}
+  local before = {} -- ranks of this host up to `me`
   for rank in pairs(lists[1]) do
-    all[#all + 1] = rank
+    before[#before + 1] = rank <= me and rank or nil
   end
   for _, list in ipairs(lists) do
     if not list[me] then
       return me
     end
   end
-  table.sort(all)
-  for i, rank in ipairs(all) do
-    if rank == me then
-      return all[i - (M.group < #all and (i - 1) % M.group or i - 1)]
-    end
-  end
+  table.sort(before)
+  return before[M.group < math.huge and (#before - 1) // M.group * M.group + 1
+    or 1]
 end
 
 --- exchange.new(comm, type, longest, shared) -> channel
@@ -83,22 +80,17 @@ function M.new(comm, type, longest, shared)
   return self
 end
 
--- The parent (nil for the root) and the children of number `at` in a binomial
--- tree of `count` ranks with root 1: log2(count) children at most.
-local function tree(count, at)
-  local me, step, children = at - 1, 1, {}
+-- The parent (nil for the root, which is 0) and the children of number `me` in
+-- a binomial tree of `count` ranks: log2(count) children at most.
+local function tree(count, me)
+  local children, step = {}, 1
   while me & step == 0 and step < count do
+    if me + step < count then
+      table.insert(children, 1, me + step)
+    end
     step = step << 1
   end
-  local parent = me > 0 and me - step + 1 or nil
-  step = step >> 1
-  while step > 0 do
-    if me + step < count then
-      children[#children + 1] = me + step + 1
-    end
-    step = step >> 1
-  end
-  return parent, children
+  return me > 0 and me & me - 1 or nil, children
 end
 
 -- The part of this rank in the exchange of an owner's panels: {head, parent,
@@ -122,14 +114,14 @@ function Channel:role(owner)
       table.insert(role.peers, rank)
     end
   end
-  local heads, at = {owner}, 1 -- the owner first
+  local heads, at = {[0] = owner}, 0 -- the owner first
   for _, head in ipairs(self.heads) do
     if head ~= self.head[owner] then
       heads[#heads + 1] = head
       at = head == self.me and #heads or at
     end
   end
-  local parent, children = tree(#heads, at)
+  local parent, children = tree(#heads + 1, at)
   role.parent = heads[parent]
   for i, child in ipairs(children) do
     role.children[i] = heads[child]
@@ -156,20 +148,17 @@ function M.strips(type, rows, cols)
   return list
 end
 
-local function size_of(h)
-  return h.rows .. "x" .. h.cols
+-- The free Arrays with the size of a strip, or of an Array.
+function Channel:spares(strip)
+  local size = strip.rows .. "x" .. strip.cols
+  self.free[size] = self.free[size] or {}
+  return self.free[size]
 end
 
 -- An Array for a strip: a free Array of its size, or a new one.
 function Channel:array(strip)
-  return table.remove(self.free[size_of(strip)] or {})
+  return table.remove(self:spares(strip))
     or cl.array(self.type, {strip.rows, strip.cols})
-end
-
-function Channel:give_back(h)
-  local size = size_of(h)
-  self.free[size] = self.free[size] or {}
-  table.insert(self.free[size], h)
 end
 
 local function through(entry)
@@ -187,7 +176,7 @@ function Channel:entry()
   tasks.wait(through, entry)
   entry.busy = true
   if entry.h then
-    self:give_back(entry.h)
+    table.insert(self:spares(entry.h), entry.h)
     entry.h = nil
   end
   return entry
@@ -269,7 +258,7 @@ function Channel:receive_messages(owner, role, panel, strips)
     end
     event = self:up(h, strip, panel)
     if not hands_on then
-      self:give_back(h)
+      table.insert(self:spares(h), h)
     end
     post(i + #self.entries)
   end

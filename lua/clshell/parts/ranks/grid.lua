@@ -1,11 +1,14 @@
--- parts/ranks/grid.lua - processes as a grid, and the blocks of their matrices
+-- parts/ranks/grid.lua - processes as a grid, the blocks of their matrices,
+-- and the way of all blocks to one process
 -- SPDX-License-Identifier: MIT
 
 local cl = require "cl"
 local argument = require "clshell.base.argument"
-local staging = require "clshell.parts.staging"
+local host = require "cl.host"
 
 local M = {}
+
+local TAG = 17 -- of parts on the way to one rank
 
 -- The grids by Comm and sizes; a Comm stays until the program ends.
 local grids = {}
@@ -63,19 +66,13 @@ function M.owner(extent, parts, k)
   end
 end
 
--- The largest divisor of n that is no larger than its square root.
-local function divisor(n)
-  local d = math.floor(math.sqrt(n))
-  while n % d ~= 0 do
-    d = d - 1
-  end
-  return d
-end
-
 --- grid.squarest(n) -> rows, cols
 --- The grid of n ranks that is nearest to a square.
 function M.squarest(n)
-  local rows = divisor(n)
+  local rows = math.floor(math.sqrt(n))
+  while n % rows ~= 0 do
+    rows = rows - 1
+  end
   return rows, n // rows
 end
 
@@ -87,7 +84,7 @@ end
 function M.new(sizes)
   local world = M.world()
   local n = world:size()
-  local rows = sizes and sizes[1] or divisor(n)
+  local rows = sizes and sizes[1] or M.squarest(n)
   local cols = sizes and sizes[2] or n // rows
   argument.integer("ranks", "grid: the rows", rows, 1)
   argument.integer("ranks", "grid: the columns", cols, 1)
@@ -106,11 +103,31 @@ function M.new(sizes)
   return known[name]
 end
 
---- grid.pieces(context, type, elements) -> staging
---- Pinned pieces of `elements` elements, 64 MiB at most.
-function M.pieces(context, type, elements)
-  return staging.new(context, type,
-    math.min(elements, (64 << 20) // cl.typesize(type)))
+--- grid.gather(part, type, shape, root, place) -> Array, or nil
+--- All elements as an Array of `shape` on rank `root`, 0 by default; the other
+--- ranks get nil. part: the Buffer of this rank, or nil. place(rank) gives the
+--- first and last row and the first and last column of a rank's part.
+function M.gather(part, type, shape, root, place)
+  local world = M.world()
+  root = root or 0
+  if world:rank() ~= root then
+    if part then
+      world:send(part:read(), root, TAG)
+    end
+    return nil
+  end
+  local whole, width = cl.array(type, shape), shape[#shape]
+  for rank = 0, world:size() - 1 do
+    local top, bottom, left, right = place(rank)
+    local rows, cols = bottom - top + 1, right - left + 1
+    if rows > 0 and cols > 0 then
+      local h = rank == root and part:read()
+        or world:recv(cl.array(type, {rows, cols}), rank, TAG)
+      host.copy_box(whole, h, {rows = rows, cols = cols,
+        to_first = (top - 1) * width + left, to_ld = width})
+    end
+  end
+  return whole
 end
 
 return M

@@ -2,20 +2,17 @@
 -- of each process that mpirun starts, and calculations with them. Room: grid
 -- (processes in rows and columns), rank_matrix (dense, in blocks), rank_gemm
 -- (SUMMA), exchange (panels from device to device), tasks (functions that take
--- turns), rank_transpose, vector and rank_dia (in strips, with halos),
--- rank_gather (parts to one process), model (times with more processes than
--- there are). Nothing here starts MPI before a function is called.
+-- turns), strips (vectors and matrices by diagonals, with halos). Nothing here
+-- starts MPI before a function is called.
 -- SPDX-License-Identifier: MIT
 
 local M = require "clshell.base.lazy".table(...)
 
 for module, functions in pairs{
     [require "clshell.parts.ranks.rank_matrix"] = {"among", "matrix",
-      "random", "load"},
+      "random", "load", "transpose"},
     [require "clshell.parts.ranks.rank_gemm"] = {"gemm"},
-    [require "clshell.parts.ranks.rank_transpose"] = {"transpose"},
-    [require "clshell.parts.ranks.vector"] = {"vector"},
-    [require "clshell.parts.ranks.rank_dia"] = {"dia", "poisson2d",
+    [require "clshell.parts.ranks.strips"] = {"vector", "dia", "poisson2d",
       "poisson3d", "spmv"}} do
   for _, key in ipairs(functions) do
     M[key] = module[key]

@@ -35,38 +35,26 @@ end
 local Job = {}
 Job.__index = Job
 
--- A list of the panels: {k (first column of A), d (depth), col (the grid's
--- column that has the panel of A), row (the grid's row with the panel of B)}.
+-- A list of the panels: {k (first column of A), d (depth), a (the column of
+-- the grid that has the panel of A), b (the row with the panel of B)}. One
+-- panel of each pair of owners comes in turn, so that all owners send at the
+-- same time. The order and the sums are the same on all ranks.
 local function steps(k, g, depth)
-  local list, at = {}, 1
+  local list, turns, at = {}, {}, 1
   while at <= k do
     local col, last_a = grids.owner(k, g.cols, at)
     local row, last_b = grids.owner(k, g.rows, at)
     local last = math.min(at + depth - 1, last_a, last_b)
-    list[#list + 1] = {k = at, d = last - at + 1, col = col, row = row}
+    local owners = col * g.rows + row
+    turns[owners] = (turns[owners] or 0) + 1
+    list[#list + 1] = {k = at, d = last - at + 1, a = col, b = row,
+      turn = turns[owners]}
     at = last + 1
   end
+  table.sort(list, function(x, y)
+    return x.turn < y.turn or x.turn == y.turn and x.k < y.k
+  end)
   return list
-end
-
--- The panels of the list, one panel of each owner in turn, so that all owners
--- send at the same time. The order and the sums are the same on all ranks.
-local function in_turn(list)
-  local owners, by_owner, turns = {}, {}, {}
-  for _, step in ipairs(list) do
-    local name = step.col .. " " .. step.row
-    if not by_owner[name] then
-      by_owner[name] = {}
-      owners[#owners + 1] = by_owner[name]
-    end
-    table.insert(by_owner[name], step)
-  end
-  for turn = 1, #list do
-    for _, own in ipairs(owners) do
-      turns[#turns + 1] = own[turn]
-    end
-  end
-  return turns
 end
 
 -- The state of one operand X: the Comm that its panels go along, `lines` (the
@@ -94,10 +82,6 @@ local function extent(s, d)
   return d, s.lines
 end
 
-local function owner(s, step)
-  return s.name == "a" and step.col or step.row
-end
-
 -- The slot of a panel, as a matrix without gaps.
 function Job:panel(s, i)
   return s[(i - 1) % self.slots + 1]:matrix(1, extent(s, self.list[i].d))
@@ -123,7 +107,7 @@ function Job:is_free(i)
     return true
   end
   for _, s in ipairs(self.sides) do
-    if s.channel and owner(s, self.list[before]) == s.comm:rank()
+    if s.channel and self.list[before][s.name] == s.comm:rank()
         and not s.sent[before] then
       return false
     end
@@ -131,29 +115,20 @@ function Job:is_free(i)
   return self:ended(before)
 end
 
--- Copies this rank's panel i from its block into the slot.
-function Job:own(s, i)
-  local X, step, from = s.X, self.list[i], {1, 1}
-  if s.name == "a" then
-    from[2] = step.k - X.first_col + 1
-  else
-    from[1] = step.k - X.first_row + 1
-  end
-  s.ready[i] = X.block:copy(self:panel(s, i), {from = from,
-    size = {extent(s, step.d)}, to = {1, 1},
-    queue = s.channel.pieces.up_queue, async = true})
-  s.channel.pieces.up_queue:flush()
-end
-
--- Task: copies this rank's panels of an operand to the slots and sends them to
--- the other ranks.
+-- Task: copies this rank's panels of an operand from its block to the slots
+-- and sends them to the other ranks.
 function Job:send(s)
+  local X, channel = s.X, s.channel
   for i, step in ipairs(self.list) do
-    if owner(s, step) == s.comm:rank() then
+    if step[s.name] == s.comm:rank() then
       tasks.wait(self.is_free, self, i)
-      self:own(s, i)
+      local panel, queue = self:panel(s, i), channel.pieces.up_queue
+      s.ready[i] = X.block:copy(panel, {from = s.name == "a"
+        and {1, step.k - X.first_col + 1} or {step.k - X.first_row + 1, 1},
+        size = {extent(s, step.d)}, to = {1, 1}, queue = queue, async = true})
+      queue:flush()
       if s.comm:size() > 1 then
-        s.channel:send(self:panel(s, i), s.ready[i])
+        channel:send(panel, s.ready[i])
       end
       s.sent[i] = true
     end
@@ -163,7 +138,7 @@ end
 -- Task: receives the panels of another rank.
 function Job:receive(s, rank)
   for i, step in ipairs(self.list) do
-    if owner(s, step) == rank then
+    if step[s.name] == rank then
       tasks.wait(self.is_free, self, i)
       s.ready[i] = s.channel:receive(rank, self:panel(s, i))
     end
@@ -296,7 +271,7 @@ local function summa(A, B, C, opts)
   local g, world = A.grid, grids.world()
   local depth = math.min(A.cols, opts.depth
     or M.depth(A.rows, B.cols, A.cols, g))
-  local list = in_turn(steps(A.cols, g, depth))
+  local list = steps(A.cols, g, depth)
   local shape = {slots = math.min(PANELS, #list), shared = opts.shared}
   local sides = {side(A, g.row_comm, A.height, depth, "a", shape),
     side(B, g.col_comm, B.width, depth, "b", shape)}

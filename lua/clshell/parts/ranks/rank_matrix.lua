@@ -1,46 +1,46 @@
 -- parts/ranks/rank_matrix.lua - dense matrices in blocks, one for each process
--- of a grid
+-- of a grid, and their transpose
 -- SPDX-License-Identifier: MIT
 
 local argument = require "clshell.base.argument"
 local cl = require "cl"
-local gather = require "clshell.parts.ranks.rank_gather"
 local grids = require "clshell.parts.ranks.grid"
 local host = require "cl.host"
 local npy = require "clshell.data.npy"
 local options = require "clshell.base.options"
 local text = require "clshell.base.text"
+local transpose = require "clshell.ladders.transpose"
 
 local M = {}
+
+local TAG = 20 -- of parts of a transpose
 
 local methods = {}
 local meta = {__name = "RanksMatrix", __metatable = false}
 meta.__index = argument.methods("RanksMatrix", methods, "RanksMatrix")
 
--- A matrix without content: block is nil where this rank has no element.
-local function new(what, rows, cols, opts)
+-- The first and last row, the first and last column that a rank has.
+local function block_of(rows, cols, g, rank)
+  local top, bottom = grids.block(rows, g.rows, rank // g.cols)
+  return {top, bottom, grids.block(cols, g.cols, rank % g.cols)}
+end
+
+-- A new matrix: block is nil where this rank has no element, else its elements
+-- are fill(A), a number or an Array, or not set.
+local function new(what, rows, cols, opts, fill)
   argument.integer(what, "rows", rows, 1)
   argument.integer(what, "columns", cols, 1)
   local g = grids.new(opts.grid)
-  local first_row, last_row = grids.block(rows, g.rows, g.row)
-  local first_col, last_col = grids.block(cols, g.cols, g.col)
+  local first_row, last_row, first_col, last_col = table.unpack(
+    block_of(rows, cols, g, g.row * g.cols + g.col))
   local A = {type = opts.type or "float", rows = rows, cols = cols, grid = g,
     first_row = first_row, last_row = last_row, first_col = first_col,
     last_col = last_col, height = last_row - first_row + 1,
     width = last_col - first_col + 1}
   if A.height > 0 and A.width > 0 then
-    A.block = cl.buffer(A.type, {A.height, A.width})
+    A.block = cl.buffer(A.type, {A.height, A.width}, fill and fill(A))
   end
   return setmetatable(A, meta)
-end
-
--- A new matrix, filled by fill(block, A) where this rank has a block.
-local function filled(what, rows, cols, opts, fill)
-  local A = new(what, rows, cols, opts)
-  if A.block then
-    fill(A.block, A)
-  end
-  return A
 end
 
 -- This rank's block of the Array h, which has the whole matrix on each rank.
@@ -67,28 +67,23 @@ end
 function M.matrix(rows, cols, init, opts)
   local what = "ranks.matrix"
   opts = options.check(opts, what)
-  if text.class(init) == "Array" then
-    if #init ~= rows * cols then
-      cl.error(("%s: %dx%d elements are needed; the Array has %d"):format(what,
-        rows, cols, #init))
-    end
-    return filled(what, rows, cols, {type = init.type, grid = opts.grid},
-      function(block, A)
-        block:write(part(A, init))
-      end)
-  end
-  if type(init) ~= "function" then
-    init = init or 0
+  init = init or 0
+  local is_array = text.class(init) == "Array"
+  if is_array and #init ~= rows * cols then
+    cl.error(("%s: %dx%d elements are needed; the Array has %d"):format(what,
+      rows, cols, #init))
+  elseif not is_array and type(init) ~= "function" then
     argument.check(what, "init", init, "number")
   end
-  return filled(what, rows, cols, opts, function(block, A)
-    if type(init) == "number" then
-      block:fill(init)
-    else
-      block:write(cl.array(A.type, {A.height, A.width}, function(i, j)
-        return init(A.first_row + i - 1, A.first_col + j - 1)
-      end))
+  return new(what, rows, cols, {type = is_array and init.type or opts.type,
+    grid = opts.grid}, function(A)
+    if is_array then
+      return part(A, init)
     end
+    return type(init) == "number" and init
+      or cl.array(A.type, {A.height, A.width}, function(i, j)
+        return init(A.first_row + i - 1, A.first_col + j - 1)
+      end)
   end)
 end
 
@@ -105,7 +100,7 @@ end
 --- end
 M.among = grids.among
 
-local random -- kernels by element type
+local random = {} -- kernels by element type
 
 --- ranks.random(rows, cols [, opts]) -> RanksMatrix
 --- A matrix of random numbers, the same for any number of ranks. Options as
@@ -118,25 +113,26 @@ local random -- kernels by element type
 --- print(A.rows, A.type) --> 100 double
 function M.random(rows, cols, opts)
   opts = options.check(opts, "ranks.random")
-  return filled("ranks.random", rows, cols, opts, function(block, A)
-    random = random or {}
-    random[A.type] = random[A.type] or cl.kernel([[
-      #include "philox.cl"
-      kernel void fill(global REAL *x, int width, ulong first, ulong cols,
-                       uint seed, REAL lo, REAL hi) {
-        int i = get_global_id(1), j = get_global_id(0);
-        if (j >= width)
-          return;
-        ulong n = first + i * cols + j;
-        uint4 r = philox((uint4)((uint)n, (uint)(n >> 32), 0, 0),
-                         (uint2)(seed, 0));
-        x[(size_t)i * width + j] = lo + (hi - lo) * ((r.x >> 8) * 0x1p-24f);
-      }]], {include = cl.home .. "/kernels/random",
-        defines = {REAL = A.type}})
-    random[A.type]:range({(A.width + 63) // 64 * 64, A.height}, {64, 1})(block,
-      A.width, (A.first_row - 1) * A.cols + A.first_col - 1, A.cols,
-      opts.seed or 1, opts.lo or 0, opts.hi or 1)
-  end)
+  local A = new("ranks.random", rows, cols, opts)
+  if not A.block then
+    return A
+  end
+  random[A.type] = random[A.type] or cl.kernel([[
+    #include "philox.cl"
+    kernel void fill(global REAL *x, int width, ulong first, ulong cols,
+                     uint seed, REAL lo, REAL hi) {
+      int i = get_global_id(1), j = get_global_id(0);
+      if (j >= width)
+        return;
+      ulong n = first + i * cols + j;
+      uint4 r = philox((uint4)((uint)n, (uint)(n >> 32), 0, 0),
+                       (uint2)(seed, 0));
+      x[(size_t)i * width + j] = lo + (hi - lo) * ((r.x >> 8) * 0x1p-24f);
+    }]], {include = cl.home .. "/kernels/random", defines = {REAL = A.type}})
+  random[A.type]:range({(A.width + 63) // 64 * 64, A.height}, {64, 1})(A.block,
+    A.width, (A.first_row - 1) * A.cols + A.first_col - 1, A.cols,
+    opts.seed or 1, opts.lo or 0, opts.hi or 1)
+  return A
 end
 
 --- ranks.load(path [, opts]) -> RanksMatrix
@@ -153,10 +149,10 @@ function M.load(path, opts)
   if not f then
     cl.error("ranks.load: " .. message)
   end
-  return filled("ranks.load", f.rows, f.cols, {type = f.type,
-    grid = opts.grid}, function(block, A)
-    block:write(f:read{from = {A.first_row, A.first_col},
-      size = {A.height, A.width}})
+  return new("ranks.load", f.rows, f.cols, {type = f.type,
+    grid = opts.grid}, function(A)
+    return f:read{from = {A.first_row, A.first_col},
+      size = {A.height, A.width}}
   end)
 end
 
@@ -168,10 +164,8 @@ end
 ---   print(h.rows, h[12])
 --- end
 function methods.gather(A, root)
-  local g = A.grid
-  return gather(A.block, A.type, {A.rows, A.cols}, root, function(rank)
-    local first, last = grids.block(A.rows, g.rows, rank // g.cols)
-    return first, last, grids.block(A.cols, g.cols, rank % g.cols)
+  return grids.gather(A.block, A.type, {A.rows, A.cols}, root, function(rank)
+    return table.unpack(block_of(A.rows, A.cols, A.grid, rank))
   end)
 end
 
@@ -189,6 +183,56 @@ end
 function M.check(what, name, A)
   return argument.check(what, name, A, "RanksMatrix",
     "ranks.matrix(rows, cols, init) makes one")
+end
+
+-- The box that two blocks have in common, with the place of its first element
+-- in the first block, whose rows have `ld` elements; nil where it is empty.
+local function common(block, other)
+  local row, col = math.max(block[1], other[1]), math.max(block[3], other[3])
+  local box = {rows = math.min(block[2], other[2]) - row + 1,
+    cols = math.min(block[4], other[4]) - col + 1,
+    ld = block[4] - block[3] + 1}
+  box.first = (row - block[1]) * box.ld + col - block[3] + 1
+  return box.rows > 0 and box.cols > 0 and box or nil
+end
+
+--- ranks.transpose(A) -> RanksMatrix
+--- The transpose of a matrix in blocks, on the same grid of ranks.
+--- Example:
+--- local B = ranks.transpose(ranks.random(30, 20))
+--- print(B.rows, B.cols) --> 20 30
+function M.transpose(A)
+  local what, world = "ranks.transpose", grids.world()
+  M.check(what, "A", A)
+  local g, me = A.grid, world:rank()
+  local B = M.like(what, A.cols, A.rows, A.type, g)
+  local mine = A.block and transpose(A.block):read()
+  local result = B.block and cl.array(B.type, {B.height, B.width})
+  local own = {A.first_col, A.last_col, A.first_row, A.last_row} -- of mine
+  local coming, requests = {}, {}
+  for rank = 0, world:size() - 1 do
+    local r1, r2, c1, c2 = table.unpack(block_of(A.rows, A.cols, g, rank))
+    local box = result and common(block_of(B.rows, B.cols, g, me),
+      {c1, c2, r1, r2})
+    coming[#coming + 1] = box and {box = box, request = world:irecv(
+      cl.array(B.type, {box.rows, box.cols}), rank, TAG)}
+  end
+  for rank = 0, world:size() - 1 do
+    local box = mine and common(own, block_of(B.rows, B.cols, g, rank))
+    requests[#requests + 1] = box and world:isend(host.copy_box(
+      cl.array(A.type, {box.rows, box.cols}), mine, {rows = box.rows,
+        cols = box.cols, from_first = box.first, from_ld = box.ld}), rank, TAG)
+  end
+  for _, piece in ipairs(coming) do
+    local box = piece.box
+    host.copy_box(result, piece.request:wait(), {rows = box.rows,
+      cols = box.cols, to_first = box.first, to_ld = box.ld})
+  end
+  require "mpi".wait_all(requests)
+  if result then
+    B.block:write(result)
+  end
+  return B
 end
 
 return M

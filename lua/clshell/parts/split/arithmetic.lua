@@ -122,75 +122,51 @@ function methods.fill(s, x)
   return s
 end
 
--- A list with a number for each part: all devices at once reduce their parts
--- along the first dimension, then reduction `name` makes a number of each.
-local function totals(what, values, reduce, name)
-  local some = for_parts(what, values, reduce)
-  local s = leader(values)
-  devices.flush(s.devices)
-  local list = {}
-  for _, part in ipairs(some) do
-    if part then
-      list[#list + 1] = of_parts[name](part)
-      part:close()
-    end
-    if part and s.axis == "copies" then
-      break
-    end
-  end
-  return list
-end
-
--- Reduces values along a dimension by reduce(the values' parts, dim). Along
+-- Reduces values along a dimension by method `what` of their parts. Along
 -- dimension 1 of a Split in rows, the results of the devices become rows of a
 -- Buffer on the first device, and reduction `name` reduces them to one Buffer.
 -- Along another dimension the result is a Split in the same rows. The result
 -- of a Split in copies is a Buffer.
-local function along(what, values, dim, reduce, name)
+local function along(what, values, dim, name)
   layout.dim(what, leader(values).shape, dim)
   local some, s = for_parts(what, values, function(own)
-    return reduce(own, dim)
+    own[values.n + 1] = dim
+    return of_parts[what](table.unpack(own, 1, values.n + 1))
   end)
   if dim ~= 1 and s.axis == "rows" then
     return class.like(s, some)
   end
-  local list = {}
-  for _, part in ipairs(some) do
-    list[#list + 1] = part and (#list == 0 or s.axis == "rows") and part
-      or nil
-  end
+  local list = class.whole(s, some)
   if #list == 1 then
-    return list[1]
+    return list[1].part
   end
   devices.flush(s.devices)
-  local count, context = #list[1], list[1].context
-  local rows <close> = cl.buffer(list[1].type, {#list,
-    table.unpack(list[1].shape)}, nil, {context = context})
-  for i, part in ipairs(list) do
-    part:copy(rows, {to = (i - 1) * count + 1,
-      async = part.context == context})
-    part:close()
+  local first = list[1].part
+  local count, context = #first, first.context
+  local rows <close> = cl.buffer(first.type, {#list,
+    table.unpack(first.shape)}, nil, {context = context})
+  for i, piece in ipairs(list) do
+    piece.part:copy(rows, {to = (i - 1) * count + 1,
+      async = piece.part.context == context})
+    piece.part:close()
   end
   return of_parts[name](rows, 1)
 end
 
-local JOIN = {
-  sum = function(a, b)
-    return a + b
-  end,
-  min = function(a, b)
-    return (a ~= a or a < b) and a or b
-  end,
-  max = function(a, b)
-    return (a ~= a or a > b) and a or b
-  end,
-  any = function(a, b)
-    return a or b
-  end,
-  all = function(a, b)
-    return a and b
-  end,
-}
+-- Defines method `what` of n values, which reduces them; reduction `name`
+-- joins the results of the devices.
+local function reduction(what, n, name)
+  methods[what] = function(...)
+    local values = table.pack(...)
+    local dim = values[n + 1]
+    values.n = n
+    if dim ~= nil then
+      return along(what, values, dim, name)
+    end
+    local left <close> = along(what, values, 1, name)
+    return of_parts[name](left)
+  end
+end
 
 --- Split:sum([dim]) -> number, Buffer or Split
 --- The sum of all elements, calculated on all devices at once; min, max, any
@@ -201,25 +177,8 @@ local JOIN = {
 --- Example:
 --- local s = cl.split({1, 2, 4}, {cl.device(), cl.device()})
 --- print(s:sum(), s:max()) --> 7.0 4.0
-for name, join in pairs(JOIN) do
-  methods[name] = function(s, dim)
-    if dim ~= nil then
-      return along(name, {n = 1, s}, dim, function(own, d)
-        return of_parts[name](own[1], d)
-      end, name)
-    end
-    local result
-    for _, x in ipairs(totals(name, {n = 1, s}, function(own)
-      return of_parts[name](own[1], 1)
-    end, name)) do
-      if result == nil then
-        result = x
-      else
-        result = join(result, x)
-      end
-    end
-    return result
-  end
+for _, name in ipairs{"sum", "min", "max", "any", "all"} do
+  reduction(name, 1, name)
 end
 
 -- The type in which means and norms of elements are calculated.
@@ -248,20 +207,7 @@ end
 --- Example:
 --- local s = cl.split({1, 2, 3}, {cl.device(), cl.device()})
 --- print(s:dot(s)) --> 14.0
-function methods.dot(s, t, dim)
-  if dim ~= nil then
-    return along("dot", {n = 2, s, t}, dim, function(own, d)
-      return of_parts.dot(own[1], own[2], d)
-    end, "sum")
-  end
-  local sum
-  for _, x in ipairs(totals("dot", {n = 2, s, t}, function(own)
-    return of_parts.dot(own[1], own[2], 1)
-  end, "sum")) do
-    sum = sum and sum + x or x
-  end
-  return sum
-end
+reduction("dot", 2, "sum")
 
 --- Split:nrm2([dim]) -> number, Buffer or Split
 --- The square root of the sum of squares; `dim` as for Split:sum.
@@ -276,24 +222,11 @@ function methods.nrm2(s, dim)
     squares:close()
     return root
   end
-  local most, list = 0.0, {}
-  for _, part in ipairs(class.live("nrm2", s).parts) do
-    if part then
-      list[#list + 1] = of_parts.nrm2(part)
-      most = math.max(most, list[#list])
-    end
-    if part and s.axis == "copies" then
-      break
-    end
+  local list = {}
+  for i, piece in ipairs(class.whole(class.live("nrm2", s), s.parts)) do
+    list[i] = of_parts.nrm2(piece.part)
   end
-  local sum = 0.0
-  for _, x in ipairs(list) do
-    if x ~= x then
-      return x
-    end
-    sum = sum + (x / most) ^ 2
-  end
-  return (most == 0 or most == math.huge) and most or most * math.sqrt(sum)
+  return cl.array(real("nrm2", s), #list, list):nrm2()
 end
 
 --- Split:axpy(a, x) -> Split
@@ -322,26 +255,22 @@ function meta.__map(map, source, values, opts)
     cl.error("map: i and n count the elements of one part; take a Split of "
       .. "numbers in their place, cl.split(cl.arange(0, n - 1))")
   end
+  local results, n = {}, 0
   local rows, s = for_parts("map", list, function(own)
     local part = {}
     for k, key in ipairs(keys) do
       part[key] = own[k]
     end
-    return table.pack(map(source, part, opts))
+    local row = table.pack(map(source, part, opts))
+    n = row.n - 1 -- the last one is the Event
+    return row
   end)
-  local results, n = {}, 0
-  for i, row in ipairs(rows) do
-    n = row and row.n - 1 or n
-    for k = 1, n do
-      results[k] = results[k] or {}
-      results[k][i] = row and row[k]
-    end
-  end
   for k = 1, n do
-    for i = 1, #rows do
-      results[k][i] = results[k][i] or false
+    local parts = {}
+    for i, row in ipairs(rows) do
+      parts[i] = row and row[k]
     end
-    results[k] = class.like(s, results[k])
+    results[k] = class.like(s, parts)
   end
   return table.unpack(results, 1, n)
 end

@@ -42,6 +42,17 @@ function M.new(s)
   return setmetatable(s, meta)
 end
 
+-- class.empty(fields) -> Split
+--- A Split of new Buffers. Fields: as for class.new, without parts.
+function M.empty(s)
+  s.parts = {}
+  for i, rows in ipairs(s.sizes) do
+    s.parts[i] = rows > 0 and cl.buffer(s.type, with_rows(s.shape, rows), nil,
+      {context = cl.context(s.devices[i])})
+  end
+  return M.new(s)
+end
+
 -- class.like(s, parts) -> Split
 --- A Split of parts with the rows of Split s, and the parts' type and columns.
 function M.like(s, parts)
@@ -56,6 +67,19 @@ end
 -- class.is(x) -> boolean
 function M.is(x)
   return type(x) == "table" and debug.getmetatable(x) == meta
+end
+
+-- class.whole(s, parts) -> list of {part, first}
+--- The parts, out of a list for the devices of s, that together have all rows,
+--- and the first row of each: one part alone of a Split in copies.
+function M.whole(s, parts)
+  local list = {}
+  for i, part in ipairs(parts) do
+    if part and (s.axis == "rows" or not list[1]) then
+      list[#list + 1] = {part = part, first = s.first[i]}
+    end
+  end
+  return list
 end
 
 -- class.live(what, s) -> s
@@ -85,21 +109,6 @@ function M.fits(what, s, other)
   end
 end
 
--- Copies rows of a Buffer or an Array into a new Buffer of a context.
-local function bring(A, first, rows, context)
-  local part = cl.buffer(A.type, with_rows(A.shape, rows), nil,
-    {context = context})
-  local at = (first - 1) * row_count(A.shape) + 1
-  if text.class(A) == "Array" then
-    part:write(A, {at = at})
-  elseif A.rows then
-    A:copy(part, {from = {first, 1}, size = {rows, A.cols}})
-  else
-    A:copy(part, {first = at, count = #part, to = 1})
-  end
-  return part
-end
-
 -- class.given(what, A) -> A
 --- Converts a value that can be split to a Buffer or an Array.
 function M.given(what, A)
@@ -123,15 +132,21 @@ end
 --- Splits a Buffer or an Array over a list of devices.
 function M.spread(what, A, list, axis, sizes)
   A = M.given(what, A)
-  local parts, whole = {}, A.shape[1]
   for i = 1, #list do
-    sizes[i] = axis == "copies" and whole or sizes[i]
+    sizes[i] = axis == "copies" and A.shape[1] or sizes[i]
   end
-  local s = M.new{devices = list, parts = parts, sizes = sizes, axis = axis,
-    type = A.type, shape = table.move(A.shape, 1, #A.shape, 1, {})}
-  for i, device in ipairs(list) do
-    parts[i] = sizes[i] > 0
-      and bring(A, s.first[i], sizes[i], cl.context(device))
+  local s = M.empty{devices = list, sizes = sizes, axis = axis, type = A.type,
+    shape = table.move(A.shape, 1, #A.shape, 1, {})}
+  for i, part in ipairs(s.parts) do
+    local first = s.first[i]
+    local at = (first - 1) * row_count(A.shape) + 1
+    if part and text.class(A) == "Array" then
+      part:write(A, {at = at})
+    elseif part and A.rows then
+      A:copy(part, {from = {first, 1}, size = {sizes[i], A.cols}})
+    elseif part then
+      A:copy(part, {first = at, count = #part, to = 1})
+    end
   end
   return s
 end
@@ -145,17 +160,12 @@ function methods.join(s, device)
   local context = cl.context(device)
   M.live("join", s)
   local out = cl.buffer(s.type, s.shape, nil, {context = context})
-  for i, part in ipairs(s.parts) do
-    local b = part and (text.class(part) == "Expression" and part:eval()
-      or part)
-    if b then
-      b:copy(out, {first = 1, count = #b,
-        to = (s.first[i] - 1) * row_count(s.shape) + 1,
-        async = b.context == context})
-    end
-    if b and s.axis == "copies" then
-      break
-    end
+  for _, piece in ipairs(M.whole(s, s.parts)) do
+    local b = piece.part
+    b = text.class(b) == "Expression" and b:eval() or b
+    b:copy(out, {first = 1, count = #b,
+      to = (piece.first - 1) * row_count(s.shape) + 1,
+      async = b.context == context})
   end
   return out
 end
@@ -171,13 +181,8 @@ function methods.read(s, dst)
   argument.check("Split:read", "dst", h, "Array")
   s:eval()
   devices.flush(s.devices)
-  for i, part in ipairs(s.parts) do
-    if part then
-      part:read(h, {at = (s.first[i] - 1) * row_count(s.shape) + 1})
-    end
-    if part and s.axis == "copies" then
-      break
-    end
+  for _, piece in ipairs(M.whole(s, s.parts)) do
+    piece.part:read(h, {at = (piece.first - 1) * row_count(s.shape) + 1})
   end
   return h
 end

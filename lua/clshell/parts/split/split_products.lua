@@ -5,7 +5,6 @@
 local class = require "clshell.parts.split.split_class"
 local cl = require "cl"
 local devices = require "clshell.parts.split.devices"
-local queues = require "clshell.parts.split.queues"
 local text = require "clshell.base.text"
 
 local MANY = 2048 -- rows of B that go to another device in two halves
@@ -74,67 +73,44 @@ local function steps_of(gemm, A, B, opts)
   return last, C ~= nil
 end
 
--- The product of parts of A and copies of B.
-local function with_copies(gemm, A, B, opts)
-  local steps, parts = steps_of(gemm, A, B, opts), {}
-  for i, part in ipairs(A.parts) do
-    steps[i] = steps[i] or part and gemm.plan(part, B.parts[i], with(opts,
-      {C = opts.C and opts.C.parts[i]}))
-    if part then
-      steps[i]():close()
-      part.context.queue:flush()
-    end
-    parts[i] = part and steps[i].output
-  end
-  return class.like(A, parts)
-end
-
 -- The rows of B that the devices take at a time: a device takes its own rows
 -- all at once, and many rows of another device in two halves, so that it works
 -- before all of them are there. Returns a list of turns, each a table of
--- {part, first, rows} by device.
-local function stages(B)
+-- {part, first, rows} by device. With B in copies there is one turn.
+local function turns_of(B)
   local n, list = #B.devices, {}
-  for step = 0, n - 1 do
-    for half = 1, 2 do
-      local turn = {}
-      for i = 1, n do
-        local j = (i + step - 1) % n + 1
-        local rows = B.sizes[j]
-        local cut = step > 0 and rows >= MANY and rows // 2 or rows
-        if half == 1 and rows > 0 then
-          turn[i] = {part = j, first = 1, rows = cut}
-        elseif half == 2 and cut < rows then
-          turn[i] = {part = j, first = cut + 1, rows = rows - cut}
-        end
-      end
-      list[#list + 1] = turn
+  for step = 0, B.axis == "copies" and 0 or n - 1 do
+    local turn, rest = {}, {}
+    for i = 1, n do
+      local j = (i + step - 1) % n + 1
+      local rows = B.sizes[j]
+      local cut = step > 0 and rows >= MANY and rows // 2 or rows
+      turn[i] = rows > 0 and {part = j, first = 1, rows = cut}
+      rest[i] = cut < rows and {part = j, first = cut + 1, rows = rows - cut}
     end
+    table.move({turn, rest}, 1, 2, #list + 1, list)
   end
   return list
 end
 
--- The left factor and the options of a product with the rows of B of a stage:
--- the columns of A that meet these rows; where B is transposed, all of A, as
--- the rows give columns of C.
-local function factor(A, C, B, stage, opts, started)
-  local first = B.first[stage.part] + stage.first - 1
-  if opts.trans_b then
-    return A, with(opts, {C = C:sub(1, first, C.rows, stage.rows)})
-  end
-  return A:sub(1, first, A.rows, stage.rows), with(opts, {C = C,
-    beta = started and 1 or opts.beta})
-end
-
 -- One product of a part of A: with the part's own rows of B, or with a copy of
--- another device's rows of B in `rows`.
+-- another device's rows of B in `rows`. The left factor is the columns of A
+-- that meet these rows; where B is transposed it is all of A, as the rows give
+-- columns of C.
 local function new_step(gemm, A, C, B, stage, opts, started)
   local from = B.parts[stage.part]
   local own = from.context == A.context and stage.rows == from.rows
   local rows = not own and cl.buffer(B.type, {stage.rows, B.cols}, nil,
     {context = A.context}) or nil
-  local columns_of_A, options = factor(A, C, B, stage, opts, started)
-  return {rows = rows, plan = gemm.plan(columns_of_A, rows or from, options)}
+  local first = B.first[stage.part] + stage.first - 1
+  local more = {C = C}
+  if stage.rows < B.shape[1] and opts.trans_b then
+    more.C = C:sub(1, first, C.rows, stage.rows)
+  elseif stage.rows < B.shape[1] then
+    A = A:sub(1, first, A.rows, stage.rows)
+    more.beta = started and 1 or nil
+  end
+  return {rows = rows, plan = gemm.plan(A, rows or from, with(opts, more))}
 end
 
 -- Launches a step; its rows are copied beside the work that the device has.
@@ -144,7 +120,7 @@ local function run_step(step, B, stage, context, ready)
     step.last = nil
   end
   if step.rows then
-    queues.fetch(B.parts[stage.part], step.rows, {from = {stage.first, 1},
+    devices.fetch(B.parts[stage.part], step.rows, {from = {stage.first, 1},
       size = {stage.rows, B.cols}}, ready)
   end
   step.last = step.plan()
@@ -160,37 +136,33 @@ local function close(steps)
   end
 end
 
--- The product of parts of A and B in rows: each device begins with its own
--- rows of B and gets the other rows while it computes.
-local function with_rows(gemm, A, B, opts)
-  local parts, started = {}, {}
-  local columns = opts.trans_b and B.shape[1] or B.cols
-  for i, part in ipairs(A.parts) do
-    parts[i] = part and (opts.C and opts.C.parts[i]
-      or cl.buffer(A.type, {part.rows, columns}, nil,
-        {context = part.context}))
-  end
-  local ready = queues.ready(B.devices)
+-- The product of parts of A and B: each device begins with its own rows of B
+-- and gets the other rows while it computes.
+local function product(gemm, A, B, opts)
+  local started, C = {}, opts.C or class.empty{devices = A.devices,
+    sizes = A.sizes, axis = "rows", type = A.type,
+    shape = {A.shape[1], opts.trans_b and B.shape[1] or B.cols}}
+  local ready = devices.ready(B.devices)
   local steps, keep = steps_of(gemm, A, B, opts)
-  for t, turn in ipairs(stages(B)) do
+  for t, turn in ipairs(turns_of(B)) do
     steps[t] = steps[t] or {}
     if not keep then
       close(steps[t - 2])
     end
     for i, part in ipairs(A.parts) do
       if part and turn[i] then
-        steps[t][i] = steps[t][i] or new_step(gemm, part, parts[i], B,
+        steps[t][i] = steps[t][i] or new_step(gemm, part, C.parts[i], B,
           turn[i], opts, started[i])
         run_step(steps[t][i], B, turn[i], part.context, ready)
         started[i] = true
       end
     end
   end
-  queues.close(ready)
+  devices.close(ready)
   for _, turn in ipairs(keep and {} or steps) do
     close(turn)
   end
-  return class.like(A, parts)
+  return class.like(A, C.parts)
 end
 
 -- gemm(A, B) with A in rows: C is in the same rows.
@@ -217,7 +189,7 @@ function of_family.gemm(gemm, A, B, opts)
     cl.error(("gemm: A is %s, and %sB is %s"):format(text.shape(A.shape),
       opts.trans_b and "the transposed " or "", text.shape(B.shape)))
   end
-  return (B.axis == "copies" and with_copies or with_rows)(gemm, A, B, opts)
+  return product(gemm, A, B, opts)
 end
 
 -- transpose(A): each device transposes its rows and copies a piece to every
@@ -232,17 +204,15 @@ function of_family.transpose(transpose, A, opts)
   end
   local rows, columns = A.shape[1], A.cols
   local sizes = devices.sizes("transpose", columns, A.devices, A.sizes)
-  local parts, pieces = {}, {}
+  local B = class.empty{devices = A.devices, sizes = sizes, axis = "rows",
+    type = A.type, shape = {columns, rows}}
+  local pieces = {}
   for i, part in ipairs(A.parts) do
     pieces[i] = part and transpose(part, opts)
-    parts[i] = sizes[i] > 0 and cl.buffer(A.type, {sizes[i], rows}, nil,
-      {context = cl.context(A.devices[i])})
   end
   devices.flush(A.devices)
-  local B = class.new{devices = A.devices, parts = parts, sizes = sizes,
-    axis = "rows", type = A.type, shape = {columns, rows}}
   for i, piece in ipairs(pieces) do
-    for j, part in ipairs(piece and parts or {}) do
+    for j, part in ipairs(piece and B.parts or {}) do
       if part then
         piece:copy(part, {from = {B.first[j], 1},
           size = {sizes[j], piece.cols}, to = {1, A.first[i]},

@@ -1,75 +1,23 @@
 -- parts/split/split_sparse.lua - sparse matrices in rows on several devices,
--- and spmv over them. With a matrix by diagonals, each device multiplies its
--- rows by its own part of x alone. Meanwhile it gets elements of x from other
--- devices, and then calculates the edges again: the few rows at the ends of
--- its part that need these elements.
+-- and spmv over them, see halo.lua
 -- SPDX-License-Identifier: MIT
 
 local argument = require "clshell.base.argument"
 local class = require "clshell.parts.split.split_class"
 local cl = require "cl"
-local queues = require "clshell.parts.split.queues"
+local devices = require "clshell.parts.split.devices"
+local halo = require "clshell.parts.halo"
 local rows_of = require "clshell.data.sparse"
 local text = require "clshell.base.text"
 
 local M = {}
 
 local methods = {}
--- A part has `inner`, the matrix for the part's own elements of x, and
--- `edges`. The plans that both keep end with the Buffer of their y.
-local WEAK = {__mode = "k"}
 local meta = {__name = "Split matrix", __metatable = false, __index = methods}
-
-local ALIGN = 1024 -- elements: where an edge may begin in y
-
--- An edge: rows of a part, from `row` on, with the columns from `col` on, and
--- two vectors that get the elements of x for these columns in turn.
-local function edge(make, m, first, row, rows, col, cols, context)
-  local x, type = {}, m.values.type
-  for k = 1, 2 do
-    x[k] = cl.buffer(type, cols, 0, {context = context})
-  end
-  return {
-    matrix = make(m, first + row - 1, rows, col, cols, context),
-    row = row, rows = rows, col = col, cols = cols, x = x, last = {},
-    turn = 1,
-    kept = {setmetatable({}, WEAK), setmetatable({}, WEAK)},
-  }
-end
 
 -- The part of a matrix by diagonals.
 local function dia_part(m, first, rows, context)
-  local offsets = m.host.offsets
-  local low = math.max(0, -offsets[1])
-  local high = math.max(0, offsets[m.ndiags])
-  local last = first + rows - 1
-  local function columns(from, to) -- that these rows have
-    return math.max(1, from - low), math.min(m.cols, to + high)
-  end
-  local function add(list, from, to)
-    local c, d = columns(from, to)
-    if c <= d then
-      list[#list + 1] = edge(rows_of.dia_rows, m, first, from - first + 1,
-        to - from + 1, c, d - c + 1, context)
-    end
-  end
-  local above = first > 1 and math.min(low, rows) or 0
-  local below = last < m.rows and math.min(high, rows) or 0
-  local begin = (rows - below) // ALIGN * ALIGN
-  below = below > 0 and rows - begin or 0
-  local part = {edges = {}, kept = setmetatable({}, WEAK)}
-  if m.rows ~= m.cols or 2 * (above + below) > rows then
-    add(part.edges, first, last)
-    return part
-  end
-  part.inner = rows_of.dia_rows(m, first, rows, first, rows, context)
-  if above > 0 then
-    add(part.edges, first, first + above - 1)
-  end
-  if below > 0 then
-    add(part.edges, first + begin, last)
-  end
-  return part
+  return halo.part(m, first, rows, m.rows == m.cols and first or nil, context)
 end
 
 -- The part of a matrix by compressed rows.
@@ -81,7 +29,7 @@ local function csr_part(m, first, rows, context)
     local columns = m.col_ind:slice(from + 1, from + count)
     low, high = columns:min(), columns:max()
   end
-  return {edges = {edge(rows_of.csr_rows, m, first, 1, rows, low + 1,
+  return {edges = {halo.edge(rows_of.csr_rows, m, first, 1, rows, low + 1,
     high - low + 1, context)}}
 end
 
@@ -105,7 +53,7 @@ end
 -- Copies elements col .. col + #to - 1 of x, a Split or a Buffer, into `to`.
 local function gather(x, col, to, ready)
   if not class.is(x) then
-    queues.fetch(x, to, {first = col, count = #to}, ready)
+    devices.fetch(x, to, {first = col, count = #to}, ready)
     return
   end
   local context = to.context
@@ -115,7 +63,7 @@ local function gather(x, col, to, ready)
     local last = math.min(col + #to, first + x.sizes[i]) - 1
     local near = part and (x.axis == "rows" or part.context == context)
     if near and from <= last then
-      queues.fetch(part, to, {first = from - first + 1,
+      devices.fetch(part, to, {first = from - first + 1,
         count = last - from + 1, to = from - col + 1}, ready)
       if x.axis == "copies" then
         return
@@ -134,39 +82,6 @@ local function own(m, x, i, ready)
     {context = cl.context(m.devices[i])})
   gather(x, m.first[i], b, ready)
   return b
-end
-
--- Launches the product of `matrix` and x into y, or into rows_of_y(y). A call
--- without options leaves its plan in `kept`; the next call with the same
--- Buffers launches this plan, until the family's kept plans change.
-local function launch(spmv, matrix, x, y, opts, kept, rows_of_y)
-  local plain, last = next(opts) == nil, kept[y]
-  if not (plain and last and last.x == x and last.rows == spmv.kept_plans) then
-    local given = {y = rows_of_y and rows_of_y(y) or y}
-    for key, value in pairs(opts) do
-      given[key] = value
-    end
-    last = {x = x, plan = spmv.plan(matrix, x, given), rows = spmv.kept_plans}
-    kept[y] = plain and last or nil
-  end
-  local event = last.plan()
-  y.context.queue:flush()
-  return event
-end
-
--- Calculates an edge, into its rows of y.
-local function calculate(spmv, e, x, y, opts, ready)
-  local to = e.x[e.turn]
-  if e.last[e.turn] then
-    e.last[e.turn]:wait():close() -- the product has read it
-    e.last[e.turn] = nil
-  end
-  gather(x, e.col, to, ready)
-  e.last[e.turn] = launch(spmv, e.matrix, to, y, opts, e.kept[e.turn],
-    function()
-      return y:view(e.row, e.row + e.rows - 1)
-    end)
-  e.turn = 3 - e.turn
 end
 
 -- The vectors of a call: x as a Split or a Buffer, and y in the rows of m.
@@ -191,14 +106,8 @@ local function vectors(m, x, y)
     class.fits("spmv", m, class.live("spmv", y))
     return x, y
   end
-  local parts = {}
-  for i, rows in ipairs(m.sizes) do
-    parts[i] = rows > 0 and cl.buffer(m.type, rows, nil,
-      {context = cl.context(m.devices[i])})
-  end
-  return x, class.new{devices = m.devices, parts = parts, axis = "rows",
-    sizes = table.move(m.sizes, 1, #m.sizes, 1, {}), type = m.type,
-    shape = {m.rows}}
+  return x, class.empty{devices = m.devices, axis = "rows", type = m.type,
+    sizes = table.move(m.sizes, 1, #m.sizes, 1, {}), shape = {m.rows}}
 end
 
 -- spmv(M, x) with M in rows; y is a Split.
@@ -216,7 +125,7 @@ function meta.__family(spmv, m, x, opts)
   local y
   x, y = vectors(m, x, given.y)
   given.y = nil
-  local ready = queues.ready(m.devices)
+  local ready = devices.ready(m.devices)
   for _, b in ipairs(class.is(x) and {} or {x}) do
     ready[b.context] = ready[b.context] or b.context.queue:marker()
   end
@@ -224,29 +133,26 @@ function meta.__family(spmv, m, x, opts)
     if part and not part.inner and #part.edges == 0 then
       y.parts[i]:fill(0, {async = true}) -- no diagonal reaches these rows
     elseif part and part.inner then
-      launch(spmv, part.inner, own(m, x, i, ready), y.parts[i], given,
+      halo.launch(spmv, part.inner, own(m, x, i, ready), y.parts[i], given,
         part.kept):close()
     end
   end
   for i, part in ipairs(m.parts) do
     for _, e in ipairs(part and part.edges or {}) do
-      calculate(spmv, e, x, y.parts[i], given, ready)
+      halo.calculate(spmv, e, y.parts[i], given, function(to)
+        gather(x, e.col, to, ready)
+      end)
     end
   end
-  queues.close(ready)
+  devices.close(ready)
   return y
 end
 
 -- Closes the parts; closing twice is fine.
 function methods.close(m)
   for _, part in ipairs(m.parts) do
-    if part and part.inner then
-      part.inner:close()
-    end
-    for _, e in ipairs(part and part.edges or {}) do
-      e.matrix:close()
-      e.x[1]:close()
-      e.x[2]:close()
+    if part then
+      halo.close(part)
     end
   end
 end

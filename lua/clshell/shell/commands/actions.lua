@@ -37,27 +37,23 @@ local function opened()
   return file
 end
 
--- The row of a device for programs: columns, fields, and factors to base
--- units; then `double`.
-local DEVICE = {
-  {"index", "index"}, {"name", "name"}, {"type", "type"},
-  {"platform", "platform"}, {"vendor", "vendor"}, {"version", "version"},
-  {"driver", "driver_version"}, {"compute_units", "max_compute_units"},
-  {"clock_Hz", "max_clock_frequency", 1000000},
-  {"global_mem_B", "global_mem_size"}, {"local_mem_B", "local_mem_size"},
-  {"max_work_group_size", "max_work_group_size"},
-}
+-- The row of a device for programs: columns, and fields where the names
+-- differ.
+local DEVICE = {"index", "name", "type", "platform", "vendor", "version",
+  "driver", "compute_units", "clock_Hz", "global_mem_B", "local_mem_B",
+  "max_work_group_size", "double"}
+local FIELDS = {driver = "driver_version", compute_units = "max_compute_units",
+  clock_Hz = "max_clock_frequency", global_mem_B = "global_mem_size",
+  local_mem_B = "local_mem_size"}
 
--- The row of a device, and its columns in order.
-local function listed(d)
-  local row, order = {double = d:has "cl_khr_fp64"}, {}
-  for i, entry in ipairs(DEVICE) do
-    local value = d[entry[2]]
-    order[i] = entry[1]
-    row[entry[1]] = value and entry[3] and value * entry[3] or value
+local function row_of(d)
+  local row = {}
+  for i = 1, #DEVICE - 1 do
+    row[DEVICE[i]] = d[FIELDS[DEVICE[i]] or DEVICE[i]]
   end
-  order[#order + 1] = "double"
-  return row, order
+  row.clock_Hz = row.clock_Hz and row.clock_Hz * 1000000
+  row.double = d:has "cl_khr_fp64"
+  return row
 end
 
 --- actions.devices() -> exit code
@@ -78,11 +74,11 @@ function M.devices()
     out:write(version and ("MPI for several processes: %s\n"):format(version)
       or "")
   else
-    local rows, order = {}, {}
+    local rows = {}
     for i, d in ipairs(devices) do
-      rows[i], order = listed(d)
+      rows[i] = row_of(d)
     end
-    out:write(require("clshell.results.export").rows(rows, format, order))
+    out:write(require("clshell.results.export").rows(rows, format, DEVICE))
   end
   out:flush()
   return OK
@@ -134,36 +130,35 @@ function M.command(name, args)
     or missing(name)
 end
 
---- actions.doctor() -> exit code
-function M.doctor()
-  return require "clshell.shell.commands.doctor".run()
+-- The actions that other files do; `calls` serves the process that started
+-- this process.
+
+function M.calls()
+  return require "clshell.calls.serve".run()
 end
 
---- actions.check(script, ...) -> exit code
 function M.check(...)
   return require "clshell.shell.commands.check_files".run(...)
 end
 
---- actions.cuda(file) -> exit code
 function M.cuda(file)
   return require "clshell.shell.commands.check_files".cuda(file)
 end
 
---- actions.memcheck() -> exit code
+function M.doctor()
+  return require "clshell.shell.commands.doctor".run()
+end
+
+function M.help()
+  return require "clshell.shell.commands.usage".short()
+end
+
+function M.help_all()
+  return require "clshell.shell.commands.usage".long()
+end
+
 function M.memcheck()
   return require "clshell.explain.memcheck".run(_G.arg)
-end
-
---- actions.help() -> exit code
-function M.help()
-  io.write(require "clshell.shell.commands.usage".short())
-  return OK
-end
-
---- actions.help_all() -> exit code
-function M.help_all()
-  io.write(require "clshell.shell.commands.usage".long())
-  return OK
 end
 
 -- Writes the text of a kind, by functions that return it. Returns the exit
@@ -193,12 +188,6 @@ end
 function M.complete(kind)
   return write_kind("words", kind,
     require "clshell.shell.commands.completion".words)
-end
-
---- actions.calls() -> exit code
---- --calls: does the calls of the clshell process that started this process.
-function M.calls()
-  return require "clshell.calls.serve".run()
 end
 
 return M

@@ -4,7 +4,7 @@
 -- SPDX-License-Identifier: MIT
 
 local cl = require "cl"
-local declared = require "clshell.shell.commands.declared"
+local subcommands = require "clshell.shell.commands.subcommands"
 local text = require "clshell.base.text"
 
 local M = {}
@@ -128,7 +128,7 @@ function M.words.script()
 end
 
 function M.words.command()
-  return require "clshell.shell.commands.subcommands".names
+  return subcommands.names
 end
 
 function M.words.format()
@@ -137,7 +137,7 @@ end
 
 function M.words.option()
   local names = {}
-  for _, o in ipairs(declared.own()) do
+  for _, o in ipairs(subcommands.own()) do
     table.move(o.names, 1, #o.names, #names + 1, names)
   end
   return names
@@ -147,12 +147,12 @@ end
 -- the words and files that may follow.
 local function scope_of(word)
   word = word:match "[^/]*$"
-  for _, c in ipairs(declared.commands()) do
+  for _, c in ipairs(subcommands.list()) do
     if c.name == word then
       return c
     end
   end
-  return {options = word:find "%.lua$" and declared.shared() or {},
+  return {options = word:find "%.lua$" and subcommands.shared() or {},
     words = {}, files = true}
 end
 
@@ -173,7 +173,7 @@ local function read(words)
   local scope, option
   for i = 1, #words - 1 do
     local word = words[i]
-    local options = scope and scope.options or declared.own()
+    local options = scope and scope.options or subcommands.own()
     if option and word ~= "=" then
       option = nil
     elseif not option then
@@ -196,7 +196,7 @@ end
 -- The lines for an option's name; its value follows a "=".
 local function option_lines(scope)
   local list = {scope and "--help\tits options" or nil}
-  for _, o in ipairs(scope and scope.options or declared.own()) do
+  for _, o in ipairs(scope and scope.options or subcommands.own()) do
     for _, name in ipairs(o.names) do
       list[#list + 1] = ("%s%s\t%s"):format(name, o.arg
         and name:find "^%-%-" and "=" or "", o.description)
@@ -208,10 +208,12 @@ end
 -- The lines for a word that is no option.
 local function word_lines(scope)
   if scope then
-    return {":file", table.unpack(scope.words)}, scope.files and 1 or 2
+    local list = {table.unpack(scope.words)}
+    list[#list + 1] = scope.files and ":file" or nil
+    return list
   end
-  local list = {":lua", table.unpack(M.words.command())}
-  return table.move(M.words.script(), 1, #M.words.script(), #list + 1, list), 1
+  local list = {":lua", table.unpack(subcommands.names)}
+  return table.move(M.words.script(), 1, #M.words.script(), #list + 1, list)
 end
 
 --- completion.words.line(words) -> list
@@ -222,20 +224,15 @@ function M.words.line(words)
   word = word ~= "=" and word or ""
   local name, value = word:match "^(%-%-[%w-]+)=(.*)$"
   if not option and name then
-    option, word = find(scope and scope.options or declared.own(), name), value
+    option = find(scope and scope.options or subcommands.own(), name)
+    word = value
   end
-  local lines, first
-  if option then
-    lines = value_lines(option)
-  elseif word:find "^%-" then
-    lines = option_lines(scope)
-  else
-    lines, first = word_lines(scope)
-  end
+  local lines = option and value_lines(option)
+    or word:find "^%-" and option_lines(scope) or word_lines(scope)
   local list = {}
-  for i = first or 1, #lines do
-    if lines[i]:find "^:" or lines[i]:sub(1, #word) == word then
-      list[#list + 1] = lines[i]
+  for _, line in ipairs(lines) do
+    if line:find "^:" or line:sub(1, #word) == word then
+      list[#list + 1] = line
     end
   end
   return list

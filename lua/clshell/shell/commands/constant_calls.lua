@@ -123,39 +123,35 @@ function Reader:describe(first, last)
   local ok, value = self:evaluate(first, last)
   local about = {line = self:line(first), known = ok or nil,
     value = ok and value or nil}
-  local list, close
-  if tokens[first].text == "{" then
-    list, close = parts(tokens, first)
+  if tokens[first].text ~= "{" then
+    return about
   end
-  if close == last and list then
-    local fields = {}
-    for _, part in ipairs(list) do
-      local a, b = part[1], part[2]
-      if tokens[a].text == "[" then
-        fields["?"] = {line = self:line(a)}
-      elseif tokens[a].kind == "name" and tokens[a + 1].text == "=" then
-        fields[tokens[a].text] = self:describe(a + 2, b)
-      else
-        fields[#fields + 1] = self:describe(a, b)
-      end
+  local list, close = parts(tokens, first)
+  about.fields = close == last and {} or nil
+  for _, part in ipairs(close == last and list or NONE) do
+    local a, b = part[1], part[2]
+    if tokens[a].text == "[" then
+      about.fields["?"] = {line = self:line(a)}
+    elseif tokens[a].kind == "name" and tokens[a + 1].text == "=" then
+      about.fields[tokens[a].text] = self:describe(a + 2, b)
+    else
+      table.insert(about.fields, self:describe(a, b))
     end
-    about.fields = fields
   end
   return about
 end
 
 -- The arguments of the call whose first token after the name is i.
 function Reader:arguments(i)
-  local t, list, close = self.tokens[i], nil, nil
-  if t and t.kind == "string" then
-    return {self:describe(i, i)}
-  elseif t and (t.text == "(" or t.text == "{") then
+  local t = self.tokens[i]
+  local list, close
+  if t.text == "(" or t.text == "{" then
     list, close = parts(self.tokens, i)
   end
-  if list and t.text == "{" then
-    return {self:describe(i, close)}
+  if t.kind == "string" or list and t.text == "{" then
+    return {self:describe(i, close or i)}
   end
-  for k, part in ipairs(list or {}) do
+  for k, part in ipairs(list or NONE) do
     list[k] = self:describe(part[1], part[2])
   end
   return list

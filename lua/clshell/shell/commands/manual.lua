@@ -2,17 +2,19 @@
 -- facts of --help-all and the options that commands and scripts declare
 -- SPDX-License-Identifier: MIT
 
-local declared = require "clshell.shell.commands.declared"
 local report = require "clshell.results.tables"
+local subcommands = require "clshell.shell.commands.subcommands"
 local usage = require "clshell.shell.commands.usage"
 
 local M = {}
 
+-- Characters that mdoc takes for its own.
+local OWN = {["\\"] = "\\e", ["`"] = "\\(ga", ["~"] = "\\(ti", ["^"] = "\\(ha"}
+
 -- A text in mdoc: each sentence on lines of its own, and no word taken for a
 -- macro.
 local function prose(s)
-  s = s:gsub("\\", "\\e"):gsub("`", "\\(ga"):gsub("~", "\\(ti")
-    :gsub("%^", "\\(ha"):gsub("%s+", " ")
+  s = s:gsub("[\\`~^]", OWN):gsub("%s+", " ")
   local lines = {}
   for sentence in s:gsub("([.?!]) (%u)", "%1\n%2"):gmatch("[^\n]+") do
     for _, line in ipairs(report.wrap(sentence, 76)) do
@@ -22,11 +24,9 @@ local function prose(s)
   return table.concat(lines, "\n")
 end
 
--- Words as the arguments of a macro.
+-- Words as one argument of a macro.
 local function quoted(s)
-  s = s:gsub("\\", "\\e"):gsub('"', '""'):gsub("~", "\\(ti")
-    :gsub("`", "\\(ga"):gsub("%^", "\\(ha")
-  return '"' .. s .. '"'
+  return '"' .. s:gsub("[\\`~^]", OWN):gsub('"', '""') .. '"'
 end
 
 local function say(lines, ...)
@@ -35,13 +35,18 @@ local function say(lines, ...)
   end
 end
 
--- An entry of a list of options: its names, each with its value.
-local function item(lines, names, arg, text)
-  local parts = {}
-  for i, name in ipairs(names) do
-    parts[i] = "Fl " .. name:gsub("^%-", "") .. (arg and " Ar " .. arg or "")
+-- A list of options: the names of each, with its value, and its text.
+local function items(lines, list, text_of)
+  say(lines, ".Bl -tag -width Ds")
+  for _, o in ipairs(list) do
+    local parts = {}
+    for i, name in ipairs(o.names) do
+      parts[i] = "Fl " .. name:gsub("^%-", "")
+        .. (o.arg and " Ar " .. o.arg or "")
+    end
+    say(lines, ".It " .. table.concat(parts, " , "), prose(text_of(o)))
   end
-  say(lines, ".It " .. table.concat(parts, " , "), prose(text))
+  say(lines, ".El")
 end
 
 local function facts(lines, title, macro, list)
@@ -60,20 +65,10 @@ end
 local function synopsis(lines)
   say(lines, ".Sh SYNOPSIS", ".Nm", ".Op Ar options",
     ".Op Ar script Op Ar argument ...")
-  for _, command in ipairs(declared.commands()) do
+  for _, command in ipairs(subcommands.list()) do
     say(lines, ".Nm", ".Op Ar options", ".Cm " .. command.name,
       ".Op Ar command options")
   end
-end
-
-local function options(lines)
-  usage.each_group(declared.all(), function(group, list)
-    say(lines, ".Ss " .. (group or "For programs"), ".Bl -tag -width Ds")
-    for _, o in ipairs(list) do
-      item(lines, o.names, o.arg, o.more)
-    end
-    say(lines, ".El")
-  end)
 end
 
 local function described(o)
@@ -88,36 +83,23 @@ local function commands(lines)
   say(lines, ".Ss Commands", "Benches are kept with their samples.",
     "All commands but", ".Cm tune", "read what is kept; each has",
     ".Fl -help .")
-  for _, c in ipairs(declared.commands()) do
-    local line = ".It Cm " .. c.name
-    say(lines, ".Bl -tag -width Ds", line .. " Oo Ar options Oc"
-      .. (#c.arguments > 0 and " Ar" or ""))
-    for _, name in ipairs(c.arguments) do
-      lines[#lines] = lines[#lines] .. " " .. name
-    end
-    say(lines, prose(c.description), ".Bl -tag -width Ds")
-    for _, o in ipairs(c.options) do
-      item(lines, o.names, o.arg, described(o))
-    end
-    say(lines, ".El", ".El")
+  for _, c in ipairs(subcommands.list()) do
+    say(lines, ".Bl -tag -width Ds", (".It Cm %s Oo Ar options Oc%s%s")
+      :format(c.name, #c.arguments > 0 and " Ar " or "",
+      table.concat(c.arguments, " ")), prose(c.description))
+    items(lines, c.options, described)
+    say(lines, ".El")
   end
   say(lines, ".Ss Scripts that measure",
     "Scripts take options of their own, after their name; their",
-    ".Fl -help", "lists them.", "Those that measure share these:",
-    ".Bl -tag -width Ds")
-  for _, o in ipairs(declared.shared()) do
-    item(lines, o.names, o.arg, described(o))
-  end
-  say(lines, ".El")
+    ".Fl -help", "lists them.", "Those that measure share these:")
+  items(lines, subcommands.shared(), described)
 end
 
 local function date()
   local at = math.tointeger(tonumber(os.getenv "SOURCE_DATE_EPOCH" or ""))
     or os.time()
-  local months = {"January", "February", "March", "April", "May", "June",
-    "July", "August", "September", "October", "November", "December"}
-  local t = os.date("!*t", at)
-  return ("%s %d, %d"):format(months[t.month], t.day, t.year)
+  return (os.date("!%B %d, %Y", at):gsub(" 0", " "))
 end
 
 --- manual.page() -> string
@@ -135,7 +117,12 @@ function M.page()
     "runs standard input, as it does for the script", ".Sq - .",
     "In the shell", ".Ic ?tutorial", "is the place to start, and",
     ".Ic ?name", "tells of any function.")
-  options(lines)
+  for _, group in ipairs(usage.groups()) do
+    say(lines, ".Ss " .. group.title)
+    items(lines, group, function(o)
+      return o.more
+    end)
+  end
   commands(lines)
   facts(lines, "ENVIRONMENT", "Ev", usage.ENVIRONMENT)
   facts(lines, "FILES", "Pa", usage.FILES)

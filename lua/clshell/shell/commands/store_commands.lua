@@ -57,11 +57,11 @@ local function format_option(default)
   return function()
     local choices = {default ~= "table" and "runs" or "table",
       table.unpack(require("clshell.results.export").formats)}
-    local value = default
     for _, format in ipairs(choices) do
-      value = said "format" == format and format or value
+      default = said "format" == format and format or default
     end
-    return {"-f --format", "how to print", default = value, choices = choices}
+    return {"-f --format", "how to print", default = default,
+      choices = choices}
   end
 end
 

@@ -2,10 +2,12 @@
 -- manual page tells as well: lists of {name, text}
 -- SPDX-License-Identifier: MIT
 
-local optiontable = require "clshell.optiontable"
+local own = require "clshell.shell.commands.subcommands".own
 local report = require "clshell.results.tables"
 
 local M = {}
+
+local OK = 0 -- exit code
 
 M.PURPOSE = "write, run and tune OpenCL kernels from Lua"
 
@@ -74,24 +76,26 @@ local function rows(title, list, column)
   return table.concat(lines, "\n") .. "\n"
 end
 
--- "-d, --device SEL"; without a letter the name keeps its place.
+-- "-d, --device SEL".
 local function names(o)
-  local letter = o.letter and "-" .. o.letter .. (o.name and ", " or "")
-  return (letter or "    ") .. (o.name and "--" .. o.name or "")
-    .. (o.arg and " " .. o.arg or "")
+  return table.concat(o.names, ", ") .. (o.arg and " " .. o.arg or "")
 end
 
---- usage.each_group(options, f)
---- Calls f(group, list) for each group of the options, in order.
-function M.each_group(options, f)
+--- usage.groups() -> list of {title =, options}
+--- The options of clshell by their groups, in order; last the options for
+--- programs.
+function M.groups()
   local list = {}
-  for i, o in ipairs(options) do
-    list[#list + 1] = o
-    if not options[i + 1] or options[i + 1].group ~= o.group then
-      f(o.group, list)
-      list = {}
+  for _, o in ipairs(own(true)) do
+    local title = o.group or "For programs"
+    local last = list[#list]
+    if not last or last.title ~= title then
+      last = {title = title, plain = o.group ~= nil}
+      list[#list + 1] = last
     end
+    last[#last + 1] = o
   end
+  return list
 end
 
 local function purpose()
@@ -103,18 +107,17 @@ local function purpose()
   return ("clshell - %s\n\n%s\n"):format(M.PURPOSE, table.concat(lines))
 end
 
---- usage.short() -> string
+--- usage.short() -> exit code
 --- --help: a screen of the most needed options.
 function M.short()
-  local parts, exits = {purpose()}, {}
-  M.each_group(optiontable.options, function(group, options)
+  local parts, exits, examples = {purpose()}, {}, {}
+  for _, group in ipairs(M.groups()) do
     local list = {}
-    for i, o in ipairs(group and options or {}) do
-      list[i] = {names(o), o.help}
+    for i, o in ipairs(group) do -- without a letter the name keeps its place
+      list[i] = {(#o.names[1] > 2 and "    " or "") .. names(o), o.help}
     end
-    parts[#parts + 1] = group and rows(group, list, 35)
-  end)
-  local examples = {}
+    parts[#parts + 1] = group.plain and rows(group.title, list, 35) or nil
+  end
   for i, example in ipairs(M.EXAMPLES) do
     examples[i] = {example[1], ""}
   end
@@ -123,30 +126,30 @@ function M.short()
   end
   local text = table.concat(report.wrap(table.concat(exits, ", "), 67),
     "\n" .. (" "):rep(12)):gsub("\xA0", " ")
-  return ("%s\n%sExit        %s\nStart here  ?tutorial in the shell, or man "
-    .. "clshell\n"):format(table.concat(parts),
-    rows("Examples", examples, 12):gsub(" +\n", "\n"), text)
+  io.write(table.concat(parts), "\n", (rows("Examples", examples, 12)
+    :gsub(" +\n", "\n")), "Exit        ", text,
+    "\nStart here  ?tutorial in the shell, or man clshell\n")
+  return OK
 end
 
---- usage.long() -> string
+--- usage.long() -> exit code
 --- --help-all: all options and facts, in sentences.
 function M.long()
-  local parts = {purpose(), "A script is looked up by its path, then among "
-    .. "the installed scripts. Without a\nterminal, clshell runs standard "
-    .. "input.\n"}
-  M.each_group(optiontable.options, function(group, options)
-    parts[#parts + 1] = ("\n%s\n"):format(group or "For programs")
-    for _, o in ipairs(options) do
-      parts[#parts + 1] = ("  %s\n      %s\n"):format(names(o):match("%S.*"),
-        table.concat(report.wrap(o.more, 73), "\n      "))
+  io.write(purpose(), "A script is looked up by its path, then among the \z
+    installed scripts. Without a\nterminal, clshell runs standard input.\n")
+  for _, group in ipairs(M.groups()) do
+    io.write("\n", group.title, "\n")
+    for _, o in ipairs(group) do
+      io.write("  ", names(o), "\n      ", table.concat(report.wrap(o.more,
+        73), "\n      "), "\n")
     end
-  end)
+  end
   for _, list in ipairs{{"Environment", M.ENVIRONMENT, 30},
       {"Files", M.FILES, 44}, {"Exit", M.EXITS, 18},
       {"Examples", M.EXAMPLES, 57}} do
-    parts[#parts + 1] = "\n" .. rows(table.unpack(list))
+    io.write("\n", rows(table.unpack(list)))
   end
-  return table.concat(parts)
+  return OK
 end
 
 return M

@@ -6,7 +6,6 @@ local concepts = require "clshell.shell.help.concepts"
 local cuda = require "clshell.cuda.words"
 local index = require "clshell.shell.help.index"
 local layout = require "clshell.shell.help.page_layout"
-local names = require "clshell.shell.help.documented"
 local reference = require "clshell.shell.help.reference"
 
 local M = {}
@@ -33,7 +32,7 @@ local function everything()
         keys(entry.options, "text"))
     end
   end
-  for _, item in ipairs(names.rungs()) do
+  for _, item in ipairs(index.rungs()) do
     add(item.name, "", item.rung.lesson, keys(item.rung.params, "help"))
   end
   for _, entry in ipairs(concepts.list) do
@@ -42,7 +41,7 @@ local function everything()
   for _, entry in ipairs(cuda.list) do
     add(entry.word, "", "CUDA's, here " .. entry.said, "", true)
   end
-  for name, command in pairs(names.commands()) do
+  for name, command in pairs(index.commands()) do
     add("%" .. name, command.usage or "", command.help or "", "")
   end
   for _, list in ipairs{reference.opencl, reference.lua} do

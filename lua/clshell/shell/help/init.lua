@@ -1,12 +1,12 @@
 -- shell/help/init.lua - help at the prompt, out of the comments in the code
 -- and the examples. index: the entries; reference, concepts: short texts;
--- documented: the name of a value; pages, page_layout: the pages; find_topics:
--- ??word; at_cursor: F1.
+-- pages, page_layout: the pages; find_topics: ??word.
 -- SPDX-License-Identifier: MIT
 
 local lazy = require "clshell.base.lazy"
-local room = lazy.room("clshell.shell.help", {"at_cursor", "concepts",
-  "documented", "find_topics", "index", "page_layout", "pages"})
+local room = lazy.room("clshell.shell.help", {"concepts", "find_topics",
+  "index", "page_layout", "pages"})
+local resolve = require "clshell.shell.prompt.resolve"
 
 local M = lazy.table(...)
 
@@ -17,7 +17,7 @@ local function unknown(topic)
     all[#all + 1] = entry.name
     all[#all + 1] = entry.name:match("^(.-)[%.:]")
   end
-  for _, item in ipairs(room.documented.rungs()) do
+  for _, item in ipairs(room.index.rungs()) do
     all[#all + 1] = item.name
   end
   local base_text = require "clshell.base.text"
@@ -35,7 +35,7 @@ local function of_family(family, member, view)
       return room.pages.rung(family, item.rung, view)
     end
   end
-  local entry = room.documented.entry(family.name .. "." .. member)
+  local entry = room.index.entry(family.name .. "." .. member)
   if member == "define" then
     return room.pages.define(family, entry, view)
   end
@@ -61,14 +61,14 @@ local function documented(topic, view)
 end
 
 local function command(topic, view)
-  local found = room.documented.commands()[topic:match("^%%(.*)$")]
+  local found = room.index.commands()[topic:match("^%%(.*)$")]
   return found and room.page_layout.page(found.usage or topic,
     found.help or "", view)
 end
 
 -- The page of a variable of the user's; nil for a name that help documents.
 local function own(topic, view)
-  local value, name = room.documented.value(topic)
+  local value, name = resolve.path(topic)
   if name == topic then
     return nil
   end
@@ -147,7 +147,7 @@ end
 --- print(help.of(twice):match "^[^ ]*") --> This(x)
 function M.of(value, opts)
   local view = room.page_layout.view(opts)
-  local name = room.documented.of(value)
+  local name = resolve.of(value)
   return fold(name and by_name(name, view)
     or room.pages.value(value, "This", view), view)
 end
@@ -222,7 +222,7 @@ function M.at(text, cursor, opts)
   if kernel then
     return above(kernel, nil, text, view)
   end
-  local topics = room.at_cursor.topics(text, cursor)
+  local topics = require "clshell.shell.prompt.place".topics(text, cursor)
   for _, find in ipairs{by_full_name, by_name} do
     for _, topic in ipairs(topics) do
       local found = find(topic, view)

@@ -56,6 +56,18 @@ function M.page(heading, s, view)
   return M.heading(heading, view) .. "\n\n" .. M.prose(s, view, "  ")
 end
 
+--- page_layout.sections(lead, list, view) -> string or nil
+--- The page of a text, or nil, and of sections {title, body}; a section
+--- without a body is left out.
+function M.sections(lead, list, view)
+  local parts = {lead}
+  for _, section in ipairs(list) do
+    local title, body = section[1], section[2] or ""
+    parts[#parts + 1] = body ~= "" and M.heading(title, view, body) or nil
+  end
+  return parts[1] and table.concat(parts, "\n\n")
+end
+
 --- page_layout.rows(rows, view [, widest]) -> string
 --- Rows of {head, text} in two columns; a head wider than `widest` has a line
 --- of its own.
@@ -111,44 +123,40 @@ function M.code(code, view)
   return table.concat(lines, "\n")
 end
 
--- The rows of options, a list for each form of the call: "of a launch".
-local function by_form(options)
-  local lists = {}
-  for _, option in ipairs(options) do
+-- The options as sections, one for each form of the call: "of a launch".
+local function options(list, view)
+  local forms = {}
+  for _, option in ipairs(list) do
     local form = option.form and " " .. option.form or ""
-    if not lists[form] then
-      lists[form] = {form = form}
-      lists[#lists + 1] = lists[form]
+    if not forms[form] then
+      forms[form] = {}
+      forms[#forms + 1] = {("Options%s (default)"):format(form), forms[form]}
     end
-    table.insert(lists[form], {option.name, (option.default
+    table.insert(forms[form], {option.name, (option.default
       and "(" .. option.default .. ") " or "") .. option.text})
   end
-  return lists
+  for _, section in ipairs(forms) do
+    section[2] = M.rows(section[2], view, view.width < 60 and 12 or 24)
+  end
+  return forms
 end
 
---- page_layout.entry(entry, view [, from, to [, example [, part]]]) -> string
+--- page_layout.entry(entry, view [, from, to [, example [, section]]])
+---   -> string
 --- The page of an entry; `from` and `to` rename it ("family.", "gemm.").
---- `example` replaces the entry's own, and `part` comes in front of it.
-function M.entry(entry, view, from, to, example, part)
+--- `example` replaces the entry's own, and `section` comes in front of it.
+function M.entry(entry, view, from, to, example, section)
   local function renamed(s)
     return from and s:gsub(from:gsub("%p", "%%%0"), to) or s
   end
-  local parts = {M.heading(renamed(entry.signature), view)}
-  if entry.text ~= "" then
-    parts[#parts + 1] = M.prose(renamed(entry.text), view, "  ")
-  end
-  for _, list in ipairs(by_form(index.options(entry.name))) do
-    parts[#parts + 1] = M.heading(("Options%s (default)"):format(list.form),
-      view, M.rows(list, view, view.width < 60 and 12 or 24))
-  end
-  parts[#parts + 1] = part
+  local list = options(index.options(entry.name), view)
+  list[#list + 1] = section
   example = example or entry.example
-  if example then
-    local other = from and not example:find(to, 1, true)
-    parts[#parts + 1] = M.heading(other and "Example, of another family"
-      or "Example", view, M.code(example, view))
-  end
-  return table.concat(parts, "\n\n")
+  list[#list + 1] = example and {from and not example:find(to, 1, true)
+    and "Example, of another family" or "Example", M.code(example, view)}
+  return M.sections(M.heading(renamed(entry.signature), view)
+    .. (entry.text ~= "" and "\n\n"
+      .. M.prose(renamed(entry.text), view, "  ") or ""), list, view)
 end
 
 --- page_layout.summary(s, columns) -> string

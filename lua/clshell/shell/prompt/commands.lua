@@ -280,16 +280,15 @@ end
 
 define("bench", function(rest)
   check_name("bench", (part "measure".split(rest)), "a function")
-  local run = part "measure".bench(rest, session.compile)
-  session.last_bench = {text = rest, run = run}
-  return run()
+  session.last_bench = part "measure".bench(rest)
+  return session.last_bench()
 end, "expr [flop=, bytes=, name= ...]\nmeasures it many times, as bench does"
   .. "\nflop=2*n^3 and bytes= of one run give rates; see ?bench for more.",
   {code = true, script = bench_script})
 
 define("timeit", function(rest)
   check_name("timeit", (part "measure".split(rest)), "a function")
-  return part "measure".bench(rest, session.compile, "quick")()
+  return part "measure".bench(rest, "quick")()
 end, "expr\ntimes it within a second, as %bench does: for code of the host\n"
   .. "The time is of one call; many run on end. Options as for %bench.",
   {code = true, script = bench_script})
@@ -339,7 +338,7 @@ define("check", function(rest)
     return session.compile(call)()
   end
   check_name("check", rest, "a rung: %check gemm tiled")
-  return check(part "launched".call("check", rest, session.compile))
+  return check(part "measure".launched("check", rest))
 end, "[launch(args) | family [rung [size]] [limit= ...]]\nfinds the defects "
   .. "of a launch, or of a rung over sizes, as check does\nWithout a launch: "
   .. "the newest one of the inputs. The arguments stay as they are.\n`%check "
@@ -347,7 +346,7 @@ end, "[launch(args) | family [rung [size]] [limit= ...]]\nfinds the defects "
   .. "{64, 7, 33} tile=8` at one, with a parameter, `%check gemm` all of your "
   .. "own.", {code = true, script = function(rest)
     local call = check_call(rest)
-    local launch, args = part "launched".split(rest)
+    local launch, args = part "measure".launch(rest)
     return call and "print(" .. call .. ")"
       or launch and ("print(check(%s%s))"):format(launch, args)
   end})
@@ -360,7 +359,7 @@ local function access_call(rest)
     return ("access(%s, %s, %s, %s)"):format(name, sizes or "nil",
       params[1] and option_table(params) or "nil", option_table(others))
   end
-  local launch, args = part "launched".split(expression)
+  local launch, args = part "measure".launch(expression)
   local called = launch and require "clshell.ladder.families".get(launch)
   if called then -- gemm(A, B)
     launch, args = ("%s.plan(%s)"):format(launch, args:sub(3)), ""
@@ -379,8 +378,8 @@ define("access", function(rest)
       "a rung: %access gemm tiled")
     return session.compile(call)()
   end
-  return require "clshell.explain.access"(part "launched".call("access", "",
-    session.compile))
+  return require "clshell.explain.access"(part "measure".launched("access",
+    ""))
 end, "[launch(args) | family [rung [size]] [as= ...]]\nwhat a kernel asks of "
   .. "memory, by source line\nBanks, sectors and lanes of each load and "
   .. "store, as access tells them.\nWithout a launch: the newest one of the "
@@ -415,14 +414,11 @@ define("save", function(rest)
   M.save(required(rest:sub(#(replace or "") + 1), "file"), replace)
 end, "[-f] file\nwrites the inputs as a script; -f replaces a file")
 
-define("restore", function()
-  M.restore()
-end, "\nruns the inputs of a session that crashed or was killed")
+define("restore", M.restore,
+  "\nruns the inputs of a session that crashed or was killed")
 
-define("restart", function()
-  M.restart()
-end, "\nbegins the program anew and restores the session\nFor a GPU that is "
-  .. "lost, and to end what runs on a device.")
+define("restart", M.restart, "\nbegins the program anew and restores the "
+  .. "session\nFor a GPU that is lost, and to end what runs on a device.")
 
 define("who", M.who, "\nthe session's own variables")
 
@@ -455,18 +451,18 @@ local function use(rest)
 end
 
 define("device", function(rest)
-  return M.device(rest ~= "" and rest or nil)
+  M.device(word(rest))
 end, "[name|gpu|cpu|index]\nlists the devices, or takes another one",
   {script = use, state = use})
 
-define("commands", function() M.help() end, "\nthis list")
+define("commands", function()
+  M.help()
+end, "\nthis list")
 
-define("help", function(rest)
-  M.help(word(rest))
-end, "[command]\nthis list, or more on one command")
+define("help", M.help, "[command]\nthis list, or more on one command")
 
 define("watch", function(rest)
-  return part "watch".watch(word(rest), session.last_bench)
+  part "watch".watch(word(rest), session.last_bench)
 end, "[kernel.cl]\nrebuilds a kernel when its file is saved, and benches again"
   .. "\nRuns the last %bench after each save, until Ctrl-C.")
 

@@ -43,24 +43,25 @@ function C:add(text, how)
   end
   how = how or NONE
   local typed = how.typed or self.word
-  local start, rank = text:sub(1, #typed), how.rank
-  if start == typed then
-    rank = rank or 1
-  elseif not rank and start:lower() == typed:lower() then
-    rank = 2
-  end
-  if not rank then
-    return
-  elseif self.count == GATHERED then
+  local start = text:sub(1, #typed)
+  local rank = how.rank or start == typed and 1
+    or start:lower() == typed:lower() and 2
+  if rank and self.count == GATHERED then
     self.partial = true
-    return
+  elseif rank then
+    self.seen[text] = true
+    self.count = self.count + 1
+    table.insert(self.ranks[rank], {text = text, show = how.show,
+      append = how.append, open = how.open or text:sub(-1) == "/",
+      order = how.order, typed = rank < 3 and typed or self.word,
+      raw = how.raw})
   end
-  self.seen[text] = true
-  self.count = self.count + 1
-  table.insert(self.ranks[rank], {text = text, show = how.show,
-    append = how.append, open = how.open or text:sub(-1) == "/",
-    order = how.order, typed = rank < 3 and typed or self.word,
-    raw = how.raw})
+end
+
+function C:all(list, how)
+  for _, text in ipairs(list) do
+    self:add(text, how)
+  end
 end
 
 -- c:name(name) -> whether c takes no more
@@ -139,10 +140,10 @@ local function fitting(self, list, tail)
   for _, item in ipairs(list) do
     local text = item.text
     if text == self.word .. tail then
-      return {{text = self.word, show = text, open = true}}
+      return {{text = self.word, show = text, typed = self.word, open = true}}
     elseif #text > #self.word + #tail and text:sub(-#tail) == tail then
       ends[#ends + 1] = {text = text:sub(1, -#tail - 1), show = text,
-        open = true}
+        typed = self.word, open = true}
     end
   end
   return #ends > 0 and ends or list
@@ -196,8 +197,8 @@ local PARAMETERS = {bytes = "none", extension = "none", init = "none",
   launch = "target", list = "none", methods = "none", module = "module",
   n = "none", offsets = "none", operands = "operands", opts = "options",
   params = "params", programs = "none", sel = "device", shape = "none",
-  source = "source", t = "none", text = "none", topic = "topic",
-  type = "type", values = "none"}
+  source = "source", t = "none", target = "operands", text = "none",
+  topic = "topic", type = "type", values = "none", what = "target"}
 
 -- The kinds of the arguments of functions whose parameters mean otherwise.
 local KINDS_OF = {bench = {"target"}, check = {"target", "rung"},
@@ -214,10 +215,6 @@ local function kind_of(call)
   elseif name:find "^family%." and call.argument == 1
       and parameter == "name" then
     return "rung"
-  elseif parameter == "what" then
-    return "target"
-  elseif parameter == "target" then -- of a family: its shape
-    return "operands"
   end
   return PARAMETERS[parameter]
 end
@@ -276,28 +273,9 @@ end
 -- The kinds of values of options, by their names.
 local KIND_OF = {as = "gpu", device = "device", gpu = "gpu", type = "type"}
 
-local KINDS = {device = offers.devices, gpu = offers.gpus,
-  module = offers.modules,
-  source = offers.sources, target = offers.targets,
-  topic = offers.topics, type = offers.types}
-
-function KINDS.path(c)
-  offers.paths(c)
-end
-
-function KINDS.rung(c, call)
-  offers.rungs(c, call.family)
-end
-
-function KINDS.kernel(c, call)
-  for _, name in ipairs(resolve.kernels(call.thing.owner)) do
-    c:add(name)
-  end
-end
-
 -- Offers the words of an argument or a field; returns whether there are any.
 local function of_kind(c, kind, call)
-  local offer = KINDS[kind]
+  local offer = offers.kinds[kind]
   if not offer or kind == "rung" and not call.family then
     return kind == "none"
   end
@@ -317,9 +295,7 @@ local function value(c, call)
     return true
   end
   local words = kind == "options" and options.values(call.name, key) or {}
-  for _, word in ipairs(words) do
-    c:add(word)
-  end
+  c:all(words)
   return words[1] ~= nil
     or KIND_OF[key] and of_kind(c, KIND_OF[key], call)
 end
@@ -363,7 +339,7 @@ local function complete_string(c, place)
     end
   elseif not offers.kernel_source(c)
       and not (call and in_call(c, call)) then
-    offers.paths(c)
+    offers.kinds.path(c)
   end
 end
 
@@ -403,7 +379,7 @@ local function complete_name(c, place)
   tip(c, place)
 end
 
--- Completes Lua, which begins after `skip` bytes of the text.
+-- The candidates in Lua, which begins after `skip` bytes of the text.
 local function code(text, at, skip)
   local place = find_place(text, at, skip)
   if not place then
@@ -420,7 +396,7 @@ local function code(text, at, skip)
   return c
 end
 
--- Completes a %command, a ?topic or a !command.
+-- The candidates in a %command, a ?topic or a !command.
 local function command(text, at)
   local place, c = offers.command(text, at), nil
   if place and place.skip then
@@ -432,7 +408,7 @@ local function command(text, at)
   end
   while place do
     c = candidates(place)
-    place.offer(c)
+    place.offer(c, place.how)
     place = c.count == 0 and place.otherwise
   end
   return c
@@ -441,12 +417,7 @@ end
 --- complete.find(text, cursor) -> first, list, hint, common, shown; or nil
 --- The result of complete.at, without its precautions.
 function M.find(text, at)
-  local c
-  if text:find "^%s*[%%?!]" then
-    c = command(text, at)
-  else
-    c = code(text, at, 0)
-  end
+  local c = (text:find "^%s*[%%?!]" and command or code)(text, at, 0)
   if c then
     return c:result(text:sub(at + 1))
   end

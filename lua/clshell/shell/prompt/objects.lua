@@ -2,7 +2,6 @@
 -- functions and files at the prompt, described on a few lines
 -- SPDX-License-Identifier: MIT
 
-local arrays = require "clshell.shell.prompt.arrays"
 local layout = require "clshell.shell.prompt.value_layout"
 local printable = require "clshell.shell.prompt.printable"
 local quantity = require "clshell.base.quantity"
@@ -23,7 +22,7 @@ local function brief(title, rows, o)
       words[#words + 1] = clean(word)
     end
   end
-  return arrays.join(words, o.width, "  ")
+  return printable.join(words, o.width, "  ")
 end
 
 -- A title, as text or lines, then rows of a name and its values in columns,
@@ -44,7 +43,7 @@ local function sheet(title, rows, o)
         words[i] = clean(tostring(word))
       end
       local room = o.width - widest - 4
-      for i, line in ipairs(arrays.join(words, room, "")) do
+      for i, line in ipairs(printable.join(words, room, "")) do
         lines[#lines + 1] = "  " .. style.paint(
           ("%-" .. widest .. "s"):format(i == 1 and row[1]:sub(1, widest)
           or ""), "dim", o.color) .. "  " .. line
@@ -209,7 +208,7 @@ local function signature_lines(k, width)
   for word in rest:gmatch "[^,)]+[,)]" do
     words[#words + 1] = (word:gsub("^ ", ""))
   end
-  local lines = arrays.join(words, width - 4, "")
+  local lines = printable.join(words, width - 4, "")
   for i, line in ipairs(lines) do
     lines[i] = "    " .. line
   end
@@ -297,9 +296,8 @@ end
 
 -- The signature and the text of a documented function, or nil.
 local function documented(f)
-  local names = require "clshell.shell.help.documented"
-  local name = names.of(f)
-  local entry = name and (names.entry(name)
+  local name = require "clshell.shell.prompt.resolve".of(f)
+  local entry = name and (require "clshell.shell.help.index".entry(name)
     or require "clshell.shell.help.reference".lua[name])
   if entry then
     return entry.signature:gsub("^family%.", name:match "^%w+%." or ""),
@@ -311,7 +309,7 @@ M["function"] = function(f, o)
   local head, about = documented(f)
   local info = debug.getinfo(f, "Su")
   if not head then
-    local parameters = require "clshell.shell.help.documented".parameters(f)
+    local parameters = require "clshell.shell.prompt.resolve".parameters(f)
     head = ("function (%s)"):format(table.concat(parameters, ", "))
     about = info.what == "C" and "C code without a help page"
       or "defined at " .. layout.scalar(f, math.huge).text:match "%((.*)%)$"
@@ -330,7 +328,7 @@ function M.userdata(file, o)
   end
   local path, direction = system.file(file)
   local at = file:seek()
-  return arrays.join({"file " .. clean(path), "open for " .. direction,
+  return printable.join({"file " .. clean(path), "open for " .. direction,
     at and ("at byte %d"):format(at)}, o.width, "  ")
 end
 

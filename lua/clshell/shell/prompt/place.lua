@@ -1,10 +1,10 @@
--- shell/prompt/place.lua - the place of the cursor in an unfinished statement:
--- a name and its owner, a string, the call and the table around it, and the
--- local names in view
+-- shell/prompt/place.lua - the place of the cursor in a statement: a name and
+-- its owner, a string, the call and the table around it, the local names in
+-- view; and the topics of help there
 -- SPDX-License-Identifier: MIT
 
-local block_step = require "clshell.shell.prompt.locals".step
 local lexer = require "clshell.base.lexer"
+local top_level = require "clshell.shell.prompt.locals"
 
 local M = {}
 
@@ -47,8 +47,8 @@ local function prefix_end(tokens, i)
   return kind(tokens, i) == "name" or is(tokens, i, "]") or is(tokens, i, ")")
 end
 
--- One step of a chain, backwards from token `i`: the step, and the last token
--- of the rest.
+-- One step of a chain, backwards from token `i`: the step, the last token of
+-- the rest, and the first token where there is no rest.
 local function step(tokens, i)
   local token = tokens[i]
   if not token then
@@ -57,7 +57,7 @@ local function step(tokens, i)
     if is(tokens, i - 1, ".") or is(tokens, i - 1, ":") then
       return {key = token.text, colon = is(tokens, i - 1, ":")}, i - 2
     end
-    return {base = token.text}
+    return {base = token.text}, nil, i
   elseif token.kind == "string" and prefix_end(tokens, i - 1) then
     return {call = true}, i - 1
   end
@@ -66,30 +66,31 @@ local function step(tokens, i)
   if not open then
     return nil
   elseif token.text == "]" then
-    local key = open == i - 2 and (literal(tokens, i - 1)
+    return {key = open == i - 2 and (literal(tokens, i - 1)
       or kind(tokens, i - 1) == "number" and tonumber(tokens[i - 1].text))
-    return key and {key = key}, open - 1
+      or nil}, open - 1
   elseif prefix_end(tokens, open - 1) then
     return {call = true}, open - 1
-  elseif token.text == ")" and open == i - 2
-      and kind(tokens, i - 1) == "string" then
-    return {string = true}
+  elseif token.text == ")" then
+    return {string = open == i - 2 and kind(tokens, i - 1) == "string"}, nil,
+      open
   end
 end
 
--- The chain that ends at token `i`, such as a.b["c"]: a list of steps, the
--- first of which has `base` or `string`; nil where no chain ends there.
+-- The chain that ends at token `i`, such as a.b["c"], and its first token: a
+-- list of steps, the first of which has `base` or `string`; a step of a
+-- computed key has neither `key` nor `call`. Nil where no chain ends there.
 local function chain(tokens, i)
-  local steps = {}
+  local steps, first = {}, nil
   while i do
     local s
-    s, i = step(tokens, i)
+    s, i, first = step(tokens, i)
     if not s then
       return nil
     end
     table.insert(steps, 1, s)
   end
-  return steps
+  return steps, first
 end
 
 -- Adds the fields of a table constructor by name, from token `i` to its end:
@@ -247,28 +248,6 @@ local function locals(tokens)
   return all
 end
 
--- The first token of the operand that ends with token `i`: a.b["c"], f(x), or
--- the string or table that is the only argument of a call.
-local function operand(tokens, i)
-  local first = i
-  while first do
-    local token = tokens[first]
-    if token.kind == "op" and BRACKETS[token.text] == -1 then
-      first = open_before(tokens, first - 1)
-      if not first or token.text == "}"
-          or not prefix_end(tokens, first - 1) then
-        return first
-      end
-      first = first - 1
-    elseif token.kind == "name" and (is(tokens, first - 1, ".")
-        or is(tokens, first - 1, ":")) and first > 2 then
-      first = first - 2
-    else
-      return first
-    end
-  end
-end
-
 -- The last argument of the call that ends with token `i`: its first token.
 local function argument(tokens, i)
   local open = is(tokens, i, ")") and open_before(tokens, i - 1)
@@ -277,14 +256,23 @@ local function argument(tokens, i)
   end
   local first, depth = open + 1, 0
   for j = open + 1, i - 1 do
-    depth = depth + block_step(tokens[j])
+    depth = depth + top_level.step(tokens[j])
       + (tokens[j].kind == "op" and BRACKETS[tokens[j].text] or 0)
     first = depth == 0 and is(tokens, j, ",") and j + 1 or first
   end
   return first
 end
 
-local ENDS = {name = true, number = true, string = true}
+-- The first token of the operand that ends with token `i`: a.b["c"], f(x), or
+-- the string or table that is the only argument of a call.
+local function operand(tokens, i)
+  if kind(tokens, i) == "number" or kind(tokens, i) == "string" then
+    return i
+  elseif is(tokens, i, "}") then
+    return (open_before(tokens, i - 1))
+  end
+  return select(2, chain(tokens, i))
+end
 
 --- place.last_argument(text) -> string or nil
 --- The last argument of an input, for Alt-.: of the call at its end, or the
@@ -294,22 +282,63 @@ function M.last_argument(text)
   if command then
     return command:match "(%S+)%s*$"
   end
-  local tokens = {}
-  for _, token in ipairs(lexer.tokens(text)) do
-    tokens[#tokens + 1] = token.kind ~= "comment" and token or nil
-  end
-  local i = #tokens
+  local tokens = top_level.code(text)
+  local i = #tokens - 1
   while is(tokens, i, ";") or kind(tokens, i) == "keyword"
       and tokens[i].text == "end" do
     i = i - 1
   end
   local first = argument(tokens, i)
   local last = first and i - 1 or i
-  if not first and (ENDS[kind(tokens, i)] or is(tokens, i, ")")
-      or is(tokens, i, "]") or is(tokens, i, "}")) then
-    first = operand(tokens, i)
-  end
+  first = first or operand(tokens, i)
   return first and text:sub(tokens[first].first, tokens[last].last) or nil
+end
+
+-- The name that ends at token i: "a.b:c"; ":c" behind a call.
+local function path(tokens, i)
+  local words = {}
+  while kind(tokens, i) == "name" do
+    table.insert(words, 1, tokens[i].text)
+    if not is(tokens, i - 1, ".") and not is(tokens, i - 1, ":") then
+      break
+    end
+    table.insert(words, 1, tokens[i - 1].text)
+    i = i - 2
+  end
+  return words[1] and table.concat(words)
+end
+
+--- place.topics(text, cursor) -> list of strings
+--- For F1: the topics of help at the cursor, the most likely topic first: the
+--- name or the words of a string there, and the calls around them. `cursor`
+--- counts the bytes before it.
+function M.topics(text, cursor)
+  local tokens, topics, last = lexer.tokens(text), {}, 0
+  local name, inside, calls = nil, nil, {}
+  for i, token in ipairs(tokens) do
+    local here = token.last >= cursor and token.first <= cursor + 1
+    if token.kind == "name" and here then
+      name = name or path(tokens, i)
+    elseif (token.kind == "string" or token.kind == "unfinished") and here
+        and token.first <= cursor then
+      inside = token.text:gsub("^[\"']", ""):gsub("[\"']$", "")
+      calls[1] = path(tokens, i - 1)
+    end
+    last = token.last <= cursor and not (inside and here) and i or last
+  end
+  local open = open_before(tokens, last)
+  while open do
+    calls[#calls + 1] = path(tokens, open - 1)
+    open = open_before(tokens, open - 1)
+  end
+  for _, call in ipairs(inside and calls or {}) do
+    local family = call:match "^%w+"
+    topics[#topics + 1] = family and family .. "." .. inside or nil
+  end
+  topics[#topics + 1] = inside or name
+  topics[#topics + 1] = inside and text:sub(1, cursor):match "[%w_]*$"
+    .. text:sub(cursor + 1):match "^[%w_]*"
+  return table.move(calls, 1, #calls, #topics + 1, topics)
 end
 
 --- find_place(text, cursor, skip) -> place or nil

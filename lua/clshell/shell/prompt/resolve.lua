@@ -1,5 +1,6 @@
 -- shell/prompt/resolve.lua - the value that a chain such as a.b["c"]:d leads
--- to, and its names, by raw access alone: no metamethod of the session runs
+-- to, its members, and the documented name of a value, by raw access alone: no
+-- metamethod of the session runs
 -- A thing is {value =, owner =, key =}, {class =} for an object of module cl
 -- of which only the class is known, {method = "Class:name"}, or {named =} for
 -- a function whose module is not loaded.
@@ -8,11 +9,12 @@
 local api = require "clshell.base.api"
 local cl = require "cl"
 local families = require "clshell.ladder.families"
-local safe_call = require "clshell.shell.prompt.safe_call"
+local index = require "clshell.shell.help.index"
 local lazy = require "clshell.base.lazy"
-local public = require("clshell.base.lazy").public
+local reference = require "clshell.shell.help.reference"
+local safe_call = require "clshell.shell.prompt.safe_call"
 
-local loaded, members = package.loaded, cl.members
+local loaded, members, public = package.loaded, cl.members, lazy.public
 local registry = debug.getregistry()
 
 local M = {}
@@ -134,16 +136,45 @@ function M.value(name)
   return home
 end
 
--- The public name of a function or of a callable table.
+-- The name of a function or of a callable table in the entries of help.
 local function public_name(value)
-  if rawequal(value, require) then
-    return "require"
-  end
-  for _, entry in ipairs(api.all()) do
+  for _, entry in ipairs(index.entries()) do
     if rawequal(M.value(entry.name), value) then
       return entry.name
     end
   end
+end
+
+-- The name of a family or of its member by its value: "gemm.define".
+local function family_name(value)
+  for _, name in ipairs(families.names()) do
+    local family = families.peek(name)
+    if family == value then
+      return name
+    end
+    for key, member in next, type(family) == "table" and family or {} do
+      if member == value then
+        return name .. "." .. key
+      end
+    end
+  end
+end
+
+--- resolve.of(value) -> name or nil
+--- The documented name of a function, module or object.
+function M.of(value)
+  local kind = type(value)
+  if kind ~= "function" and kind ~= "table" and kind ~= "userdata" then
+    return nil
+  end
+  local name = family_name(value) or public_name(value)
+  for _, short in ipairs(name and {} or public.list) do
+    if rawequal(loaded[public.module(short)], value) then
+      return short
+    end
+  end
+  return name or rawequal(value, cl) and "cl" or M.class{value = value}
+    or reference.name(value)
 end
 
 --- resolve.name(thing) -> the name a function is declared under, or nil
@@ -164,12 +195,13 @@ function M.name(thing)
   if owner then
     return owner .. ":" .. thing.key
   end
-  return thing.value ~= nil and public_name(thing.value) or nil
+  return rawequal(thing.value, require) and "require"
+    or thing.value ~= nil and public_name(thing.value) or nil
 end
 
 -- A field of an object of module cl, if its metatable's __index is still the C
 -- function of module cl, whose first upvalue is the class.
-local function index(object, key)
+local function field_of(object, key)
   local f = meta(object, "__index")
   if type(f) == "function" and debug.getinfo(f, "S").what == "C" then
     local _, class = debug.getupvalue(f, 1)
@@ -185,10 +217,10 @@ end
 local function kernel_of(thing)
   local class = class_of(thing)
   if class == "Launch" then
-    return thing.kernel or thing.value and index(thing.value, "kernel")
+    return thing.kernel or thing.value and field_of(thing.value, "kernel")
   elseif class == "Kernel" then
     return thing.value or thing.owner and thing.owner.value
-      and index(thing.owner.value, thing.key)
+      and field_of(thing.owner.value, thing.key)
   end
 end
 
@@ -256,7 +288,7 @@ function M.thing(steps, locals)
   if not base or base.base and locals[base.base] then
     return nil
   end
-  local value = ""
+  local value = base.string and "" or nil
   if base.base == "_ENV" then
     value = _G
   elseif base.base then
@@ -267,6 +299,33 @@ function M.thing(steps, locals)
     thing = thing and step(thing, steps[i])
   end
   return thing or nil
+end
+
+--- resolve.path(path) -> value, name; or nil
+--- The value of a name such as "t.x.f" in the session, and its documented
+--- name: "Buffer:read" for the method "A:read".
+function M.path(path)
+  local steps = {}
+  for name in (path:match "^[%a_][%w_.:]*$" or ""):gmatch "[%w_]+" do
+    steps[#steps + 1] = {key = name, base = not steps[1] and name or nil}
+  end
+  local thing = M.thing(steps, {})
+  if thing then
+    local class = thing.owner and M.class(thing.owner)
+    return thing.value, thing.method or thing.named
+      or class and class .. ":" .. thing.key or M.of(thing.value)
+  end
+end
+
+--- resolve.parameters(f) -> list of strings
+--- The parameters of a function written in Lua.
+function M.parameters(f)
+  local info, list = debug.getinfo(f, "u"), {}
+  for i = 1, info.nparams do
+    list[i] = debug.getlocal(f, i)
+  end
+  list[#list + 1] = info.isvararg and "..." or nil
+  return list
 end
 
 --- resolve.kernels(thing) -> list of strings
@@ -314,7 +373,7 @@ end
 --- has only its documented functions as members.
 function M.members(thing, methods, budget, offer)
   if M.family(thing) then
-    for _, entry in ipairs(require "clshell.shell.help.index".entries()) do
+    for _, entry in ipairs(index.entries()) do
       local key = entry.name:match "^family%.(.*)$"
       if key and rawget(thing.value, key) then
         offer(key)
@@ -353,7 +412,7 @@ function M.devices()
   end
   local names = {}
   for i, device in ipairs(list) do
-    names[i] = index(device, "name")
+    names[i] = field_of(device, "name")
   end
   return names
 end
@@ -362,9 +421,9 @@ end
 --- The kernel that a call of the thing, a Kernel or a Launch, runs.
 function M.kernel(thing)
   local kernel = kernel_of(thing)
-  local args = kernel and index(kernel, "args")
-  return type(args) == "table" and {name = index(kernel, "name") or "kernel",
-    args = args} or nil
+  local args = kernel and field_of(kernel, "args")
+  return type(args) == "table" and {args = args,
+    name = field_of(kernel, "name") or "kernel"} or nil
 end
 
 return M

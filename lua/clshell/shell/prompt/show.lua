@@ -95,7 +95,6 @@ local function special(value)
       and (type(value) == "table" or cl.members(value)) then
     return require "clshell.shell.prompt.arrays"[name]
       or require "clshell.shell.prompt.objects"[name]
-      or require "clshell.shell.prompt.sparse_text"[name]
   end
 end
 

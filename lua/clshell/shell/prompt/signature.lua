@@ -6,7 +6,6 @@
 local resolve = require "clshell.shell.prompt.resolve"
 local find_place = require "clshell.shell.prompt.place".find
 local index = require "clshell.shell.help.index"
-local names = require "clshell.shell.help.documented"
 local reference = require "clshell.shell.help.reference"
 local system = require "clshell.system"
 
@@ -63,7 +62,7 @@ end
 -- The signature of a Lua function under the name that the user typed.
 local function of_function(f, name)
   if debug.getinfo(f, "S").what ~= "C" then
-    return made(name, names.parameters(f))
+    return made(name, resolve.parameters(f))
   end
 end
 
@@ -85,7 +84,7 @@ local function find(thing, steps)
   end
   local value, known = thing.value, resolve.name(thing)
   if not known and type(value) == "function" then
-    known = names.of(value)
+    known = resolve.of(value)
   end
   local found = of_name(known)
   if found then

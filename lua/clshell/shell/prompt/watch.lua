@@ -190,15 +190,14 @@ function M.watch(path, bench, rounds)
   if #files == 0 then
     nothing_to_watch(path)
   end
-  local run = type(bench) == "table" and bench.run or bench
   io.stderr:write("watching ", text.visible(table.concat(files, ", ")),
-    run and "" or ", without a %bench to run again", "; Ctrl-C ends\n")
+    bench and "" or ", without a %bench to run again", "; Ctrl-C ends\n")
   local noted = look(files) or ""
-  local state = run and measure(run, 0)
+  local state = bench and measure(bench, 0)
   for round = 1, rounds or math.huge do
     noted = await(files, noted)
-    if M.refresh() and run then
-      state = measure(run, round, state)
+    if M.refresh() and bench then
+      state = measure(bench, round, state)
     end
     for _, file in ipairs(watched(path)) do
       if not known[file] then

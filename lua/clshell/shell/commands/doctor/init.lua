@@ -5,7 +5,6 @@
 
 local cl = require "cl"
 local machine = require "clshell.shell.commands.doctor.machine"
-local packages = require "clshell.shell.commands.doctor.packages"
 local report = require "clshell.results.tables"
 local style = require "clshell.base.style"
 local text = require "clshell.base.text"
@@ -73,40 +72,38 @@ local function loader()
   end
 end
 
--- Whether a driver's library loads, told on a line.
+-- Tells whether a driver's library loads.
 local function driver(icd)
-  local code = ("local f, e = package.loadlib(%q, '*') "
-    .. "print(f and 'LOADED' or e)"):format(icd.library)
-  local out, failure = child(code)
-  local name = icd.file and ("%s: %s"):format(icd.file, icd.library)
-    or icd.library
+  local library = icd.library
+  if library == "" then
+    return say("bad", "%s: empty, or cannot be read", icd.file)
+  end
+  local name = icd.file and ("%s: %s"):format(icd.file, library) or library
+  local out, failure = child(("local f, e = package.loadlib(%q, '*') "
+    .. "print(f and 'LOADED' or e)"):format(library))
   if out:find("LOADED\n", 1, true) then
-    say("ok", "%s", name)
-    return true
+    return say("ok", "%s", name)
   end
   say("bad", "%s: %s", name, failure and "its library " .. failure
     or out:match("[^\n]*"))
   if failure then
     advise("Take %s away (move it elsewhere): its library %s", icd.file
-      or icd.library, failure)
+      or library, failure)
   elseif icd.file then
     advise("Install the package of %s again, or remove %s if the driver "
-      .. "is gone", icd.library, icd.file)
+      .. "is gone", library, icd.file)
   end
 end
 
 local function drivers()
   title "Drivers"
   if machine.macos() then
-    return say("ok", "the OpenCL framework of macOS")
+    say("ok", "the OpenCL framework of macOS")
+    return {}
   end
   local list, where = machine.drivers()
   for _, icd in ipairs(list) do
-    if icd.library == "" then
-      say("bad", "%s: empty, or cannot be read", icd.file)
-    else
-      driver(icd)
-    end
+    driver(icd)
   end
   if #list == 0 then
     say("bad", "no driver is registered: there is no .icd file in %s",
@@ -144,7 +141,7 @@ print("ANSWER", b:read()[4])]=]
 
 -- Finds the driver that crashes, where each can be loaded alone.
 local function culprit(list)
-  for _, icd in ipairs(list or {}) do
+  for _, icd in ipairs(list) do
     local _, failure = child(LIST, "", icd.file and "OCL_ICD_VENDORS="
       .. text.quote(icd.file))
     if icd.file and failure and failure:find("crashed", 1, true) then
@@ -198,7 +195,7 @@ local function permissions(vendors)
         .. "is not loaded, or this container was started without the GPU",
         gpu.name)
     elseif not fine then
-      advise("%s", packages.advice(gpu.driver))
+      advise("%s", machine.advice(gpu.driver))
     end
   end
   for _, node in ipairs(nodes) do
@@ -218,22 +215,20 @@ local function permissions(vendors)
 end
 
 local function cache(list)
-  local libraries = ""
-  for _, icd in ipairs(list or {}) do
-    libraries = libraries .. icd.library
+  local pocl = false
+  for _, icd in ipairs(list) do
+    pocl = pocl or icd.library:find("pocl", 1, true)
   end
-  if not libraries:find("pocl", 1, true) then
+  if not pocl then
     return
   end
   title "PoCL's cache"
   local path = machine.pocl_cache()
   if machine.writable(path) then
-    say("ok", "%s", path)
-  else
-    say("bad", "%s cannot be written", path)
-    advise("Make %s writable, or set POCL_CACHE_DIR to a folder that is",
-      path)
+    return say("ok", "%s", path)
   end
+  say("bad", "%s cannot be written", path)
+  advise("Make %s writable, or set POCL_CACHE_DIR to a folder that is", path)
 end
 
 local function programs()
@@ -242,7 +237,7 @@ local function programs()
     say(what.found and "ok" or "note", "%s: %s", what.name, what.found
       or "missing; it is for " .. what.use)
     if not what.found then
-      advise("%s", packages.advice(what.package))
+      advise("%s", machine.advice(what.package))
     end
   end
 end
@@ -259,7 +254,7 @@ function M.run()
   local vendors = devices(list)
   permissions(vendors)
   if not vendors and not machine.macos() and not machine.registered "pocl" then
-    advise("%s", packages.advice "pocl")
+    advise("%s", machine.advice "pocl")
   end
   cache(list)
   programs()

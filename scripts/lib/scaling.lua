@@ -1,8 +1,8 @@
--- parts/ranks/model.lua - the time of a product over any number of processes,
--- by the alpha-beta model: a message of b bytes takes latency + b / bandwidth
--- (Hockney, "The communication challenge for MPP", 1994), with constants that
--- the ranks at hand have measured. Panels have a bandwidth of their own,
--- measured from device to device while all ranks send and receive.
+-- lib/scaling.lua - for bench_scale.lua: the time of a product over any number
+-- of processes, by the alpha-beta model: a message of b bytes takes latency +
+-- b / bandwidth (Hockney, "The communication challenge for MPP", 1994), with
+-- constants that the ranks at hand have measured. Panels have a bandwidth of
+-- their own, measured from device to device while all ranks send and receive.
 -- SPDX-License-Identifier: MIT
 
 local cl = require "cl"
@@ -77,7 +77,7 @@ local function exchange(g)
   end), channel.shares
 end
 
---- model.measure() -> constants
+--- scaling.measure() -> constants
 --- A table, the same on all ranks, which all call it. Fields: up, down (bytes
 --- a second to and from the device), touch (seconds of a small transfer), and
 --- for several ranks latency (seconds of a message), bandwidth (bytes a second
@@ -112,7 +112,7 @@ local function hops(size) -- the depth of a binomial tree
   return math.ceil(math.log(size, 2) - 1e-9)
 end
 
---- model.gemm(c, s, p) -> seconds, share
+--- scaling.gemm(c, s, p) -> seconds, share
 --- The time of ranks.gemm with p ranks, and the share of the time without a
 --- product. Fields of s: m, n, k, esize, rate (operations a second of one
 --- rank) and depth (by default the depth that ranks.gemm takes).
@@ -139,7 +139,7 @@ function M.gemm(c, s, p)
   return total, 1 - steps * product / total
 end
 
---- model.spmv(c, s, p) -> seconds, share
+--- scaling.spmv(c, s, p) -> seconds, share
 --- The time of ranks.spmv with p ranks, and the share of the time without a
 --- product. Fields of s: rows, halo (elements at each side of a strip), esize
 --- and rate (rows a second of one rank).
