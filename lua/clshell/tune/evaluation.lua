@@ -25,6 +25,7 @@
 --                     this process measures
 --   setting(p)        a text that tells equal measurements, nil if none are
 --                     equal; and the hash of its source
+--   describe(r, p)    gives the record of a point its setting
 --   subject(p)        of the protocol, for turns; after refusal and measure
 --   local_bytes(p)    the local memory of a work-group; after measure
 --   awkward(p)        a reason against it on shapes that fit no tile
@@ -117,6 +118,11 @@ function M.bench(job, opts, best)
     building = building}
 end
 
+-- Notes in a record what tells equal measurements of a point.
+function Source:describe(r, p)
+  r.setting, r.source_hash = self:setting(p)
+end
+
 function Source:subject(p)
   local run = self:prepared(p)
   if run then
@@ -152,6 +158,12 @@ function M.row(src, p)
   local points = rung and src.spaces[rung] or not rung and src.space
   row.config = points and points:tostring(own) or ""
   return row
+end
+
+--- evaluation.parameter(row, name) -> value
+--- The value of a parameter, or of the rung, in a row.
+function M.parameter(row, name)
+  return name == "rung" and row.rung or row.point[name]
 end
 
 --- evaluation.fill(row, found)

@@ -3,6 +3,7 @@
 -- SPDX-License-Identifier: MIT
 
 local cl = require "cl"
+local evaluation = require "clshell.tune.evaluation"
 local file = require "clshell.base.file"
 local json = require "clshell.base.json"
 local space = require "clshell.tune.space"
@@ -211,29 +212,19 @@ end
 -- The names of the parameters of a result, the rung first.
 local function names_of(result)
   local names = {}
-  if result.spaces then
-    names[1] = "rung"
-  end
-  for _, param in ipairs(result.space.params) do
-    if param.name ~= "rung" then
-      names[#names + 1] = param.name
-    end
+  for i, param in ipairs(result.space.params) do
+    names[i] = param.name
   end
   return names
 end
 
-local function cell(row, name)
-  if name == "rung" then
-    return row.rung
-  end
-  return row.point[name]
-end
+local parameter = evaluation.parameter
 
 local function as_csv(result)
   local export, columns = require "clshell.results.export", {}
   for i, name in ipairs(names_of(result)) do
     columns[i] = {name, function(row)
-      return cell(row, name)
+      return parameter(row, name)
     end}
   end
   for _, name in ipairs{"ms", "status", "reason"} do
@@ -251,7 +242,7 @@ local function as_cache(result)
   for i, row in ipairs(result.rows) do
     local members, key = {}, {}
     for k, name in ipairs(names) do
-      local v = cell(row, name)
+      local v = parameter(row, name)
       v = v == nil and "" or v
       if not seen[k][v] then
         seen[k][v] = true

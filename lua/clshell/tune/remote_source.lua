@@ -183,7 +183,7 @@ function Remote:measure(p, best)
     link.worker.lost = found.lost ~= nil and found.lost ~= false
   end
   if link.worker and r then
-    r.setting, r.source_hash = near:setting(p)
+    near:describe(r, p)
     bench.keep(r)
   end
   return found

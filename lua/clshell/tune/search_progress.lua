@@ -3,6 +3,7 @@
 -- SPDX-License-Identifier: MIT
 
 local cl = require "cl"
+local evaluation = require "clshell.tune.evaluation"
 local progress = require "clshell.base.progress"
 local quantity = require "clshell.base.quantity"
 local text = require "clshell.base.text"
@@ -150,14 +151,6 @@ function M.frontier(rows, opts)
     y_label = key == "ms" and "best time" or "best objective"}, opts))
 end
 
--- The value of a parameter, or of the rung, in a row.
-local function value_of(row, name)
-  if name == "rung" and row.rung then
-    return row.rung
-  end
-  return row.point[name]
-end
-
 -- All rows over the values of a parameter.
 local function parameter_chart(best, name, opts)
   if not best.space.by_name[name] then
@@ -166,7 +159,7 @@ local function parameter_chart(best, name, opts)
   end
   local key, list = measured(best.rows), {}
   for _, row in ipairs(best.rows) do
-    list[#list + 1] = row.cost and {[name] = value_of(row, name),
+    list[#list + 1] = row.cost and {[name] = evaluation.parameter(row, name),
       [key] = row[key]} or nil
   end
   return require "clshell.results.charts".line(list, merged({x = name, y = key,
