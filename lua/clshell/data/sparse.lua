@@ -199,13 +199,13 @@ function M.dia_from_csr(c, opts)
   return M.upload_dia(m, opts.context)
 end
 
--- Closes some arrays of a matrix, on the device and on the host.
-local function release(matrix, ...)
-  for _, name in ipairs{...} do
-    matrix[name]:close()
-    local copy = rawget(matrix.host, name)
-    if copy then
-      copy:close()
+-- Closes all arrays of a matrix, on the device and on the host.
+local function close(self)
+  for _, list in ipairs{self, self.host} do
+    for _, array in next, list do
+      if type(array) == "userdata" then
+        array:close()
+      end
     end
   end
 end
@@ -304,9 +304,7 @@ end
 --- Example:
 --- local M <close> = csr.from_coo(2, 2, {1}, {1}, {5})
 --- M:close()
-function csr:close()
-  release(self, "row_ptr", "col_ind", "values")
-end
+csr.close = close
 
 function csr_meta:__tostring()
   return ("CSR matrix %d x %d of %s, %d entries"):format(self.rows,
@@ -521,14 +519,7 @@ end
 --- Example:
 --- local P <close> = dia.poisson2d(8, 8):pack()
 --- P:close()
-function packed:close()
-  for _, name in ipairs{"codes", "patterns", "stored"} do
-    self[name]:close()
-  end
-  for _, array in pairs(self.host) do
-    array:close()
-  end
-end
+packed.close = close
 
 function packed_meta:__tostring()
   local head = ("packed matrix %d x %d of %s"):format(self.rows, self.cols,
@@ -572,9 +563,7 @@ end
 --- Example:
 --- local M <close> = dia.poisson2d(8, 8)
 --- M:close()
-function dia:close()
-  release(self, "offsets", "values")
-end
+dia.close = close
 
 function dia_meta:__tostring()
   return ("DIA matrix %d x %d of %s, %d diagonals, %d entries"):format(
