@@ -51,16 +51,17 @@ local function power_of_two(most)
   return n
 end
 
--- By context: `kernels` by their text; `forms`, the kernels again, by the
--- `known` of a calculation and the form of its places; `plans` by `known`, or
--- by the table of the places.
+-- By context: `kernels` by their text, and `known`: by the `known` of a
+-- calculation its `forms`, the kernels again, by the form of its places, and
+-- its `plans`, by the texts of its places. A loop over slices would make plans
+-- without end, so PLACES of them are forgotten now and then.
 local kept = setmetatable({}, {__mode = "k"})
+local PLACES = 4096
 
 local function kept_for(context)
   local made = kept[context]
   if not made then
-    made = {kernels = {}, forms = {}, plans = setmetatable({},
-      {__mode = "k"})}
+    made = {kernels = {}, known = {}}
     kept[context] = made
   end
   return made
@@ -143,27 +144,6 @@ M.each = {gpu = 4}
 M.STREAMED, M.STREAM = 1 << 24, 65536
 
 local NARROW = 64 -- columns: a work-group takes several rows that are shorter
-
--- By `known`: tables by the texts of places. A loop over slices would make
--- tables without end, so they are forgotten now and then, with their plans.
-local PLACES = 4096
-local placed, places = {}, 0
-
--- The table of all calculations that have the same places.
-local function place(c)
-  if places > PLACES then
-    placed, places = {}, 0
-  end
-  local at = placed
-  for k = -1, #c.places do
-    local key = k < 0 and c.known or k == 0 and c.dims or c.places[k]
-    if not at[key] then
-      at[key], places = {}, places + 1
-    end
-    at = at[key]
-  end
-  return at
-end
 
 -- Gives part k of a calculation, a Buffer, the index of its element, `at`, as
 -- OpenCL C over i1_, i2_ ..., and the names of its parameters; adds the values
@@ -473,7 +453,7 @@ end
 -- launch `n` and `launch`. The plan of a calculation with places also has
 -- `order`: for each argument of the kernel its number in c.args, `from`, or
 -- else its `value`; and `rows`.
-local function new_plan(c, made, way)
+local function new_plan(c, made, own, way)
   local parts, sizes, slots = c.parts(c), {c.dims.count}, {}
   local order = {from = {}, value = {}, rows = 1}
   local from, value = order.from, order.value
@@ -493,21 +473,20 @@ local function new_plan(c, made, way)
     value[#value + 1] = false
     form[#form + 1] = part.leaf and index(part, k, value) or nil
   end
-  local forms, key = made.forms[c.known] or {}, table.concat(form, " ")
-  made.forms[c.known] = forms
-  local k = forms[key] or new_kernel(c, made, parts, #sizes, way)
-  forms[key] = k
+  local key = table.concat(form, " ")
+  local k = own.forms[key] or new_kernel(c, made, parts, #sizes, way)
+  own.forms[key] = k
   return {kernel = k.kernel, group = k.group, each = k.each, way = way,
     order = c.places and order}
 end
 
 -- The plan of a flat calculation whose results go past the caches; false where
 -- such stores are of no use.
-local function streaming_plan(c, made)
+local function streaming_plan(c, made, own)
   local serial = not c.file and M.serial[c.context.device.type]
   for _, part in ipairs(serial and c.parts(c) or {}) do
     if is_streamed(part) then
-      return new_plan(c, made, "stream")
+      return new_plan(c, made, own, "stream")
     end
   end
   return false
@@ -534,17 +513,23 @@ end
 --- Launches a calculation on the default queue of its context.
 function M.run(c)
   local made = kept_for(c.context)
-  local key = c.places and place(c) or c.known
-  local plan = made.plans[key]
+  local own = made.known[c.known]
+  if not own or own.count > PLACES then
+    own = {forms = own and own.forms or {}, plans = {}, count = 0}
+    made.known[c.known] = own
+  end
+  local key = c.places
+    and c.dims.text .. " " .. table.concat(c.places, " ") or ""
+  local plan = own.plans[key]
   if not plan then
-    plan = new_plan(c, made, "flat")
-    made.plans[key] = plan
+    plan = new_plan(c, made, own, "flat")
+    own.plans[key], own.count = plan, own.count + 1
   end
   local args, order = c.args, plan.order
   if not order then
     if args[1] >= M.STREAMED then
       if plan.streaming == nil then
-        plan.streaming = streaming_plan(c, made)
+        plan.streaming = streaming_plan(c, made, own)
       end
       plan = plan.streaming or plan
     end
