@@ -34,6 +34,7 @@
 local cl = require "cl"
 local layout = require "clshell.arrays.layout"
 local recording = require "clshell.base.recording"
+local tiling = require "clshell.ladder.tiling"
 local types = require "clshell.arrays.types"
 
 local unpack = table.unpack
@@ -41,15 +42,6 @@ local unpack = table.unpack
 local M = {}
 
 local GROUP = 256 -- work-items of a work-group, at most
-
--- The largest power of two up to a number, and up to GROUP.
-local function power_of_two(most)
-  local n = 1
-  while n < GROUP and n * 2 <= most do
-    n = n * 2
-  end
-  return n
-end
 
 -- By context: `kernels` by their text, and `known`: by the `known` of a
 -- calculation its `forms`, the kernels again, by the form of its places, and
@@ -119,7 +111,8 @@ M.serial = {cpu = true}
 --- Work-items of a work-group: the device's largest power of two up to 256.
 function M.group(context)
   local made = kept_for(context)
-  made.group = made.group or power_of_two(context.device.max_work_group_size)
+  made.group = made.group or tiling.power_of_two(math.min(GROUP,
+    context.device.max_work_group_size))
   return made.group
 end
 
@@ -443,7 +436,7 @@ local function new_kernel(c, made, parts, dims, way)
     local program = cl.build(text, {context = c.context, name = c.name})
     local kernel = program:kernel(c.name)
     k = {kernel = kernel, each = each, group = way == "stream" and 1
-      or power_of_two(kernel.work_group_size)}
+      or tiling.power_of_two(math.min(GROUP, kernel.work_group_size))}
     made.kernels[text] = k
   end
   return k
