@@ -93,19 +93,25 @@ for _, name in ipairs(elementwise) do
   methods[name] = lift(name, of_parts[name])
 end
 
+-- A method that changes the parts of a Split by their method.
+local function in_place(name)
+  return function(...)
+    local values = table.pack(...)
+    values[1]:eval()
+    for_parts(name, values, function(own)
+      own[1][name](table.unpack(own, 1, values.n))
+    end)
+    return values[1]
+  end
+end
+
 --- Split:set(x) -> Split
 --- Sets the elements to the elements of a Split, a Buffer or an Expression, or
 --- to a number, part by part: s:set(2 * s + r).
 --- Example:
 --- local s = cl.split({1, 2}, {cl.device(), cl.device()})
 --- print(s:set(3 * s + 1):read()[2]) --> 7.0
-function methods.set(s, x)
-  s:eval()
-  for_parts("set", {n = 2, s, x}, function(own)
-    own[1]:set(own[2])
-  end)
-  return s
-end
+methods.set = in_place "set"
 
 --- Split:fill(x) -> Split
 --- Sets all elements to a number.
@@ -234,13 +240,7 @@ end
 --- Example:
 --- local s = cl.split({1, 2}, {cl.device(), cl.device()})
 --- print(s:axpy(2, s):read()[2]) --> 6.0
-function methods.axpy(s, a, x)
-  s:eval()
-  for_parts("axpy", {n = 3, s, a, x}, function(own)
-    own[1]:axpy(own[2], own[3])
-  end)
-  return s
-end
+methods.axpy = in_place "axpy"
 
 argument.methods("Split", methods, meta.__name)
 
