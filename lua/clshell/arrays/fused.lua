@@ -220,25 +220,28 @@ local SEVERAL = [[
     #pragma unroll
     for (uint k_ = 0; k_ < EACH; k_++) {
       size_t i1_ = first_ + k_ * size_;
-      CALL
+      element_(i1_, 0, GIVEN LOADED);
     }
   } else
     for (size_t i1_ = first_; i1_ < end_; i1_ += size_)
-      PLAIN]]
+      element_(i1_, 0, GIVEN PLAIN);]]
 
--- The kernel's body for several elements; `values` are the variables to load.
-local function several(each, call, values)
-  local words = {EACH = each, DECLARE = "", LOAD = "", CALL = "", PLAIN = ""}
-  for _, v in ipairs(values) do
-    words.DECLARE = words.DECLARE .. ("%s %s_v[%d]; "):format(v.type, v.name,
-      each)
-    words.LOAD = words.LOAD .. ("%s_v[k_] = %s; "):format(v.name, v.from)
-    words.CALL = words.CALL .. (", %s_v[k_]"):format(v.name)
-    words.PLAIN = words.PLAIN .. ", " .. v.from
+-- What a variable $n of type $t, loaded from $f, adds to words of SEVERAL.
+local VALUE = {DECLARE = "$t $n_v[$e]; ", LOAD = "$n_v[k_] = $f; ",
+  LOADED = ", $n_v[k_]", PLAIN = ", $f"}
+
+-- Adds to words of a template what a table of forms says for some values.
+local function add(words, forms, values)
+  for word, form in pairs(forms) do
+    words[word] = (words[word] or "") .. form:gsub("%$(%a)", values)
   end
-  words.CALL = call:format(words.CALL)
-  words.PLAIN = call:format(words.PLAIN)
-  return (SEVERAL:gsub("%u%u+", words))
+end
+
+-- A template with its words.
+local function fill(template, words)
+  return (template:gsub("%u%u+", function(word)
+    return words[word] or ""
+  end))
 end
 
 -- A CPU that writes an element first fetches its line. Stores past the caches
@@ -296,17 +299,13 @@ end
 -- The kernel's body for results that go past the caches; `given` are the names
 -- of its parameters.
 local function stream(parts, given)
-  local words = {GIVEN = given, ALIGNED = "", DECLARE = "", ASK = "",
-    TARGETS = "", STORE = "", EACH = M.STREAM, STREAMS = 4, PIECE = 128,
+  local words = {GIVEN = given, EACH = M.STREAM, STREAMS = 4, PIECE = 128,
     AHEAD = 128}
   for k, part in ipairs(parts) do
-    local values = {k = k, t = part.leaf and part.leaf.kind.type}
-    for word, form in pairs(is_streamed(part) and RESULT
-        or part.leaf and part.load and OPERAND or {}) do
-      words[word] = words[word] .. form:gsub("%$(%a)", values)
-    end
+    add(words, is_streamed(part) and RESULT or part.leaf and part.load
+      and OPERAND or {}, {k = k, t = part.leaf and part.leaf.kind.type})
   end
-  local text = STREAM:gsub("%u%u+", words) -- DECLARE, ASK and STORE have words
+  local text = fill(STREAM, words) -- DECLARE, ASK and STORE have words
   return (text:gsub("%u%u+", words))
 end
 
@@ -333,8 +332,8 @@ end
 -- The text of a calculation over `dims` dimensions, and whether it has
 -- doubles. A half is a float between load and store, which every device has.
 local function source(c, parts, dims, way, each)
-  local parameters, loads, stores, values = {}, {}, {}, {}
-  local targets, own = "", {}
+  local parameters, loads, stores = {}, {}, {}
+  local targets, own, loaded, words = "", {}, "", {EACH = each}
   for d = 1, dims do
     parameters[d] = ("ulong n%d_"):format(d)
   end
@@ -351,43 +350,42 @@ local function source(c, parts, dims, way, each)
       for _, word in ipairs(part.names) do
         parameters[#parameters + 1] = "ulong " .. word
       end
-      local from = half and (" = vload_half(%s, b%d_)"):format(at, k)
-        or (" = b%d_[%s]"):format(k, at)
+      local from = half and ("vload_half(%s, b%d_)"):format(at, k)
+        or ("b%d_[%s]"):format(k, at)
       if part.load and not part.declared and way == "flat" and each > 1 then
-        values[#values + 1] = {type = types.calculated(type), name = name,
-          from = from:sub(4)}
-      else
-        loads[#loads + 1] = not part.declared and ("  %s%s;"):format(variable,
-          part.load and from or "") or nil
+        loaded = loaded .. ", " .. variable
+        add(words, VALUE, {t = types.calculated(type), n = name, f = from,
+          e = each})
+      elseif not part.declared then
+        loads[#loads + 1] = ("  %s%s;"):format(variable,
+          part.load and " = " .. from or "")
       end
-      stores[#stores + 1] = part.store and (half
+      local store = part.store and (half
         and ("  vstore_half(%s, %s, b%d_);"):format(name, at, k)
         or ("  b%d_[%s] = %s;"):format(k, at, name)) or nil
+      stores[#stores + 1] = store
       if is_streamed(part) then
         targets = ("%s, %s *own%d_"):format(targets, type, k)
-        own[#own + 1] = ("  *own%d_ = %s;"):format(k, name)
-      else
-        own[#own + 1] = part.store and stores[#stores] or nil
+        store = ("  *own%d_ = %s;"):format(k, name)
       end
+      own[#own + 1] = store
     end
   end
   local list = table.concat(parameters, c.file and ", " or ",\n    ")
   local given = list:gsub("[^,]-([%w_]+)%f[,\0]", "%1")
-  local loaded, body = ""
+  local body
   if c.file then
-    local words = c.words(c, dims > 1, function(i, q)
+    local of_file = c.words(c, dims > 1, function(i, q)
       return ("element_(%s, %s, %s)"):format(dims > 1 and not q
         and i .. " % n1_" or i, q or dims > 1 and i .. " / n1_" or 0, given)
     end)
-    words.SOURCE = list
-    body = defines(words) .. file_text(c.file)
+    of_file.SOURCE = list
+    body = defines(of_file) .. file_text(c.file)
   elseif way == "stream" then
     body = stream(parts, given)
   elseif each > 1 then
-    for _, v in ipairs(values) do
-      loaded = ("%s, %s %s"):format(loaded, v.type, v.name)
-    end
-    body = several(each, ("element_(i1_, 0, %s%%s);"):format(given), values)
+    words.GIVEN = given
+    body = fill(SEVERAL, words)
   else
     body = "  size_t size_ = get_local_size(0);\n  " .. HEAD[way] .. "\n"
       .. one(("element_(c_, q_, %s)"):format(given))
