@@ -134,6 +134,10 @@ local function reduce(op, e, from, g, out)
     or reduce(op, nil, left, operation.left(g, pieces, way), out)
 end
 
+-- Remedies of min and max for two operands.
+local PAIRS = {max = "the greater of each two elements is x:fmax(y)",
+  min = "the lesser of each two elements is x:fmin(y)"}
+
 -- Reduces along a dimension to a Buffer of the shape without it.
 local function along(what, op, x, dim, hint)
   local left, g = layout.part(x.dims, layout.dim(what, x.dims, dim, hint))
@@ -158,7 +162,7 @@ local function apply(name, x, dim, what)
   if dim == nil then
     return whole(op, x)
   end
-  return along(what or name, op, x, dim, names.PAIRS[name])
+  return along(what or name, op, x, dim, PAIRS[name])
 end
 
 --- Buffer:sum([dim]) -> number or Buffer

@@ -54,7 +54,7 @@ end
 --- A vector in strips, one strip on the device of each process. `init`: a
 --- number for all elements (0 by default), a function(i), or an Array with all
 --- elements, the same on each rank. A:vector(init) makes a vector with the
---- size and layout of matrix A. All ranks call it. Fields: n, type, first,
+--- size and type of matrix A. All ranks call it. Fields: n, type, first,
 --- last (of this rank's strip) and part, its Buffer: nil where there are fewer
 --- elements than ranks.
 --- Options:
@@ -318,9 +318,9 @@ local function gather(A, e, x, coming, to)
 end
 
 --- ranks.spmv(A, x [, y]) -> y, event
---- The product of a matrix in strips with a vector of A:vector(): rows that
---- need no elements of other ranks are multiplied while the halo of the other
---- rows is on the way. Without `y` the result is a new vector. All ranks call
+--- The product of a matrix in strips with a vector in strips, such as
+--- A:vector(): each rank multiplies by its own elements while the halo,
+--- elements of other ranks, is on the way. Without `y` the result is a new vector. All ranks call
 --- it. The call does not wait for the device. The event covers this rank's
 --- launches; it is nil where the rank has no rows.
 --- Example:

@@ -79,18 +79,13 @@ local function lift(what, f)
   end
 end
 
-for name, operator in pairs(expression.operators) do
-  meta["__" .. name] = lift("x " .. name .. " y", operator)
-end
-
-local elementwise = {"abs", "astype", "clamp", "fmax", "fmin", "where"}
-for _, list in ipairs{names.math[1], names.math[2], names.math[3],
-    names.tests, names.integers[1], names.integers[2],
-    text.keys(names.compare)} do
-  table.move(list, 1, #list, #elementwise + 1, elementwise)
-end
-for _, name in ipairs(elementwise) do
-  methods[name] = lift(name, of_parts[name])
+for _, name in ipairs(names.methods.evaluate) do
+  local sign = name:match "^__(.*)$"
+  if sign then
+    meta[name] = lift("x " .. sign .. " y", expression.operators[sign])
+  elseif name ~= "clone" then
+    methods[name] = lift(name, of_parts[name])
+  end
 end
 
 -- A method that changes the parts of a Split by their method.
