@@ -19,8 +19,8 @@ local ALIGN = 32    -- elements: the default pitch of DIA is a multiple of it
 local WASTE = 20    -- stored elements for each entry, at most
 local SMALL = 4096  -- stored elements that are never too many
 local MOST, ROWS = 256, 16 -- patterns of a packed matrix; rows for each one
--- unsigned integers of as many bytes
-local BITS = {half = "ushort", float = "uint", double = "ulong"}
+-- By element type: unsigned integers of as many bytes.
+M.unsigned = {half = "ushort", float = "uint", double = "ulong"}
 
 local csr, dia, packed = {}, {}, {} -- the methods
 local csr_meta = {__index = csr, __metatable = false, __name = "CSR matrix"}
@@ -405,7 +405,7 @@ end
 -- How many of the joined diagonals have one value in all patterns.
 local function count_constant(patterns, places)
   local ndiags, count = #places, 0
-  local bits = patterns:as(BITS[patterns.type])
+  local bits = patterns:as(M.unsigned[patterns.type])
   for d = 1, ndiags do
     local same = places[d] < 0
     for k = d + ndiags, #bits, ndiags do
