@@ -165,19 +165,4 @@ function M.table(name)
     or {}
 end
 
---- lazy.room(name, modules) -> table
---- The table of a folder: room.x is module x in it, loaded at its first use.
-function M.room(name, modules)
-  local known = {}
-  for _, module in ipairs(modules) do
-    known[module] = true
-  end
-  return setmetatable({}, {__index = function(room, module)
-    if known[module] then
-      rawset(room, module, require(name .. "." .. module))
-    end
-    return rawget(room, module)
-  end})
-end
-
 return M

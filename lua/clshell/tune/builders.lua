@@ -207,13 +207,14 @@ function Builders:measured(seconds, running, building)
   end
 end
 
---- builders:measure(measure, id, ahead, wanted, left, seconds) -> found
---- The answer of measure() on a point, after the builds of its programs and of
+--- builders:measure(id, best, ahead, wanted, left, seconds) -> found
+--- The measurement of a point, after the builds of its programs and of
 --- programs of the next points; see builders:prepare.
-function Builders:measure(measure, id, ...)
-  local fault = self:prepare(id, ...)
+function Builders:measure(id, best, ...)
+  local src, fault = self.source, self:prepare(id, ...)
   local ready = cl.now()
-  local found = fault and {status = "failed", reason = fault} or measure()
+  local found = fault and {status = "failed", reason = fault}
+    or src:measure(src.space:point(id), best)
   local launch = found.record and found.record.median or 0 -- checked
   self:measured(cl.now() - ready, launch + (found.sampled or 0),
     found.building or 0)

@@ -5,10 +5,11 @@
 -- has the parts that several sources need. A source is a table with these
 -- fields and methods; all methods but split, refusal and measure may be
 -- missing:
---   space, spaces     the points, and the points of each of several rungs
+--   space             the points
 --   name, title       of the results
 --   first             points to begin with, the default configuration first
---   split(p)          the parameters of a point, and its rung or nil
+--   split(p)          the parameters of a point, its rung or nil, and the
+--                     parameters as text, nil where they are all of the space
 --   refusal(p)        the reason of the device, before anything is built
 --   measure(p, best)  {status, reason, record}, with the status as in tune,
 --                     the `log` of a failed build, the seconds `sampled` in
@@ -153,11 +154,8 @@ end
 --- evaluation.row(source, p) -> {point, rung, config}
 --- The row of a point, to be filled.
 function M.row(src, p)
-  local own, rung = src:split(p)
-  local row = {point = own, rung = rung}
-  local points = rung and src.spaces[rung] or not rung and src.space
-  row.config = points and points:tostring(own) or ""
-  return row
+  local own, rung, config = src:split(p)
+  return {point = own, rung = rung, config = config or src.space:tostring(own)}
 end
 
 --- evaluation.parameter(row, name) -> value

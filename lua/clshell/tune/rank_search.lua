@@ -113,13 +113,10 @@ end
 -- of the search for this rank.
 local function measure(src, team, hand, best, left, seconds)
   local id = hand[1]
-  local function now()
+  if not team then
     return src:measure(src.space:point(id), best)
   end
-  if not team then
-    return now()
-  end
-  return team:measure(now, id, function()
+  return team:measure(id, best, function()
     return table.move(hand, 2, #hand, 1, {})
   end, function()
     return true

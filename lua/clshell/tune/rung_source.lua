@@ -19,15 +19,6 @@ Rungs.__index = Rungs
 
 local MODULE = ...
 
--- The parameters of a rung as lists for a space.
-local function lists(rung)
-  local params = {}
-  for i, param in ipairs(rung.params) do
-    params[i] = {param.name, param.values}
-  end
-  return params
-end
-
 -- The parameters of several rungs as lists for a space, first the rung; and
 -- the legal values of each parameter, by rung and name.
 local function joined_lists(family, names)
@@ -115,7 +106,7 @@ local function take_rung(self, rung, where)
     cl.error(("tune: %s has no parameter to tune"):format(self.name),
       {hint = ("bench(\"%s\", ...) measures it"):format(self.name)})
   end
-  self.space = space.new(lists(rung), where)
+  self.space = space.new(rung.params, where)
   self.first = {plans.parameters(self.family, rung, {}, self.shape)}
 end
 
@@ -129,12 +120,11 @@ local function take_family(self, where)
     cl.error(("tune: the device accepts no rung of %s on %s"):format(
       family.name, self.title), {hint = self.out[1].reason})
   end
-  self.space, self.spaces = joined(family, names, where), {}
+  self.space = joined(family, names, where)
   local choice, params = family.choice(self.job.operands), self.space.params
   self.first = {joined_point(params, choice.rung, choice.params)}
   for _, name in ipairs(names) do
     local rung = family.rung(name)
-    self.spaces[name] = #rung.params > 0 and space.new(lists(rung)) or nil
     table.insert(self.first, joined_point(params, name,
       plans.parameters(family, rung, {}, self.shape)))
   end
@@ -176,11 +166,12 @@ function M.source(job, opts, known)
 end
 
 function Rungs:split(p)
-  local own, name = {}, self.job.rung or p.rung
-  for _, param in ipairs(self.family.rung(name).params) do
+  local own, rung = {}, self.family.rung(self.job.rung or p.rung)
+  for _, param in ipairs(rung.params) do
     own[param.name] = p[param.name]
   end
-  return own, not self.job.rung and name or nil
+  return own, not self.job.rung and rung.name or nil,
+    rungs.tostring(rung, own)
 end
 
 -- The name of the rung of a point, and its parameters.

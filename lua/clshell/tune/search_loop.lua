@@ -27,19 +27,6 @@ local FAR = 10     -- times the best: a default too slow for turns
 local Search = {}
 Search.__index = Search
 
--- The number of points that the search may still measure, and a function that
--- tells whether a later point needs a measurement.
-local function to_come(search)
-  local src = search.source
-  return math.min(#src.space - search.count,
-    (search.limits.evaluations or math.huge) - search.evaluations),
-    function(id)
-      local p = src.space:point(id)
-      return not search.seen[id] and not src:refusal(p)
-        and not (search.known and search.known:knows(p))
-    end
-end
-
 -- The seconds that are left for measuring points.
 local function seconds_left(search)
   return SEARCH * search.limits.seconds - (cl.now() - search.begin)
@@ -48,18 +35,19 @@ end
 -- The measurement of a point, here or on another rank; meanwhile programs of
 -- the next points are built, or those points measured.
 local function measurement(search, id, p, ahead)
-  local src, ranks = search.source, search.ranks
+  local src, known = search.source, search.known
   local best = search.raced and search.least or nil
-  if not (ranks or search.builders) then
+  local helpers = search.ranks or search.builders
+  if not helpers then
     return src:measure(p, best)
   end
-  local left, wanted = to_come(search)
-  if ranks then
-    return ranks:measure(id, best, ahead, wanted, left, seconds_left(search))
-  end
-  return search.builders:measure(function()
-    return src:measure(p, best)
-  end, id, ahead, wanted, left, seconds_left(search))
+  local left = math.min(#src.space - search.count,
+    (search.limits.evaluations or math.huge) - search.evaluations)
+  return helpers:measure(id, best, ahead, function(other)
+    local q = src.space:point(other)
+    return not search.seen[other] and not src:refusal(q)
+      and not (known and known:knows(q))
+  end, left, seconds_left(search))
 end
 
 -- Notes the median of a record for the points that follow.
@@ -419,9 +407,9 @@ local function result_of(search, ended, winners)
     rung = best and best.rung, winners = winners, rows = search.rows,
     default = default, objective = search.opts.objective,
     evaluations = search.evaluations, stored = search.stored,
-    space = src.space, spaces = src.spaces, out = src.out, name = src.name,
-    title = src.title, family = src.family, shape = src.shape,
-    context = src.context, strategy = search.strategy or "none",
+    space = src.space, out = src.out, name = src.name, title = src.title,
+    family = src.family, shape = src.shape, context = src.context,
+    strategy = search.strategy or "none",
     why = search.why or "as asked", seed = search.limits.seed,
     seconds = cl.now() - search.begin, sampled = search.sampled,
     ended = ended, gain = search.gain, notes = notes_of(search)}

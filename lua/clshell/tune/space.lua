@@ -72,14 +72,9 @@ local function parameters(params)
       list[#list + 1] = values_of(params[name], name)
     end
   end
-  for i, p in ipairs(list) do
+  for _, p in ipairs(list) do
     if not p.name:find "^[%a_][%w_]*$" then
       fail("params: a name has letters, digits and _; got '%s'", p.name)
-    end
-    for k = 1, i - 1 do
-      if list[k].name == p.name then
-        fail("params: two parameters are called '%s'", p.name)
-      end
     end
   end
   return list
@@ -89,8 +84,11 @@ end
 local function empty(params)
   local space = setmetatable({params = parameters(params), by_name = {},
     constraints = {}, count = 1, product = 1}, Space)
-  for i, p in ipairs(space.params) do
-    space.by_name[p.name], p.place = p, i
+  for _, p in ipairs(space.params) do
+    if space.by_name[p.name] then
+      fail("params: two parameters are called '%s'", p.name)
+    end
+    space.by_name[p.name] = p
   end
   return space
 end

@@ -303,12 +303,9 @@ end
 --- strategy.check(name)
 --- Raises unless a name is the name of a strategy.
 function M.check(name)
-  for _, known in ipairs(M.names) do
-    if name == known then
-      return
-    end
+  if not text.set(table.concat(M.names, " "))[name] then
+    cl.error("tune: " .. text.unknown("strategy", tostring(name), M.names))
   end
-  cl.error("tune: " .. text.unknown("strategy", tostring(name), M.names))
 end
 
 --- strategy.new(name, space, random) -> ask, tell, ahead

@@ -4,12 +4,14 @@
 -- SPDX-License-Identifier: MIT
 
 local base_text = require "clshell.base.text"
-local lazy = require "clshell.base.lazy"
-local room = lazy.room("clshell.shell.help", {"concepts", "index",
-  "page_layout", "pages"})
 local resolve = require "clshell.shell.prompt.resolve"
 
-local M = lazy.table(...)
+local M = require "clshell.base.lazy".table(...)
+
+-- The files beside this one, loaded at their first use.
+local room = setmetatable({}, {__index = function(_, file)
+  return require("clshell.shell.help." .. file)
+end})
 
 -- The error of an unknown topic, with the nearest name that has help.
 local function unknown(topic)
