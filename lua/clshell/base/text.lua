@@ -224,6 +224,13 @@ function M.wrap(s, width)
   return lines
 end
 
+-- text.hang(head, words, width) -> string
+-- Words broken at spaces behind a head; further lines begin below the words.
+function M.hang(head, words, width)
+  return head .. table.concat(M.wrap(words, width - #head),
+    "\n" .. (" "):rep(#head))
+end
+
 -- text.fold(s, width) -> string
 -- A text of several lines; a line that is too long is broken at spaces and
 -- goes on two columns right of its beginning. Other lines stay.

@@ -134,7 +134,7 @@ end
 -- this process.
 
 function M.calls()
-  return require "clshell.calls.serve".run()
+  return require "clshell.calls".serve()
 end
 
 function M.check(...)

@@ -251,6 +251,6 @@ return setmetatable(M, {
   --- help "gemm.tiled" -- at the prompt: ?gemm.tiled
   --- help(cl.buffer)
   __call = function(_, topic)
-    require "clshell.shell.prompt.pager".print(M.text(topic, window()))
+    require "clshell.shell.prompt.session".page(M.text(topic, window()))
   end,
 })

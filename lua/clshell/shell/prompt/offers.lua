@@ -264,7 +264,7 @@ end
 -- first.
 local function of_session(name)
   pcall(require, "clshell.shell.prompt.commands")
-  pcall(require "clshell.shell.prompt.settings".names)
+  pcall(require, "clshell.shell.prompt.settings")
   local list = rawget(require "clshell.shell.prompt.session", name)
   return type(list) == "table" and list or {}
 end

@@ -92,7 +92,7 @@ function M.history(n, words)
       or "no inputs so far")
     return
   end
-  require "clshell.shell.prompt.pager".print(table.concat(lines, "\n"))
+  session.page(table.concat(lines, "\n"))
 end
 
 return M
