@@ -1,6 +1,6 @@
 -- shell/help/index.lua - the entries of help: the table of the API, the
 -- element types, OpenCL's functions as methods, and the families of scripts;
--- the rungs, the %commands, and all topics of help as one list
+-- the rungs and the %commands
 -- SPDX-License-Identifier: MIT
 
 local api = require "clshell.base.api"

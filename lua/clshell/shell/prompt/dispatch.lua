@@ -1,7 +1,10 @@
 -- shell/prompt/dispatch.lua - inputs other than Lua: %command, !command,
--- ?name, name? and ??word, and the words exit, quit and help. None of them can
--- begin Lua code that compiles.
+-- ?name, name? and ??word, the words exit, quit and help, and the text of
+-- kernels in CUDA or OpenCL C, which is built as the variable prog. None of
+-- them can begin Lua code that compiles.
 -- SPDX-License-Identifier: MIT
+
+local KEYWORDS = require "clshell.base.lexer".KEYWORDS
 
 local M = {}
 
@@ -77,6 +80,75 @@ function M.find(text)
     return answer
   end
   return bare(text)
+end
+
+local KERNEL = {__global__ = "cuda", kernel = "opencl", __kernel = "opencl"}
+local BEHIND = {["<"] = true, ["{"] = true, ["*"] = true}
+
+-- Whether the first words of a text are a declaration in C: no statement of
+-- Lua begins with two names.
+local function declares(tokens)
+  for i = 1, #tokens do
+    local first, second = tokens[i], tokens[i + 1]
+    if first.kind ~= "directive" then
+      return first.kind == "name" and not KEYWORDS[first.text]
+        and (second.kind == "name" or second.kind == "string"
+          or second.kind == "none" or BEHIND[second.text] ~= nil)
+    end
+  end
+end
+
+-- The tokens of a text of kernels and its language, or nil. The word for a
+-- kernel stands in no bracket, as it does in Lua's [[strings]].
+local function read(text)
+  local tokens = require "clshell.cuda.cuda_tokens".tokens(text)
+  local i, last = 1, declares(tokens) and #tokens or 0
+  while i <= last do
+    local token, before = tokens[i], tokens[i - 1].text
+    local language = token.kind == "name" and KERNEL[token.text]
+    if language and tokens[i + 1].kind == "name" and before ~= "."
+        and before ~= ":" then
+      return tokens, language
+    elseif token.text == "(" or token.text == "[" then
+      i = token.other or last
+    end
+    i = i + 1
+  end
+end
+
+--- dispatch.kernels_end(text) -> boolean, or nil
+--- Whether a text of kernels ends with a function or a declaration that is
+--- complete; nil for other texts. The text is no Lua.
+function M.kernels_end(text)
+  local tokens = read(text)
+  if not tokens then
+    return nil
+  end
+  for i = 1, #tokens do
+    local token = tokens[i]
+    if not token.other and token.text:find "^[%({%[]$" then
+      return false
+    end
+  end
+  local last = tokens[#tokens].text
+  return last == "}" or last == ";"
+end
+
+--- dispatch.kernels_code(text) -> string or nil
+--- Lua code that sets prog to the Program of a text of kernels; nil for other
+--- texts.
+function M.kernels_code(text)
+  local tokens, language = read(text)
+  if not tokens then
+    return nil
+  end
+  local level = ""
+  while text:find("]" .. level .. "]", 1, true) or text:find("]" .. level
+      .. "$") do
+    level = level .. "="
+  end
+  return ("prog = cl.build([%s[\n%s]%s]%s)"):format(level, text, level,
+    language == "cuda" and ", {cuda = true}" or "")
 end
 
 return M

@@ -29,7 +29,7 @@ local function is_blank(text)
   return not find(text, "%S")
 end
 
--- Whether a text may be kernels; shell/prompt/kernel_text.lua decides.
+-- Whether a text may be kernels; shell/prompt/dispatch.lua decides.
 local function may_kernels(text)
   return find(text, "__global__", 1, true) or find(text, "kernel", 1, true)
 end
@@ -55,7 +55,7 @@ function M.complete(text)
     return true
   end
   if may_kernels(text) then
-    local done = part "kernel_text".complete(text)
+    local done = part "dispatch".kernels_end(text)
     return done == nil and not more or done
   end
   return not more
@@ -65,7 +65,7 @@ end
 local function compile(text, chunk)
   local compiled, message = parse(text, chunk)
   local code = not compiled and may_kernels(text)
-    and part "kernel_text".code(text)
+    and part "dispatch".kernels_code(text)
   if code then
     compiled = {kind = "kernels", code = code,
       run = load(code .. " return prog", chunk, "t")}

@@ -216,7 +216,7 @@ local function call_around(reader, n, rest)
   return call
 end
 
---- find_place(text, cursor, skip) -> place or nil
+--- place.find(text, cursor, skip) -> place or nil
 --- The place of the cursor, with so many bytes before it, in a text whose Lua
 --- begins after `skip` bytes. A place has kind ("name" or "string"), word
 --- (the part before the cursor), first (its first byte), locals (a set of
