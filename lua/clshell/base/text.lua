@@ -198,6 +198,15 @@ function M.cut(s, width, ending)
     .. ending
 end
 
+-- text.lines(s) -> list of lines, without their ends
+function M.lines(s)
+  local list = {}
+  for line in (s .. "\n"):gmatch "([^\n]*)\n" do
+    list[#list + 1] = line
+  end
+  return list
+end
+
 -- text.wrap(s, width) -> list of lines
 -- A text broken at spaces; a word longer than a line stays whole.
 function M.wrap(s, width)
@@ -213,6 +222,13 @@ function M.wrap(s, width)
   end
   lines[#lines + 1] = line
   return lines
+end
+
+-- text.hang(head, words, width) -> string
+-- Words broken at spaces behind a head; further lines begin below the words.
+function M.hang(head, words, width)
+  return head .. table.concat(M.wrap(words, width - #head),
+    "\n" .. (" "):rep(#head))
 end
 
 -- text.fold(s, width) -> string

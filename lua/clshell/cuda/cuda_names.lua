@@ -82,7 +82,7 @@ local function atomic(t, fn, i, name)
   local tokens = t.tokens
   local stop = spaces.expression_end(tokens, i + 1, (tokens[i].other or i)
     - 1)
-  local s = fn.symbols and spaces.base(t.world, fn, i + 1, stop)
+  local s = fn.symbols and spaces.base(t, fn, i + 1, stop)
   local type = s and s.type or ""
   local float = type:match "%f[%w_](float)" or type:match "%f[%w_](double)"
   if float and name == "atomic_add" then

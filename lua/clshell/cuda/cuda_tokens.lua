@@ -115,4 +115,21 @@ function M.behind(tokens, i)
   return (other and other > i and other or i) + 1
 end
 
+--- lexer.split(tokens, first, last) -> list of {first, last}
+--- The ranges between the commas of tokens first to last, outside of brackets.
+function M.split(tokens, first, last)
+  local list, from, i = {}, first, first
+  while i <= last do
+    if tokens[i].text == "," then
+      list[#list + 1] = {from, i - 1}
+      from = i + 1
+    end
+    i = M.behind(tokens, i)
+  end
+  if from <= last then
+    list[#list + 1] = {from, last}
+  end
+  return list
+end
+
 return M

@@ -228,7 +228,7 @@ function M.spread(t)
   local changed
   repeat
     changed = false
-    for _, fn in ipairs(t.functions.list) do
+    for _, fn in ipairs(t.list) do
       for i = fn.body or 1, fn.body and fn.last or 0 do
         local text = t.tokens[i].text
         local called = t.functions[text]
@@ -241,7 +241,7 @@ function M.spread(t)
       end
     end
   until not changed
-  for _, fn in ipairs(t.functions.list) do
+  for _, fn in ipairs(t.list) do
     local defined = t.functions[fn.name]
     fn.hidden = {}
     for _, h in ipairs(t.hidden) do

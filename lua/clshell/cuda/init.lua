@@ -12,6 +12,7 @@ local names = require "clshell.cuda.cuda_names"
 local options = require "clshell.base.options"
 local parse = require "clshell.cuda.parse"
 local position = require "clshell.base.text".position
+local set = require "clshell.base.text".set
 local spaces = require "clshell.cuda.spaces"
 local translation = require "clshell.cuda.translation"
 local words = require "clshell.cuda.words"
@@ -19,7 +20,7 @@ local words = require "clshell.cuda.words"
 local M = {}
 
 -- Types of CUDA's headers that OpenCL C has by the same names.
-local TYPES = {uchar = true, ushort = true, uint = true, ulong = true}
+local TYPES = set "uchar ushort uint ulong"
 
 -- The macros of the text that stand for __global__ or __device__.
 local function macros_of(t)
@@ -53,7 +54,7 @@ local function collect(t, items)
       if not old or item.body then
         t.functions[item.name] = item
       end
-      table.insert(t.functions.list, item)
+      table.insert(t.list, item)
     elseif item.kind == "namespace" and t:text_of(item.first, item.last)
         :find "__%a+__" then
       t:problem(tokens[item.first], words.advice "namespace")
@@ -68,12 +69,11 @@ local function declare(t, items)
     elseif item.kind == "record" then
       declarations.record(t, item)
       names.translate(t, item.first, item.last, item)
+    elseif item.kind == "typedef"
+        and TYPES[t.tokens[item.last - 1].text] then
+      t:put(item.first, "", item.last)
     elseif item.kind == "typedef" then
-      if TYPES[t.tokens[item.last - 1].text] then
-        t:put(item.first, "", item.last)
-      else
-        names.translate(t, item.first, item.last, item)
-      end
+      names.translate(t, item.first, item.last, item)
     elseif item.kind == "variable" then
       declarations.variable(t, item)
       names.translate(t, item.init or item.last, item.last, item)
@@ -84,19 +84,16 @@ local function declare(t, items)
 end
 
 local function device_code(t)
-  local world = {tokens = t.tokens, list = t.functions.list,
-    functions = t.functions, globals = t.globals}
-  t.world = world
   for _, h in ipairs(t.hidden) do
     declarations.global(t, h.name, h.space, h.type, h.array)
   end
-  spaces.infer(world, function(fn)
+  spaces.infer(t, function(fn)
     if fn.body then
       declarations.dynamic(t, fn)
     end
   end)
   declarations.spread(t)
-  for _, fn in ipairs(world.list) do
+  for _, fn in ipairs(t.list) do
     declarations.head(t, fn)
     declarations.parameters(t, fn, t.functions[fn.name])
     if fn.body then
@@ -105,7 +102,7 @@ local function device_code(t)
     end
     names.translate(t, fn.first, fn.last, fn)
   end
-  spaces.each(world, function(s)
+  spaces.each(t, function(s)
     for _, site in ipairs(not s.parameter and s.sites or {}) do
       declarations.name_space(t, s, site)
     end
@@ -115,12 +112,10 @@ end
 -- The kernels of the text, as host.launches takes them.
 local function kernels_of(t)
   local kernels = {}
-  for _, fn in ipairs(t.functions.list) do
+  for _, fn in ipairs(t.list) do
     if fn.kernel and t.functions[fn.name] == fn then
       fn.new = names.kernel(fn.name)
-      local kernel = {name = fn.name, new = fn.new, params = fn.params,
-        hidden = fn.hidden}
-      kernels[#kernels + 1], kernels[fn.name] = kernel, kernel
+      kernels[#kernels + 1], kernels[fn.name] = fn, fn
     end
   end
   return kernels
@@ -136,7 +131,7 @@ end
 -- The problems as the log of a compiler.
 local function log_of(t)
   local lines = {}
-  for i, problem in ipairs(t.problems) do
+  for i, problem in ipairs(in_order(t.problems)) do
     local line, column = position(t.source, problem.first)
     lines[i] = ("<kernel>:%d:%d: error: %s"):format(line, column,
       problem.text)
@@ -151,7 +146,7 @@ local function notes_of(t)
   local function add(token, text, ...)
     notes[#notes + 1] = {first = token.first, text = text:format(...)}
   end
-  for _, fn in ipairs(t.functions.list) do
+  for _, fn in ipairs(t.list) do
     for _, h in ipairs(fn.kernel and fn.hidden or {}) do
       if not seen[h.token] and h.space == "local" then
         add(h.token, "CUDA: extern __shared__ %s, of the size in <<<>>>; "
@@ -188,7 +183,7 @@ local function run(source, opts)
   local t = translation.new(source, opts)
   local items = parse.items(t.tokens)
   collect(t, items)
-  if #t.functions.list == 0 and #t.problems == 0 then
+  if #t.list == 0 and #t.problems == 0 then
     t:problem({first = 1}, "CUDA: a text with a __global__ function; "
       .. "here: none. OpenCL C builds without cuda = true")
   end
@@ -200,15 +195,13 @@ local function run(source, opts)
     end
   end
   if #t.problems > 0 then
-    in_order(t.problems)
     return nil, log_of(t)
   end
-  local kernels = kernels_of(t)
+  local launches = host.launches{tokens = t.tokens, kernels = kernels_of(t)}
   local list = notes_of(t)
   for _, note in ipairs(host.calls(t.tokens, t.left)) do
     list[#list + 1] = note
   end
-  local launches = host.launches{tokens = t.tokens, kernels = kernels}
   for _, items_of in ipairs{in_order(list), launches} do
     for _, item in ipairs(items_of) do
       item.line = item.first and (position(t.source, item.first)) or nil

@@ -4,10 +4,12 @@
 -- values that it is set to, and the arguments of calls of its function.
 -- SPDX-License-Identifier: MIT
 
-local behind = require "clshell.cuda.cuda_tokens".behind
+local lexer = require "clshell.cuda.cuda_tokens"
 local set = require("clshell.base.text").set
 
 local M = {}
+
+local behind, split = lexer.behind, lexer.split
 
 local NO_TYPE = set "return else case goto sizeof do"
 local SKIPPED = set "const volatile __restrict__ __restrict restrict"
@@ -198,16 +200,13 @@ local function calls(world, fn)
   for i = fn.body + 1, fn.last - 1 do
     local called = tokens[i].kind == "name" and tokens[i + 1].text == "("
       and world.functions[tokens[i].text]
-    if called then
-      local at, close, n = i + 2, tokens[i + 1].other or 0, 1
-      while at < close do
-        local stop = expression_end(tokens, at, close - 1)
-        local param = called.params[n]
-        local s = param and param.name and called.symbols[param.name]
-        if s and param.pointer and not s.fixed then
-          s.sources[#s.sources + 1] = {at, stop, fn}
-        end
-        at, n = stop + 2, n + 1
+    local arguments = called and tokens[i + 1].other
+      and split(tokens, i + 2, tokens[i + 1].other - 1)
+    for n, range in ipairs(arguments or {}) do
+      local param = called.params[n]
+      local s = param and param.name and called.symbols[param.name]
+      if s and param.pointer and not s.fixed then
+        s.sources[#s.sources + 1] = {range[1], range[2], fn}
       end
     end
   end
@@ -264,12 +263,12 @@ function M.each(world, visit)
 end
 
 --- spaces.infer(world, before)
---- Finds the symbols of the functions of a text. `world`: tokens, `list` (the
---- device's functions, as parse gives them, with `kernel`), `functions` (by
---- name), `globals` (symbols of file scope). Each function gets `symbols` by
---- name, `casts` and `result`; each symbol has `spaces`, a set of "global",
---- "local", "constant" and "", and `sites`, the tokens to name it at.
---- before(function) may add symbols.
+--- Finds the symbols of the functions of a text. `world`, a translation, has
+--- tokens, `list` (the device's functions, as parse gives them, with
+--- `kernel`), `functions` (by name) and `globals` (symbols of file scope).
+--- Each function gets `symbols` by name, `casts` and `result`; each symbol has
+--- `spaces`, a set of "global", "local", "constant" and "", and `sites`, the
+--- tokens to name it at. before(function) may add symbols.
 function M.infer(world, before)
   for _, fn in ipairs(world.list) do
     prepare(world, fn)

@@ -109,12 +109,13 @@ end
 local M = {}
 
 --- translation.new(source, opts) -> Translation
---- A new translation; opts as for cuda.translate. Fields: tokens, functions
---- (list, and by name), globals, hidden (arguments that kernels get), and the
---- words of the text that need more: constants, extensions, helpers, wide.
+--- A new translation; opts as for cuda.translate. Fields: tokens, list (the
+--- functions), functions (by name), globals, hidden (arguments that kernels
+--- get), and the words of the text that need more: constants, extensions,
+--- helpers, wide.
 function M.new(source, opts)
   return setmetatable({source = source, problems = {}, left = {}, edits = {},
-    tokens = lexer.tokens(source), globals = {}, functions = {list = {}},
+    tokens = lexer.tokens(source), globals = {}, functions = {}, list = {},
     hidden = {}, helpers = {}, named = {}, constants = {}, extensions = {},
     has = opts.has or function() end,
     generic = (opts.options or ""):find "-cl%-std=CL[23]"}, Translation)

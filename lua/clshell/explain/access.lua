@@ -64,15 +64,12 @@ local function step(r, size)
   local function words(bytes)
     return bytes == 0 and "0" or ("%+.4g"):format(bytes / size)
   end
-  local first, run = distance(2), #at
-  for i = 3, #at do
-    if distance(i) ~= first then
-      run = i - 1
-      break
-    end
+  local run = 2
+  while run < #at and distance(run + 1) == distance(2) do
+    run = run + 1
   end
   if run == #at then
-    return words(first)
+    return words(distance(2))
   end
   local jump = at[run + 1] - at[1]
   for i = run + 1, #at do
@@ -80,7 +77,7 @@ local function step(r, size)
       return "mixed"
     end
   end
-  return ("%s in %d, %s"):format(words(first), run, words(jump))
+  return ("%s in %d, %s"):format(words(distance(2)), run, words(jump))
 end
 
 -- Splits a vload or vstore of global memory into an access for each element,
@@ -179,12 +176,6 @@ local function in_order(list)
   return out
 end
 
-local function describe(m)
-  return ("%swarps of %d lanes, sectors of %d and lines of %d bytes, %d banks "
-    .. "of %d bytes"):format(m.name and m.name .. ": " or "", m.warp,
-    m.sector, m.line, m.banks, m.bank_bytes)
-end
-
 -- The result of a trace on a machine.
 local function result(a, m)
   a.machine, a.rows, a.total = m, {}, {}
@@ -273,22 +264,6 @@ local function worst(a, space)
   return found
 end
 
-local function head(a)
-  local what = a.title and a.title .. "," or a.kernel
-  local lines = {("access: %s over %s, local %s; %s"):format(what,
-    text.shape(a.global), text.shape(a.localsize), describe(a.machine))}
-  lines[#lines + 1] = a.looked == a.groups
-    and ("all %s, %s"):format(text.count(a.groups, "work-group"),
-      text.count(a.warps, "warp"))
-    or ("looked at %d of %d work-groups, evenly spread from first to last")
-      :format(a.looked, a.groups)
-  lines[#lines + 1] = a.machine.note
-  lines[#lines + 1] = a.plain and "compiled without optimization, as the "
-    .. "simulator lacks a function that this makes: loads of one element may "
-    .. "repeat" or nil
-  return lines
-end
-
 --- Access:table([width]) -> string
 --- The table of an access result, in so many columns (the window's): a row for
 --- each load and store. B: bytes that a lane asks for. step: from lane to
@@ -304,43 +279,59 @@ end
 --- local k = cl.kernel "kernel void one(global int *x) { *x = 1; }"
 --- print(access(k:range(1), cl.buffer("int", 1)):table(60))
 function Access:table(width)
-  local lines = {}
+  local lines, m = {}, self.machine
   width = width or report.width()
-  for _, line in ipairs(head(self)) do
-    lines[#lines + 1] = table.concat(text.wrap(line, width), "\n")
+  local function put(words, ...)
+    lines[#lines + 1] = text.hang("", words:format(...), width)
+  end
+  put("access: %s over %s, local %s; %swarps of %d lanes, sectors of %d and "
+    .. "lines of %d bytes, %d banks of %d bytes",
+    self.title and self.title .. "," or self.kernel, text.shape(self.global),
+    text.shape(self.localsize), m.name and m.name .. ": " or "", m.warp,
+    m.sector, m.line, m.banks, m.bank_bytes)
+  if self.looked == self.groups then
+    put("all %s, %s", text.count(self.groups, "work-group"),
+      text.count(self.warps, "warp"))
+  else
+    put("looked at %d of %d work-groups, evenly spread from first to last",
+      self.looked, self.groups)
+  end
+  if m.note then
+    put("%s", m.note)
+  end
+  if self.plain then
+    put("compiled without optimization, as the simulator lacks a function "
+      .. "that this makes: loads of one element may repeat")
   end
   local room = math.max(12, math.min(40, width - 52))
-  for _, row in ipairs(self.rows) do
-    row.what = text.cut(row.kind .. " " .. row.code, room, "...")
-  end
-  for _, b in ipairs(self.branches) do
-    b.what = text.cut(b.code, room, "...")
+  for _, list in ipairs{self.rows, self.branches} do
+    for _, x in ipairs(list) do
+      x.what = text.cut((x.kind and x.kind .. " " or "") .. x.code, room,
+        "...")
+    end
   end
   lines[#lines + 1] = self.rows[1] and report.format(self.rows, COLUMNS,
     {width = width}) or "no access to global, local or constant memory"
   lines[#lines + 1] = self.branches[1] and report.format(self.branches,
     BRANCHES, {width = width})
   if self.copied > 0 then
-    lines[#lines + 1] = ("copied by work-groups, not counted: %s"):format(
-      text.bytes(self.copied))
+    put("copied by work-groups, not counted: %s", text.bytes(self.copied))
   end
   if self.lost > 0 then
-    lines[#lines + 1] = ("%d accesses of long work-groups are left out")
-      :format(self.lost)
+    put("%d accesses of long work-groups are left out", self.lost)
   end
   return table.concat(lines, "\n")
 end
 
 -- The n-th row of a source line.
 local function find_row(a, line, n)
-  local known, seen, count = {}, {}, 0
+  local known, count = {}, 0
   for _, row in ipairs(a.rows) do
     count = count + (row.line == line and 1 or 0)
     if row.line == line and count == n then
       return row
     end
-    known[#known + 1] = not seen[row.line] and row.line or nil
-    seen[row.line] = true
+    known[#known + 1] = row.line ~= known[#known] and row.line or nil
   end
   cl.error(("Access:draw: line %s has no access %d; there are accesses in "
     .. "lines %s"):format(tostring(line), n, text.values(known)))
@@ -493,15 +484,10 @@ local function plan_of(rung, shape, ...)
     shape = workload.sizes(family, dims and #dims == 1 and LONG or SMALL)
   end
   local w, opts = workload.of("access", rung, shape, ...)
-  local settings, inputs = {kernel = w.rung}, {}
-  for param, value in pairs(w.params or {}) do
-    settings[param] = value
+  local plan, reason = family.plan_for(w.rung, w.params or {}, w.operands)
+  if not plan then
+    cl.error(("access: %s.%s refused: %s"):format(family.name, w.rung, reason))
   end
-  for i, input in ipairs(family.spec.inputs) do
-    inputs[i] = w.operands[input]
-  end
-  inputs[#inputs + 1] = settings
-  local plan = family.plan(table.unpack(inputs))
   return plan, ("%s.%s%s for %s"):format(family.name, plan.rung.name,
     name and "" or ", which calls take here,",
     family.spec.title(plan.shape)), opts

@@ -1,12 +1,11 @@
 -- explain/occupancy.lua - occupancy: the work-items of a kernel that share a
 -- compute unit, from the registers and local memory that the driver tells, or
 -- for any figures on a named GPU
--- The figures are rows of a table; multiprocessor.lua knows the GPUs.
 -- SPDX-License-Identifier: MIT
 
-local cl = require "cl"
 local argument = require "clshell.base.argument"
-local multiprocessor = require "clshell.explain.multiprocessor"
+local cl = require "cl"
+local gpus = require "clshell.base.gpus"
 local options = require "clshell.base.options"
 local program = require "clshell.ladder.program"
 local ptx = require "clshell.ladder.ptx"
@@ -19,6 +18,8 @@ local Occupancy = {__name = "occupancy"}
 Occupancy.__index = Occupancy
 
 local MOST = 4096 -- rows of a sweep
+local LARGEST = 1024 -- work-items of a work-group, on all of these GPUs
+local REGISTER_UNIT, PARTITIONS = 256, 4 -- where the limits lack them
 
 --- occupancy.limits(dev) -> table; nil, reason
 --- The limits of a compute unit of the device: {items, groups, registers,
@@ -30,7 +31,36 @@ local MOST = 4096 -- rows of a sweep
 --- capability.
 --- Example:
 --- print(occupancy.limits(cl.device())) -- nil and the reason where not known
-M.limits = multiprocessor.limits
+function M.limits(dev)
+  local major = dev.nv_compute_capability_major
+  if not major then
+    return nil, "this driver tells no registers"
+  end
+  local name = ("%d.%d"):format(major, dev.nv_compute_capability_minor or 0)
+  local limits = gpus.nvidia(name)
+  if not limits then
+    return nil, ("the limits of compute capability %s are unknown"):format(
+      name)
+  end
+  limits.warp = dev.nv_warp_size or limits.warp
+  return limits
+end
+
+local function roundup(n, unit)
+  return (n + unit - 1) // unit * unit
+end
+
+-- The registers that a warp takes, and the warps for which a unit has them.
+local function register_share(registers, limits)
+  local per_warp = roundup(registers * limits.warp,
+    limits.register_unit or REGISTER_UNIT)
+  local partitions = limits.partitions or PARTITIONS
+  return limits.registers // partitions // per_warp * partitions
+end
+
+local function warps_of(items, limits)
+  return (items + limits.warp - 1) // limits.warp
+end
 
 --- occupancy.of(use, limits) -> table
 --- The occupancy of a kernel with use.items in a work-group, use.registers of
@@ -46,7 +76,23 @@ M.limits = multiprocessor.limits
 --- local o = occupancy.of({items = 256, registers = 128, local_bytes = 0},
 ---   limits)
 --- print(o.groups, o.share, o.by) --> 2 0.25 registers
-M.of = multiprocessor.of
+function M.of(use, limits)
+  local warps = warps_of(use.items, limits)
+  local bytes = roundup(use.local_bytes + limits.reserve, limits.unit)
+  local groups, by
+  for _, pair in ipairs{
+      {"work-groups", warps > 1 and limits.barriers or limits.groups},
+      {"work-items", limits.items // (warps * limits.warp)},
+      {"registers", register_share(use.registers, limits) // warps},
+      {"local memory", limits.local_bytes // math.max(1, bytes)}} do
+    if not groups or pair[2] < groups then
+      by, groups = pair[1], math.tointeger(pair[2])
+    end
+  end
+  return {groups = groups, items = groups * use.items, by = by,
+    warps = groups * warps,
+    share = groups * warps * limits.warp / limits.items}
+end
 
 --- occupancy.registers(log, kernel) -> registers, spilled, local; nil
 --- The figures of NVIDIA's assembler for a kernel in a build log made with
@@ -153,28 +199,24 @@ end
 -- The driver's figures for the kernel, as use {registers, local_bytes,
 -- spilled}, and notes on the other figures.
 local function told_of(kernel)
-  local notes = {}
   local use, reason = kernel_figures(kernel)
-  -- where a kernel has none, NVIDIA's driver tells 1 byte
-  local bytes = use and use.local_bytes or kernel.local_mem_size or 0
   local hidden = kernel.private_mem_size or 0
-  if use then
-    notes[1] = use.spilled > 0 and ("the assembler tells %s of spill stores "
-      .. "and loads of a work-item"):format(text.bytes(use.spilled))
-      or "the assembler tells no spills"
-  else
-    notes[1] = ("%s, and no spills%s"):format(reason, hidden > 0
+  local notes = {not use and ("%s, and no spills%s"):format(reason, hidden > 0
       and ("; %s of private memory of a work-item may be arrays or spills")
       :format(text.bytes(hidden)) or "")
-  end
+    or use.spilled > 0 and ("the assembler tells %s of spill stores and loads "
+      .. "of a work-item"):format(text.bytes(use.spilled))
+    or "the assembler tells no spills"}
   for _, arg in ipairs(kernel.args) do
     if arg.space == "local" then
       notes[#notes + 1] = ("local_bytes leaves out the parameter %s, as its "
         .. "size comes with the call"):format(arg.name)
     end
   end
-  return {registers = use and use.registers, local_bytes = bytes,
-    spilled = use and use.spilled}, notes
+  -- where a kernel has no local memory, NVIDIA's driver tells 1 byte
+  use = use or {local_bytes = kernel.local_mem_size or 0}
+  return {registers = use.registers, local_bytes = use.local_bytes,
+    spilled = use.spilled}, notes
 end
 
 -- Values where neither the caller nor the driver gives one.
@@ -198,13 +240,54 @@ local function values_of(name, value)
   return list
 end
 
+-- Why no work-group of this use fits, if none does.
+local function misfit_of(use, limits)
+  if use.items > LARGEST then
+    return ("a work-group has at most %d work-items"):format(LARGEST)
+  elseif use.registers > limits.most_registers then
+    return ("a work-item has at most %d registers"):format(
+      limits.most_registers)
+  elseif use.local_bytes > limits.most_local then
+    return ("a work-group has at most %s of local memory"):format(
+      text.bytes(limits.most_local))
+  elseif register_share(use.registers, limits)
+      < warps_of(use.items, limits) then
+    return ("a work-group has %s, a unit registers for %d"):format(
+      text.count(warps_of(use.items, limits), "warp"),
+      register_share(use.registers, limits))
+  end
+end
+
+-- The most registers of a work-item and bytes of local memory of a work-group,
+-- at most those of `use`, with which a unit holds `groups` groups; nil where a
+-- unit holds fewer in any case.
+local function room(use, limits, groups)
+  if use.items > LARGEST then
+    return nil
+  end
+  local warps = warps_of(use.items, limits)
+  local registers = math.min(use.registers, limits.most_registers)
+  while registers > 0
+      and register_share(registers, limits) // warps < groups do
+    registers = registers - 1
+  end
+  local bytes = math.min(use.local_bytes, limits.most_local,
+    limits.local_bytes // groups // limits.unit * limits.unit
+    - limits.reserve)
+  local o = registers > 0 and bytes >= 0 and M.of({items = use.items,
+    registers = registers, local_bytes = bytes}, limits)
+  if o and o.groups >= groups then
+    return registers, bytes
+  end
+end
+
 -- "3 groups at 80 registers and 45 KiB", "100 % at wg 512"; nil where no step
 -- leads further.
 local function step_of(row, limits)
   local use = {items = row.wg, registers = row.registers,
     local_bytes = row.local_bytes}
   local groups = row.groups + 1
-  local registers, bytes = multiprocessor.room(use, limits, groups)
+  local registers, bytes = room(use, limits, groups)
   if registers then
     local parts = {}
     if registers < row.registers then
@@ -217,10 +300,10 @@ local function step_of(row, limits)
       table.concat(parts, " and "))
   end
   local best
-  for items = limits.warp, multiprocessor.largest, limits.warp do
+  for items = limits.warp, LARGEST, limits.warp do
     use.items = items
-    local share = not multiprocessor.misfit(use, limits)
-      and multiprocessor.of(use, limits).share or 0
+    local share = not misfit_of(use, limits)
+      and M.of(use, limits).share or 0
     if share > (best and best.share or row.share) then
       best = {items = items, share = share}
     end
@@ -236,9 +319,9 @@ local function rows_of(values, limits)
     for _, registers in ipairs(values.registers) do
       for _, bytes in ipairs(values.local_bytes) do
         local use = {items = wg, registers = registers, local_bytes = bytes}
-        local misfit = multiprocessor.misfit(use, limits)
+        local misfit = misfit_of(use, limits)
         local row = misfit and {groups = 0, warps = 0, items = 0, share = 0}
-          or multiprocessor.of(use, limits)
+          or M.of(use, limits)
         row.wg, row.registers, row.local_bytes = wg, registers, bytes
         row.misfit = misfit
         rows[#rows + 1] = row
@@ -310,32 +393,32 @@ end
 --- print(occupancy{gpu = "A100", wg = "64..256:64", registers = 48}:table(60))
 function Occupancy:table(width)
   width = width or report.width()
-  local limits = self.limits
-  local columns = {}
+  local limits, lines, columns = self.limits, {}, {}
+  local function put(words)
+    lines[#lines + 1] = text.hang("", words, width)
+  end
   for i, column in ipairs(COLUMNS) do
     if not AXES[i] or #self.values[AXES[i]] > 1 then
       columns[#columns + 1] = column
     end
   end
-  local lines = {("occupancy: %s; a unit holds %d work-items in warps of %d, "
-    .. "%d work-groups, %d registers, %s of local memory (%s)"):format(
-      self.gpu, limits.items, limits.warp, limits.groups, limits.registers,
-      text.bytes(limits.local_bytes), limits.source)}
+  put(("occupancy: %s; a unit holds %d work-items in warps of %d, %d "
+    .. "work-groups, %d registers, %s of local memory (%s)"):format(self.gpu,
+    limits.items, limits.warp, limits.groups, limits.registers,
+    text.bytes(limits.local_bytes), limits.source))
   local same = words_of(self, self.best, false)
-  lines[2] = same ~= "" and same or nil
-  local last = {table.unpack(self.notes)}
+  if same ~= "" then
+    put(same)
+  end
+  lines[#lines + 1] = report.format(self.rows, columns, {width = width})
   if #self.rows > 1 and self.best.share > 0 then
-    table.insert(last, 1, ("best: %.0f %% with %s"):format(
-      100 * self.best.share, words_of(self, self.best, true)))
+    put(("best: %.0f %% with %s"):format(100 * self.best.share,
+      words_of(self, self.best, true)))
   end
-  local function put(list)
-    for i, line in ipairs(list) do
-      list[i] = table.concat(text.wrap(line, width), "\n")
-    end
-    return table.concat(list, "\n")
+  for _, note in ipairs(self.notes) do
+    put(note)
   end
-  return put(lines) .. "\n" .. report.format(self.rows, columns, {width =
-    width}) .. (last[1] and "\n" .. put(last) or "")
+  return table.concat(lines, "\n")
 end
 
 function Occupancy:__tostring()
@@ -350,7 +433,7 @@ local LABELS = {wg = "work-items of a work-group",
 local function whole(axis, limits)
   local first, last, step = 1, limits.most_registers, 1
   if axis == "wg" then
-    first, last, step = limits.warp, multiprocessor.largest, limits.warp
+    first, last, step = limits.warp, LARGEST, limits.warp
   elseif axis == "local_bytes" then
     first, last, step = 0, limits.most_local, 1024
   end
@@ -377,13 +460,11 @@ function Occupancy:plot(axis, opts)
   elseif not LABELS[axis] then
     cl.error("Occupancy:plot: " .. text.unknown("axis", axis, AXES))
   end
-  local values = {[axis] = whole(axis, self.limits)}
-  local varied = {}
+  local values, varied = {}, {}
   for _, name in ipairs(AXES) do
-    if name ~= axis then
-      values[name] = self.values[name]
-      varied[#varied + 1] = #values[name] > 1 and name or nil
-    end
+    values[name] = name == axis and whole(axis, self.limits)
+      or self.values[name]
+    varied[#varied + 1] = name ~= axis and #values[name] > 1 and name or nil
   end
   local all = {x = axis, y = function(row)
     return 100 * row.share
@@ -405,7 +486,12 @@ end
 -- The GPU of a call: its name and limits, of the option gpu or of the device.
 local function gpu_of(opts, dev)
   if opts.gpu ~= nil then
-    return multiprocessor.named(opts.gpu)
+    local name, known = gpus.named(opts.gpu, "occupancy")
+    if not known.unit then
+      cl.error(("occupancy: %s: its registers and work-groups of a unit are "
+        .. "not known"):format(name), {arg = "gpu"})
+    end
+    return name, known.unit
   end
   local limits, reason = M.limits(dev)
   if not limits then

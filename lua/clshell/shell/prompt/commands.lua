@@ -81,7 +81,7 @@ end
 for name, file in pairs{time = "measure", run = "files", reload = "files",
     edit = "files", cd = "files", shell = "files", set = "settings",
     restore = "restore", restart = "restore",
-    device = "device_list", history = "inputs", paste = "inputs"} do
+    device = "device_list", history = "variables", paste = "paste"} do
   M[name] = function(...)
     return part(file)[name](...)
   end
