@@ -55,14 +55,13 @@ end
 
 -- `_2, _1, _ = _1, _, expression`
 local function shift(most, expression)
-  local to, from = {}, {}
-  for i = most, 1, -1 do
-    to[#to + 1] = "_" .. i
-    from[#from + 1] = i == 1 and "_" or "_" .. i - 1
+  local names = {"_"}
+  for i = 1, most do
+    table.insert(names, 1, "_" .. i)
   end
-  to[#to + 1] = "_"
-  from[#from + 1] = expression
-  return table.concat(to, ", ") .. " = " .. table.concat(from, ", ")
+  local to = table.concat(names, ", ")
+  names[#names + 1] = expression
+  return to .. " = " .. table.concat(names, ", ", 2)
 end
 
 -- Code that prints the values of an expression as the prompt did.
