@@ -320,9 +320,9 @@ end
 --- ranks.spmv(A, x [, y]) -> y, event
 --- The product of a matrix in strips with a vector in strips, such as
 --- A:vector(): each rank multiplies by its own elements while the halo,
---- elements of other ranks, is on the way. Without `y` the result is a new vector. All ranks call
---- it. The call does not wait for the device. The event covers this rank's
---- launches; it is nil where the rank has no rows.
+--- elements of other ranks, is on the way. Without `y` the result is a new
+--- vector. All ranks call it. The call does not wait for the device. The event
+--- covers this rank's launches; it is nil where the rank has no rows.
 --- Example:
 --- local A = ranks.poisson2d(64, 64)
 --- local x = A:vector(1)
