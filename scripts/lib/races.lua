@@ -308,7 +308,7 @@ function M.copier()
   local context = cl.context()
   local f = fastest[context]
   if not f then
-    local list, make = peak_kernels.ways.copy(context)
+    local list, make = peak_kernels.ways.copy(context, {})
     f = {least = math.huge}
     for _, way in ipairs(list) do
       local call, moved = make(way)

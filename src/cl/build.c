@@ -248,12 +248,6 @@ void clsh_build_text(lua_State *L, int program, int text, const char *path,
   lua_settop(L, program);
 }
 
-static const char *const build_options[] = {"defines", "options", "include",
-                                            "name",    "context", "binary",
-                                            "cuda",    NULL};
-static const char *const compile_options[] = {
-    "defines", "options", "include", "name", "context", "headers", NULL};
-
 /* Whether a string is source text rather than a path. */
 static bool issource(const char *s) {
   return strpbrk(s, "\n{;") != NULL;
@@ -309,7 +303,10 @@ static int buildfrom(lua_State *L, int making) {
   size_t len;
   const char *source = luaL_checklstring(L, 1, &len);
   bool isfile = !issource(source), compiles = making == COMPILE;
-  clsh_option_check(L, 2, compiles ? compile_options : build_options,
+  clsh_option_check(L, 2,
+                    compiles
+                        ? "defines options include name context headers"
+                        : "defines options include name context binary cuda",
                     compiles ? "cl.compile" : "cl.build");
   if (!isfile) {
     lua_pushvalue(L, 1);
@@ -416,9 +413,6 @@ static int cl_kernel_(lua_State *L) {
   return clsh_program_pushkernel(L, program, lua_gettop(L));
 }
 
-static const char *const binary_options[] = {"raw",     "options",   "name",
-                                             "context", "local_mem", NULL};
-
 /** cl.build_binary(bytes [, opts]) -> Program
  * A Program from the result of `prog:binary()` on the same kind of device
  * with the same driver; other and damaged bytes raise. Parameter types
@@ -441,7 +435,8 @@ static int cl_buildbinary(lua_State *L) {
   lua_settop(L, 2);
   size_t len;
   const char *bytes = luaL_checklstring(L, 1, &len);
-  clsh_option_check(L, 2, binary_options, "cl.build_binary");
+  clsh_option_check(L, 2, "raw options name context local_mem",
+                    "cl.build_binary");
   bool raw = clsh_option_flag(L, 2, "raw", false);
   clsh_option_push(L, 2, "name");
   const char *name = luaL_optstring(L, 3, "(binary)");
@@ -484,8 +479,6 @@ static int cl_buildbinary(lua_State *L) {
 static int cl_compile(lua_State *L) {
   return buildfrom(L, COMPILE);
 }
-
-static const char *const link_options[] = {"library", "options", "name", NULL};
 
 /*
 ** Pushes a copy of the list of Programs at 1, which must be compiled or
@@ -537,7 +530,7 @@ static void pushparts(lua_State *L) {
  */
 static int cl_link(lua_State *L) {
   lua_settop(L, 2);
-  clsh_option_check(L, 2, link_options, "cl.link");
+  clsh_option_check(L, 2, "library options name", "cl.link");
   clsh_option_push(L, 2, "name");
   const char *name = luaL_optstring(L, 3, "(linked)");
   clsh_option_push(L, 2, "options");
@@ -557,9 +550,6 @@ typedef cl_program(CL_API_CALL *ILCreator)(cl_context, const void *, size_t,
                                            cl_int *);
 typedef cl_int(CL_API_CALL *ILSetter)(cl_program, cl_uint, size_t,
                                       const void *);
-
-static const char *const il_options[] = {"constants", "options", "name",
-                                         "context", NULL};
 
 /* Whether a string is a module of either byte order, not a path. */
 static bool ismodule(const char *s, size_t len) {
@@ -655,7 +645,7 @@ static int cl_buildil(lua_State *L) {
   size_t len;
   const char *bytes = luaL_checklstring(L, 1, &len);
   lua_settop(L, 2);
-  clsh_option_check(L, 2, il_options, "cl.build_il");
+  clsh_option_check(L, 2, "constants options name context", "cl.build_il");
   clsh_option_push(L, 2, "context");
   Context *c = clsh_context_push(L, 3); /* at 4 */
   checkil(L, 4, instead);
@@ -693,8 +683,6 @@ static int cl_buildil(lua_State *L) {
   return 1;
 }
 
-static const char *const files_options[] = {"options", "include", NULL};
-
 /** cl.files(path [, opts]) -> list
  * The full paths of a kernel file and of the files that it includes, the file
  * itself first; list[path] is a hash of the content, an integer.
@@ -709,7 +697,7 @@ static const char *const files_options[] = {"options", "include", NULL};
 static int cl_files(lua_State *L) {
   lua_settop(L, 2);
   const char *path = luaL_checkstring(L, 1);
-  clsh_option_check(L, 2, files_options, "cl.files");
+  clsh_option_check(L, 2, "options include", "cl.files");
   clsh_source_push(L, path); /* the text at 3, the path found at 4 */
   path = lua_tostring(L, 4);
   clsh_source_pushoptions(L, 2, lua_tostring(L, 3), path);
@@ -727,12 +715,5 @@ void clsh_build_open(lua_State *L) {
                                        {"kernel_folder", cl_kernelfolder},
                                        {"link", cl_link},
                                        {NULL, NULL}};
-  clsh_option_declare(L, "cl.build", build_options);
-  clsh_option_declare(L, "cl.compile", compile_options);
-  clsh_option_declare(L, "cl.build_binary", binary_options);
-  clsh_option_declare(L, "cl.build_il", il_options);
-  clsh_option_declare(L, "cl.files", files_options);
-  clsh_option_declare(L, "cl.link", link_options);
-  clsh_option_declare(L, "cl.kernel", build_options);
   luaL_setfuncs(L, functions, 0);
 }

@@ -43,6 +43,7 @@ extern int (*clsh_poll_swap)(lua_State *L, int state);
 void clsh_poll_raise(lua_State *L, const char *hint);
 unsigned clsh_poll_interrupts(void);
 double clsh_poll_now(void); /* seconds, monotonic */
+void clsh_poll_nap(double seconds);
 void clsh_poll(lua_State *L);
 /* of a command whose query failed: it may not have ended */
 #define STATUS_UNKNOWN (CL_QUEUED + 1)
@@ -52,8 +53,14 @@ void clsh_poll_until(lua_State *L, bool (*done)(void *), void *what,
 cl_int clsh_poll_event(lua_State *L, cl_event e, cl_device_id device,
                        cl_int *status);
 
-/* flight.c: the launches that a crash may come from; for signal handlers */
-size_t clsh_flight_tell(char *text, size_t size);
+/* flight.c, for signal handlers: a text that grows up to `end`, where it is
+   cut, and the launches that a crash may come from; false: there is none */
+typedef struct Text {
+  char *at, *end;
+} Text;
+void clsh_flight_add(Text *t, const char *s);
+void clsh_flight_addinteger(Text *t, unsigned long long n);
+bool clsh_flight_tell(Text *t);
 
 /* compiler.c: the user's standard error, which a compiler does not get */
 extern volatile int clsh_compiler_stderr;
@@ -68,5 +75,8 @@ void clsh_pending_pushkernel(lua_State *L);
 bool clsh_pending_finish(lua_State *L);
 bool clsh_pending_finished(void);
 void clsh_driver_abandon(void);
+
+/* driver.c */
+bool clsh_driver_thread(void *(*work)(void *), void *arg, size_t stack);
 
 #endif

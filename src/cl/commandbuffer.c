@@ -315,8 +315,6 @@ static void begin(lua_State *L) {
   lua_toclose(L, -1);
 }
 
-static const char *const record_options[] = {"native", NULL};
-
 /** cl.record(f [, opts]) -> CommandBuffer
  * Calls f() and records the launches that it makes, in their order, with the
  * arguments that they have then; no launch is enqueued. `steps()` runs them
@@ -352,7 +350,7 @@ static const char *const record_options[] = {"native", NULL};
 static int cl_record(lua_State *L) {
   luaL_checktype(L, 1, LUA_TFUNCTION);
   lua_settop(L, 2);
-  clsh_option_check(L, 2, record_options, "cl.record");
+  clsh_option_check(L, 2, "native", "cl.record");
   bool native = clsh_option_flag(L, 2, "native", true);
   lua_settop(L, 1);
   if (clsh_event_recording())
@@ -453,8 +451,6 @@ static void callall(lua_State *L, const CommandBuffer *b) {
   }
 }
 
-static const char *const run_options[] = {"queue", "after", NULL};
-
 /* Pushes the queue of a run: from its options at 2, or the default queue. */
 static Queue *pushqueue(lua_State *L, const CommandBuffer *b) {
   if (clsh_option_push(L, 2, "queue") == LUA_TNIL) {
@@ -493,7 +489,7 @@ static Queue *pushqueue(lua_State *L, const CommandBuffer *b) {
 static int commandbuffer_run(lua_State *L) {
   After after;
   CommandBuffer *b = checkbuffer(L, 1);
-  clsh_option_check(L, 2, run_options, "steps:run");
+  clsh_option_check(L, 2, "queue after", "steps:run");
   lua_settop(L, 2);
   Queue *q = pushqueue(L, b);
   clsh_option_push(L, 2, "after");
@@ -539,10 +535,9 @@ static int commandbuffer_len(lua_State *L) {
  * print(steps:info().kernels[1], steps:info().native) --> one false
  */
 static int commandbuffer_info(lua_State *L) {
-  static const char *const names[] = {"native", NULL};
   const CommandBuffer *b = checkbuffer(L, 1);
   lua_settop(L, 1);
-  clsh_class_pushfields(L, names);
+  clsh_class_pushfields(L, "native");
   clsh_context_setdevice(L);
   lua_createtable(L, b->n, 0);
   int n = 0;
@@ -564,9 +559,9 @@ static int commandbuffer_tostring(lua_State *L) {
 
 static const luaL_Reg methods[] = {
     {"info", commandbuffer_info}, {"run", commandbuffer_run}, {NULL, NULL}};
-static const luaL_Reg fields[] = {{"context", clsh_class_owner},
-                                  {"native", commandbuffer_native},
+static const luaL_Reg fields[] = {{"native", commandbuffer_native},
                                   {NULL, NULL}};
+static const Field plain[] = {{"context", 'u', CONTEXT}, {0}};
 static const luaL_Reg meta[] = {{"__call", commandbuffer_run},
                                 {"__len", commandbuffer_len},
                                 {"__tostring", commandbuffer_tostring},
@@ -578,7 +573,6 @@ static const Class class = {
 void clsh_commandbuffer_open(lua_State *L) {
   static const luaL_Reg functions[] = {{"record", cl_record}, {NULL, NULL}};
   clsh_class_define(L, &class);
+  clsh_class_addfields(L, &class, plain);
   luaL_setfuncs(L, functions, 0);
-  clsh_option_declare(L, "cl.record", record_options);
-  clsh_option_declare(L, "CommandBuffer:run", run_options);
 }

@@ -16,6 +16,5 @@ void clsh_driver_keepfaults(void);
 void clsh_driver_restorefaults(void);
 void clsh_driver_block(void); /* signals, while a driver may start threads */
 void clsh_driver_unblock(void);
-bool clsh_driver_thread(void *(*work)(void *), void *arg, size_t stack);
 
 #endif

@@ -6,7 +6,6 @@
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "driver.h"
 #include "flight.h"
@@ -117,12 +116,11 @@ static void sweeporphans(void) {
 
 /* Gives the last dropped commands a moment to end before the process does. */
 static void atend(void) {
-  const struct timespec nap = {0, 1000 * 1000};
   double limit = clsh_poll_now() + 0.1;
   while (orphans != NULL && !clsh_driver_handsoff() &&
          clsh_poll_now() < limit) {
     sweeporphans();
-    nanosleep(&nap, NULL);
+    clsh_poll_nap(1e-3);
   }
 }
 
@@ -202,17 +200,11 @@ static void event_release(Object *o) {
     clsh_array_unref(e->pin);
 }
 
-static const Class class;
-
-Event *clsh_event_check(lua_State *L, int arg) {
-  return clsh_class_check(L, arg, &class);
-}
-
 /* Pushes a pending event that keeps the object at `owner`. */
 static Event *newevent(lua_State *L, int owner, Context *c, Queue *q) {
   sweeporphans();
   clsh_class_pressure(L, EVENTBYTES);
-  Event *e = clsh_class_newowned(L, &class, 1, owner);
+  Event *e = clsh_class_newowned(L, &clsh_event_class, 1, owner);
   e->queue = q;
   e->context = c;
   e->status = CL_QUEUED;
@@ -401,10 +393,10 @@ void clsh_event_wait(lua_State *L, int arg) {
 ** a failed event a queue of PoCL would stand still.
 */
 static void addafter(lua_State *L, int arg, Context *c, After *a) {
-  Event *e = clsh_class_test(L, arg, &class);
+  Event *e = clsh_class_test(L, arg, &clsh_event_class);
   if (e == NULL) {
     const char *name = clsh_class_name(L, arg);
-    bool closed = strcmp(name, class.name) == 0;
+    bool closed = strcmp(name, clsh_event_class.name) == 0;
     clsh_error(L, "after: must be an Event or a list of Events; got %s%s",
                closed ? "a closed " : "", name);
   }
@@ -575,28 +567,16 @@ static int event_status(lua_State *L) {
 
 /* A command of this module in a word or two, for people. */
 static const char *commandname(cl_command_type type) {
-  static const struct {
-    cl_command_type type;
-    const char *name;
-  } names[] = {{CL_COMMAND_NDRANGE_KERNEL, "kernel"},
-               {CL_COMMAND_READ_BUFFER, "read"},
-               {CL_COMMAND_WRITE_BUFFER, "write"},
-               {CL_COMMAND_COPY_BUFFER, "copy"},
-               {CL_COMMAND_MAP_BUFFER, "map"},
-               {CL_COMMAND_UNMAP_MEM_OBJECT, "unmap"},
-               {CL_COMMAND_MARKER, "marker"},
-               {CL_COMMAND_MIGRATE_MEM_OBJECTS, "migrate"},
-               {CL_COMMAND_READ_BUFFER_RECT, "read rect"},
-               {CL_COMMAND_WRITE_BUFFER_RECT, "write rect"},
-               {CL_COMMAND_COPY_BUFFER_RECT, "copy rect"},
-               {CL_COMMAND_BARRIER, "barrier"},
-               {CL_COMMAND_FILL_BUFFER, "fill"},
-               {CL_COMMAND_USER, "user"},
-               {RECORDING, "recording"}};
-  for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-    if (names[i].type == type)
-      return names[i].name;
-  return "command";
+  static const char *const names[] = {
+      "kernel", NULL,      NULL,        "read",       "write",
+      "copy",   NULL,      NULL,        NULL,         NULL,
+      NULL,     "map",     NULL,        "unmap",      "marker",
+      NULL,     NULL,      "read rect", "write rect", "copy rect",
+      "user",   "barrier", "migrate",   "fill"}; /* by number */
+  cl_uint i = type - CL_COMMAND_NDRANGE_KERNEL;
+  if (i < sizeof names / sizeof *names && names[i] != NULL)
+    return names[i];
+  return type == RECORDING ? "recording" : "command";
 }
 
 static int event_command(lua_State *L) {
@@ -640,7 +620,7 @@ static int event_info(lua_State *L) {
 }
 
 static int event_tostring(lua_State *L) {
-  Event *e = clsh_class_any(L, 1, &class);
+  Event *e = clsh_class_any(L, 1, &clsh_event_class);
   if (e->head.closed)
     lua_pushliteral(L, "Event (closed)");
   else if (e->recorded)
@@ -656,15 +636,13 @@ static int event_tostring(lua_State *L) {
   return 1;
 }
 
-static const char *const mark_options[] = {"after", NULL};
-
 /* Enqueues a marker or barrier over {after = ...}, or over everything. */
 static int enqueuemark(lua_State *L, bool barrier) {
   After after;
   Queue *q = clsh_queue_check(L, 1);
   Context *c = q->context;
   clsh_context_alive(L, c);
-  clsh_option_check(L, 2, mark_options, barrier ? "q:barrier" : "q:marker");
+  clsh_option_check(L, 2, "after", barrier ? "q:barrier" : "q:marker");
   lua_settop(L, 2);
   clsh_option_push(L, 2, "after");
   Event *e = clsh_event_new(L, 1);
@@ -713,8 +691,6 @@ static int queue_barrier(lua_State *L) {
   return enqueuemark(L, true);
 }
 
-static const char *const user_options[] = {"context", NULL};
-
 /** cl.user_event([opts]) -> Event
  * An event that the script sets: commands with it in their `after` list start
  * after `e:complete()`, and fail after `e:fail()`; NVIDIA's driver then also
@@ -733,7 +709,7 @@ static const char *const user_options[] = {"context", NULL};
  */
 static int cl_userevent(lua_State *L) {
   cl_int err = CL_INVALID_OPERATION;
-  clsh_option_check(L, 1, user_options, "cl.user_event");
+  clsh_option_check(L, 1, "context", "cl.user_event");
   lua_settop(L, 1);
   clsh_option_push(L, 1, "context");
   Context *c = clsh_context_push(L, 2);
@@ -803,18 +779,15 @@ static const luaL_Reg fields[] = {
     {"status", event_status}, {"stop", event_stamp},
     {"submit", event_stamp},  {NULL, NULL}};
 static const luaL_Reg meta[] = {{"__tostring", event_tostring}, {NULL, NULL}};
-static const Class class = {"Event", sizeof(Event), methods,      fields,
-                            meta,    NULL,          event_release};
+const Class clsh_event_class = {"Event", sizeof(Event), methods,      fields,
+                                meta,    NULL,          event_release};
 
 void clsh_event_open(lua_State *L) {
   static const luaL_Reg functions[] = {{"user_event", cl_userevent},
                                        {NULL, NULL}};
   static const luaL_Reg queue[] = {
       {"barrier", queue_barrier}, {"marker", queue_marker}, {NULL, NULL}};
-  clsh_class_define(L, &class);
+  clsh_class_define(L, &clsh_event_class);
   clsh_class_add(L, "Queue", queue, NULL);
-  clsh_option_declare(L, "Queue:barrier", mark_options);
-  clsh_option_declare(L, "Queue:marker", mark_options);
-  clsh_option_declare(L, "cl.user_event", user_options);
   luaL_setfuncs(L, functions, 0);
 }

@@ -67,46 +67,25 @@ void clsh_flight_begin(lua_State *L, const char *kernel, const void *queue) {
   }
 }
 
-/* The next argument of the note that was begun; NULL: it is left out. */
-static Arg *newarg(const char *name, char kind, const Type *t) {
+/*
+** Adds an argument to the note that was begun. `t` is NULL for a struct and a
+** sampler; `shape`, of a buffer, an image or local memory, may be NULL, as may
+** `value`, of an argument by value.
+*/
+void clsh_flight_arg(const char *name, char kind, const Type *t,
+                     const Shape *shape, const void *value) {
   Flight *f = note(newest + 1);
   if (f->nargs++ >= MAXARGS)
-    return NULL;
+    return;
   Arg *a = &f->args[f->nargs - 1];
   a->name[sizeof a->name - 1] = '\0';
   memccpy(a->name, name, '\0', sizeof a->name - 1);
   a->kind = kind;
   a->type = t;
-  return a;
-}
-
-void clsh_flight_buffer(const char *name, const Type *t, const Shape *s) {
-  Arg *a = newarg(name, 'b', t);
-  if (a != NULL)
-    a->shape = *s;
-}
-
-void clsh_flight_image(const char *name, const Type *t, const Shape *s) {
-  Arg *a = newarg(name, 'i', t);
-  if (a != NULL)
-    a->shape = *s;
-}
-
-void clsh_flight_sampler(const char *name) {
-  newarg(name, 's', NULL);
-}
-
-void clsh_flight_local(const char *name, const Type *t, size_t count) {
-  Arg *a = newarg(name, 'l', t);
-  if (a != NULL)
-    a->shape = (Shape){.ndims = 1, .dim = {count}};
-}
-
-/* `t` is NULL for a struct. */
-void clsh_flight_value(const char *name, const Type *t, const void *p) {
-  Arg *a = newarg(name, 'v', t);
-  if (a != NULL && t != NULL && t->width == 1)
-    memcpy(a->value, p, t->size);
+  if (shape != NULL)
+    a->shape = *shape;
+  if (value != NULL && t != NULL && t->width == 1)
+    memcpy(a->value, value, t->size);
 }
 
 /* Completes the note; returns its number. `local`, `offset` may be NULL. */
@@ -146,34 +125,29 @@ void clsh_flight_end(unsigned number, const void *queue) {
   }
 }
 
-/* A text that grows up to `end`; text beyond is cut. */
-typedef struct Text {
-  char *at, *end;
-} Text;
-
-static void add(Text *t, const char *s) {
+void clsh_flight_add(Text *t, const char *s) {
   while (*s != '\0' && t->at < t->end)
     *t->at++ = *s++;
 }
 
-static void addinteger(Text *t, uint64_t n) {
+void clsh_flight_addinteger(Text *t, unsigned long long n) {
   char digits[24], *s = digits + sizeof digits;
   *--s = '\0';
   do
     *--s = (char)('0' + n % 10);
   while ((n /= 10) != 0);
-  add(t, s);
+  clsh_flight_add(t, s);
 }
 
 /* A number to six digits. */
 static void addreal(Text *t, double x) {
   int exponent = 0;
   if (x < 0) {
-    add(t, "-");
+    clsh_flight_add(t, "-");
     x = -x;
   }
   if (!(x <= 1.7976931348623157e308)) {
-    add(t, x > 0 ? "inf" : "nan");
+    clsh_flight_add(t, x > 0 ? "inf" : "nan");
     return;
   }
   for (; x >= 1e6; exponent++)
@@ -188,25 +162,25 @@ static void addreal(Text *t, double x) {
     n *= 10;
   for (; plain && exponent < 0; exponent++)
     unit *= 10;
-  addinteger(t, n / unit);
+  clsh_flight_addinteger(t, n / unit);
   if (unit > 1)
-    add(t, ".");
+    clsh_flight_add(t, ".");
   for (n %= unit; unit > 1; n %= unit) {
     unit /= 10;
-    addinteger(t, n / unit);
+    clsh_flight_addinteger(t, n / unit);
   }
   if (exponent != 0) {
-    add(t, exponent < 0 ? "e-" : "e");
-    addinteger(t, (uint64_t)(exponent < 0 ? -exponent : exponent));
+    clsh_flight_add(t, exponent < 0 ? "e-" : "e");
+    clsh_flight_addinteger(t, (uint64_t)(exponent < 0 ? -exponent : exponent));
   }
 }
 
 /* " 64x16", after a word */
 static void addsizes(Text *t, const char *word, const size_t *s, cl_uint n) {
-  add(t, word);
+  clsh_flight_add(t, word);
   for (cl_uint i = 0; i < n; i++) {
-    add(t, i > 0 ? "x" : " ");
-    addinteger(t, s[i]);
+    clsh_flight_add(t, i > 0 ? "x" : " ");
+    clsh_flight_addinteger(t, s[i]);
   }
 }
 
@@ -220,62 +194,62 @@ static void addscalar(Text *t, const Arg *a) {
   }
   clsh_number_loadintegers(a->type, a->value, 1, &n);
   bool negative = a->type->kind == 'i' && n < 0;
-  add(t, negative ? "-" : "");
-  addinteger(t, negative ? -(uint64_t)n : (uint64_t)n);
+  clsh_flight_add(t, negative ? "-" : "");
+  clsh_flight_addinteger(t, negative ? -(uint64_t)n : (uint64_t)n);
 }
 
 /* "x = Buffer float[16]", "n = 100" */
 static void addarg(Text *t, const Arg *a) {
   if (a->name[0] != '\0') {
-    add(t, a->name);
-    add(t, " = ");
+    clsh_flight_add(t, a->name);
+    clsh_flight_add(t, " = ");
   }
   if (a->type == NULL) {
-    add(t, a->kind == 's' ? "a Sampler" : "a struct");
+    clsh_flight_add(t, a->kind == 's' ? "a Sampler" : "a struct");
   } else if (a->kind == 'v' && a->type->width == 1) {
     addscalar(t, a);
   } else {
-    add(t, a->kind == 'b'   ? "Buffer "
-           : a->kind == 'i' ? "Image "
-           : a->kind == 'l' ? "local "
-                            : "a ");
-    add(t, a->type->name);
+    clsh_flight_add(t, a->kind == 'b'   ? "Buffer "
+                       : a->kind == 'i' ? "Image "
+                       : a->kind == 'l' ? "local "
+                                        : "a ");
+    clsh_flight_add(t, a->type->name);
     for (int i = 0; a->kind != 'v' && i < a->shape.ndims; i++) {
-      add(t, "[");
-      addinteger(t, a->shape.dim[i]);
-      add(t, "]");
+      clsh_flight_add(t, "[");
+      clsh_flight_addinteger(t, a->shape.dim[i]);
+      clsh_flight_add(t, "]");
     }
   }
 }
 
 /* Adds a launch and the count of its kind, on up to three lines. */
 static void addflight(Text *t, const Flight *f, int count) {
-  add(t, f->kernel);
+  clsh_flight_add(t, f->kernel);
   addsizes(t, " over", f->global, f->dims);
   if (f->haslocal)
     addsizes(t, ", local", f->local, f->dims);
   if (f->hasoffset)
     addsizes(t, ", offset", f->offset, f->dims);
   if (count > 1) {
-    add(t, ", ");
-    addinteger(t, (uint64_t)count);
-    add(t, " times");
+    clsh_flight_add(t, ", ");
+    clsh_flight_addinteger(t, (uint64_t)count);
+    clsh_flight_add(t, " times");
   }
   const char *line = t->at;
   for (int i = 0; i < f->nargs && i < MAXARGS; i++) {
     bool wide = t->at - line > 55;
-    add(t, i == 0 ? "\n    with " : wide ? ",\n      " : ", ");
+    clsh_flight_add(t, i == 0 ? "\n    with " : wide ? ",\n      " : ", ");
     line = i == 0 || wide ? t->at : line;
     addarg(t, &f->args[i]);
   }
-  add(t, f->nargs > MAXARGS ? " ..." : "");
+  clsh_flight_add(t, f->nargs > MAXARGS ? " ..." : "");
   if (f->source[0] != '\0') {
-    add(t, "\n    launched at ");
-    add(t, f->source);
-    add(t, ":");
-    addinteger(t, (uint64_t)f->line);
+    clsh_flight_add(t, "\n    launched at ");
+    clsh_flight_add(t, f->source);
+    clsh_flight_add(t, ":");
+    clsh_flight_addinteger(t, (uint64_t)f->line);
   }
-  add(t, "\n");
+  clsh_flight_add(t, "\n");
 }
 
 static bool same(const Flight *f, const Flight *g) {
@@ -307,23 +281,22 @@ static int told(unsigned number) {
 }
 
 /*
-** Writes the launches that may not have ended into a text, or else the newest
-** launch; returns the length, 0 before the first launch. For signal handlers.
+** Adds the launches that may not have ended to a text, or else the newest
+** launch; false: there was none.
 */
-size_t clsh_flight_tell(char *text, size_t size) {
-  Text t = {text, text + size};
+bool clsh_flight_tell(Text *t) {
   unsigned first = newest < NOTES ? 1 : newest - NOTES + 1;
   int n = 0;
   for (unsigned i = first; i <= newest && i != 0 && n < SHOWN; i++) {
     int count = told(i);
     if (count == 0)
       continue;
-    add(&t, n++ == 0 ? "  under way: kernel " : "  then: kernel ");
-    addflight(&t, note(i), count);
+    clsh_flight_add(t, n++ == 0 ? "  under way: kernel " : "  then: kernel ");
+    addflight(t, note(i), count);
   }
   if (n == 0 && newest > 0) {
-    add(&t, "  no kernel was under way; the newest was ");
-    addflight(&t, note(newest), 1);
+    clsh_flight_add(t, "  no kernel was under way; the newest was ");
+    addflight(t, note(newest), 1);
   }
-  return (size_t)(t.at - text);
+  return newest > 0;
 }

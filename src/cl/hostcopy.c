@@ -1,8 +1,9 @@
 /*
-** hostcopy.c - copies within host memory by several threads: one core moves a
-** fifth of what a device's bus does. The threads wait for work until the
-** program ends; the caller copies too, and is never behind a thread that has
-** not woken up yet.
+** hostcopy.c - copies within host memory, and other work in parts, by several
+** threads: one core moves a fifth of what a device's bus does. The threads
+*wait
+** for work until the program ends; the caller works too, and is never behind a
+** thread that has not woken up yet.
 ** SPDX-License-Identifier: MIT
 */
 #include <pthread.h>
@@ -14,35 +15,33 @@
 #include "memory.h"
 
 #define PART ((size_t)256 << 10) /* bytes that a thread takes at a time */
-#define THREADS 8                /* the caller among them, at most */
+#define THREADS 8                /* the caller among them, unless asked */
 
-/* A copy under way: the first `taken` bytes are done or under way. */
-typedef struct Work {
-  char *to;
-  const char *from;
-  size_t bytes, taken, done;
-} Work;
+/* Work under way: the first `taken` parts are done or under way. */
+static struct {
+  void (*part)(void *job, size_t i);
+  void *job;
+  size_t n, taken, done;
+  int room; /* helpers that may still join */
+} work;
 
-static Work work;
-static int helpers = -1; /* -1: not started yet */
+static int helpers; /* threads that were started */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t more = PTHREAD_COND_INITIALIZER;
 static pthread_cond_t all = PTHREAD_COND_INITIALIZER;
 
-/* Copies parts until all are taken. Holds the lock except while copying. */
-static void copyparts(void) {
-  while (work.taken < work.bytes) {
-    size_t at = work.taken, rest = work.bytes - at;
-    size_t n = rest < PART ? rest : PART;
-    char *to = work.to + at;
-    const char *from = work.from + at;
-    work.taken += n;
+/* Does parts until all are taken. Holds the lock except during a part. */
+static void doparts(void) {
+  while (work.taken < work.n) {
+    void (*part)(void *, size_t) = work.part;
+    void *job = work.job;
+    size_t i = work.taken++;
     pthread_mutex_unlock(&lock);
-    memcpy(to, from, n);
+    part(job, i);
     pthread_mutex_lock(&lock);
-    work.done += n;
+    work.done++;
   }
-  if (work.done == work.bytes)
+  if (work.done == work.n)
     pthread_cond_signal(&all);
 }
 
@@ -51,16 +50,17 @@ static void *help(void *arg) {
   pthread_mutex_lock(&lock);
   for (;;) {
     pthread_cond_wait(&more, &lock);
-    copyparts();
+    if (work.room-- > 0)
+      doparts();
   }
   return NULL;
 }
 
 /*
-** The number of threads of a copy: the cores of this process, up to 8. A
-** launcher of several processes may tie each process to some of the cores.
+** The cores of this process, up to 8. A launcher of several processes may tie
+** each process to some of the cores.
 */
-int clsh_hostcopy_threads(void) {
+static int countcores(void) {
   long cores = sysconf(_SC_NPROCESSORS_ONLN);
 #ifdef __linux__
   cpu_set_t own;
@@ -70,27 +70,46 @@ int clsh_hostcopy_threads(void) {
   return cores < 1 ? 1 : cores > THREADS ? THREADS : (int)cores;
 }
 
-static void start(void) {
-  int most = clsh_hostcopy_threads() - 1;
-  for (helpers = 0; helpers < most; helpers++)
-    if (!clsh_driver_thread(help, NULL, 0))
-      return;
+/*
+** Calls part(job, i) for i from 0 to n - 1, on up to `threads` threads, the
+** caller among them; 0: as many as there are cores, up to 8.
+*/
+void clsh_hostcopy_parts(void (*part)(void *job, size_t i), void *job,
+                         size_t n, int threads) {
+  threads = threads == 0 ? countcores() : threads;
+  while (helpers < threads - 1 && clsh_driver_thread(help, NULL, 0))
+    helpers++;
+  pthread_mutex_lock(&lock);
+  work.part = part;
+  work.job = job;
+  work.n = n;
+  work.taken = work.done = 0;
+  work.room = threads - 1;
+  if (threads > 1)
+    pthread_cond_broadcast(&more);
+  doparts();
+  while (work.done < n)
+    pthread_cond_wait(&all, &lock);
+  pthread_mutex_unlock(&lock);
+}
+
+typedef struct Copy {
+  char *to;
+  const char *from;
+  size_t bytes;
+} Copy;
+
+static void copypart(void *job, size_t i) {
+  const Copy *c = job;
+  size_t at = i * PART, rest = c->bytes - at;
+  memcpy(c->to + at, c->from + at, rest < PART ? rest : PART);
 }
 
 /* Copies memory; the caller alone copies small pieces. */
 void clsh_hostcopy(void *to, const void *from, size_t bytes) {
-  if (bytes <= PART) {
+  Copy c = {to, from, bytes};
+  if (bytes <= PART)
     memcpy(to, from, bytes);
-    return;
-  }
-  if (helpers < 0)
-    start();
-  pthread_mutex_lock(&lock);
-  work = (Work){.to = to, .from = from, .bytes = bytes};
-  if (helpers > 0)
-    pthread_cond_broadcast(&more);
-  copyparts();
-  while (work.done < work.bytes)
-    pthread_cond_wait(&all, &lock);
-  pthread_mutex_unlock(&lock);
+  else
+    clsh_hostcopy_parts(copypart, &c, (bytes + PART - 1) / PART, 0);
 }

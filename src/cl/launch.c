@@ -200,8 +200,6 @@ static int kernel_range(lua_State *L) {
   return 1;
 }
 
-static const char *const on_options[] = {"after", NULL};
-
 /* Pushes a copy of the launch at 1. */
 static Launch *clone(lua_State *L) {
   const Launch *l = checklaunch(L, 1);
@@ -235,7 +233,7 @@ static int launch_on(lua_State *L) {
   Launch *l = checklaunch(L, 1);
   Queue *q = lua_isnoneornil(L, 2) ? NULL : clsh_queue_check(L, 2);
   lua_settop(L, 3);
-  clsh_option_check(L, 3, on_options, "l:on");
+  clsh_option_check(L, 3, "after", "l:on");
   if (q != NULL && q->context != l->kernel->context)
     return clsh_error_arg(L, 2, "the Queue is of another context (device)");
   Launch *n = clone(L);
@@ -257,8 +255,6 @@ static lua_Number checkamount(lua_State *L, const char *name) {
   return lua_tonumber(L, -1);
 }
 
-static const char *const work_options[] = {"flop", "bytes", NULL};
-
 /** Launch:work(opts) -> Launch
  * The same launch with its work, for `ev.flop`, `ev.bytes` and rates.
  * Options:
@@ -273,7 +269,7 @@ static const char *const work_options[] = {"flop", "bytes", NULL};
 static int launch_work(lua_State *L) {
   checklaunch(L, 1);
   luaL_checktype(L, 2, LUA_TTABLE);
-  clsh_option_check(L, 2, work_options, "l:work");
+  clsh_option_check(L, 2, "flop bytes", "l:work");
   lua_Number flop = checkamount(L, "flop"), bytes = checkamount(L, "bytes");
   Launch *n = clone(L);
   n->r.flop = flop;
@@ -444,10 +440,9 @@ static int launch_sizes(lua_State *L) {
  * print(launch.global[1], launch.localsize[2]) --> 8 2
  */
 static int launch_info(lua_State *L) {
-  static const char *const names[] = {"global", "localsize", "offset", NULL};
   Launch *l = checklaunch(L, 1);
   lua_settop(L, 1);
-  clsh_class_pushfields(L, names);
+  clsh_class_pushfields(L, "global localsize offset");
   lua_pushstring(L, l->kernel->name);
   lua_setfield(L, 2, "kernel");
   return 1;
@@ -468,10 +463,10 @@ static const luaL_Reg methods[] = {{"info", launch_info},
                                    {"work", launch_work},
                                    {NULL, NULL}};
 static const luaL_Reg fields[] = {{"global", launch_sizes},
-                                  {"kernel", clsh_class_owner},
                                   {"localsize", launch_sizes},
                                   {"offset", launch_sizes},
                                   {NULL, NULL}};
+static const Field plain[] = {{"kernel", 'u', KERNEL}, {0}};
 static const luaL_Reg meta[] = {
     {"__call", launch_call}, {"__tostring", launch_tostring}, {NULL, NULL}};
 static const Class class = {"Launch", sizeof(Launch), methods, fields,
@@ -481,7 +476,6 @@ void clsh_launch_open(lua_State *L) {
   static const luaL_Reg kernel_methods[] = {{"range", kernel_range},
                                             {NULL, NULL}};
   clsh_class_define(L, &class);
+  clsh_class_addfields(L, &class, plain);
   clsh_class_add(L, "Kernel", kernel_methods, NULL);
-  clsh_option_declare(L, "Launch:on", on_options);
-  clsh_option_declare(L, "Launch:work", work_options);
 }

@@ -14,9 +14,10 @@ bool clsh_memory_fits(size_t bytes);
 void clsh_memory_take(size_t bytes);
 void clsh_memory_give(size_t bytes);
 
-/* hostcopy.c: copies by several threads */
+/* hostcopy.c: work by several threads */
+void clsh_hostcopy_parts(void (*part)(void *job, size_t i), void *job,
+                         size_t n, int threads);
 void clsh_hostcopy(void *to, const void *from, size_t bytes);
-int clsh_hostcopy_threads(void);
 
 /* pinned.c */
 #define PIECEBYTES ((size_t)8 << 20) /* bytes of a piece */

@@ -3,11 +3,12 @@
 ** and list the valid ones.
 ** SPDX-License-Identifier: MIT
 */
+#include <assert.h>
 #include <string.h>
 
 #include "object.h"
 
-#define DECLARED "cl.declared" /* registry: function -> its options */
+#define MOST 63 /* options of a function */
 
 static bool listed(const char *word, const char *const names[]) {
   for (; *names != NULL; names++)
@@ -44,17 +45,15 @@ static bool isevent(lua_State *L, int arg) {
 }
 
 /*
-** Checks that the optional table at `arg` holds only options in `names`. An
-** unknown option raises with the nearest name. An Event there is the second
-** result of the call in the argument before, as in gemm(A, gemm(B, C)): it
-** becomes nil. Where `after` is the first option, the script may mean to wait
-** for the Event: it raises.
+** Checks that the table at `arg` holds only options in `names`. An unknown
+** option raises with the nearest name. An Event there is the second result of
+** the call in the argument before, as in gemm(A, gemm(B, C)): it becomes nil.
+** Where `after` is the first option, the script may mean to wait for the
+*Event:
+** it raises.
 */
-void clsh_option_check(lua_State *L, int arg, const char *const names[],
-                       const char *what) {
-  if (lua_isnoneornil(L, arg))
-    return;
-  arg = lua_absindex(L, arg);
+static void check(lua_State *L, int arg, const char *const names[],
+                  const char *what) {
   if (isevent(L, arg) && strcmp(names[0], "after") != 0) {
     lua_pushnil(L);
     lua_replace(L, arg);
@@ -77,6 +76,21 @@ void clsh_option_check(lua_State *L, int arg, const char *const names[],
     clsh_error(L, "%s: unknown option '%s'; there are: %s", what, word,
                clsh_nearest_pushlist(L, names));
   }
+}
+
+/* Checks the optional table at `arg`; `names` has blanks between the names. */
+void clsh_option_check(lua_State *L, int arg, const char *names,
+                       const char *what) {
+  char text[256], *next;
+  const char *list[MOST + 1] = {0};
+  if (lua_isnoneornil(L, arg))
+    return;
+  assert(strlen(names) < sizeof text);
+  strcpy(text, names);
+  list[0] = strtok_r(text, " ", &next);
+  for (int i = 0; i < MOST && list[i] != NULL; i++)
+    list[i + 1] = strtok_r(NULL, " ", &next);
+  check(L, lua_absindex(L, arg), list, what);
 }
 
 /* Pushes options[name]; nil where `opts` is nil. */
@@ -140,11 +154,12 @@ bool clsh_option_flag(lua_State *L, int opts, const char *name, bool def) {
  * print(err) -- unknown option 'tyle'; did you mean 'tile'?
  */
 static int cl_options(lua_State *L) {
-  const char *names[64];
+  const char *names[MOST + 1];
   luaL_checktype(L, 2, LUA_TTABLE);
   lua_Integer n = (lua_Integer)lua_rawlen(L, 2);
-  if (n > 63)
-    return clsh_error_arg(L, 2, "must hold at most 63 names; got %d", (int)n);
+  if (n > MOST)
+    return clsh_error_arg(L, 2, "must hold at most %d names; got %d", MOST,
+                          (int)n);
   luaL_checkstack(L, (int)n + 8, "too many names");
   const char *what = luaL_checkstring(L, 3);
   for (lua_Integer i = 1; i <= n; i++) {
@@ -156,45 +171,12 @@ static int cl_options(lua_State *L) {
     return clsh_error(L, "%s: options must be a table%s%s%s; got %s", what,
                       n > 0 ? ", {" : "", n > 0 ? names[0] : "",
                       n > 0 ? " = ...}" : "", clsh_option_got(L, 1));
-  clsh_option_check(L, 1, names, what);
+  if (!lua_isnoneornil(L, 1))
+    check(L, 1, names, what);
   return 0;
 }
 
-/*
-** Declares the options of a function of this module. The list `names` must
-** outlive the module.
-*/
-void clsh_option_declare(lua_State *L, const char *function,
-                         const char *const names[]) {
-  luaL_getsubtable(L, LUA_REGISTRYINDEX, DECLARED);
-  lua_pushlightuserdata(L, (void *)names);
-  lua_setfield(L, -2, function);
-  lua_pop(L, 1);
-}
-
-/** cl.option_names(name) -> list of strings, or nil
- * The options that a function or method of this module takes, by its name,
- * such as "cl.buffer" or "Buffer:read"; nil where it takes none.
- * Example: print(table.concat(cl.option_names "cl.queue", " "))
- */
-static int cl_option_names(lua_State *L) {
-  luaL_checkstring(L, 1);
-  luaL_getsubtable(L, LUA_REGISTRYINDEX, DECLARED);
-  lua_pushvalue(L, 1);
-  if (lua_rawget(L, -2) != LUA_TLIGHTUSERDATA)
-    return 0;
-  const char *const *names = lua_touserdata(L, -1);
-  lua_newtable(L);
-  for (lua_Integer i = 1; *names != NULL; i++) {
-    lua_pushstring(L, *names++);
-    lua_rawseti(L, -2, i);
-  }
-  return 1;
-}
-
 void clsh_option_open(lua_State *L) {
-  static const luaL_Reg functions[] = {{"option_names", cl_option_names},
-                                       {"options", cl_options},
-                                       {NULL, NULL}};
+  static const luaL_Reg functions[] = {{"options", cl_options}, {NULL, NULL}};
   luaL_setfuncs(L, functions, 0);
 }

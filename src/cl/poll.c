@@ -82,6 +82,13 @@ double clsh_poll_now(void) {
   return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
+/* Sleeps, until a signal comes; may be called in signal handlers. */
+void clsh_poll_nap(double seconds) {
+  struct timespec t = {(time_t)seconds, 0};
+  t.tv_nsec = (long)((seconds - (double)t.tv_sec) * 1e9);
+  nanosleep(&t, NULL);
+}
+
 static cl_int query(cl_event e, cl_int *status) {
   return clGetEventInfo(e, CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof *status,
                         status, NULL);
@@ -144,16 +151,10 @@ static void listen(void) {
       ;
 }
 
-/* Sleeps a 32nd of the time passed, 1 ms at most. */
-static void nap(double passed) {
-  double seconds = passed / 32 < 1e-3 ? passed / 32 : 1e-3;
-  struct timespec t = {0, (long)(seconds * 1e9)};
-  nanosleep(&t, NULL);
-}
-
 /*
-** Waits until done(what): spins for 20 us, then sleeps, until the command (if
-** there is one and it rings) ends. Ctrl-C raises, with the hint.
+** Waits until done(what): spins for 20 us, then sleeps for a 32nd of
+** the time passed, 1 ms at most, or, where the command rings, until it ends.
+*Ctrl-C raises, with the hint.
 */
 static void await(lua_State *L, bool (*done)(void *), void *what,
                   const char *hint, const Command *c) {
@@ -170,7 +171,7 @@ static void await(lua_State *L, bool (*done)(void *), void *what,
     else if (rings)
       listen();
     else
-      nap(passed);
+      clsh_poll_nap(passed / 32 < 1e-3 ? passed / 32 : 1e-3);
     asked = true;
   }
 }

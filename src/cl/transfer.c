@@ -24,8 +24,8 @@
 ** after; leaves the Queue and the events on the stack. User value 1 of the
 ** object at 1 is its Context `c`.
 */
-void clsh_transfer_check(lua_State *L, Context *c, int opts,
-                         const char *const names[], Transfer *m) {
+void clsh_transfer_check(lua_State *L, Context *c, int opts, const char *names,
+                         Transfer *m) {
   clsh_option_check(L, opts, names, "transfer");
   clsh_context_alive(L, c);
   if (clsh_option_push(L, opts, "queue") == LUA_TNIL) {
@@ -610,18 +610,8 @@ static void transfer(lua_State *L, bool write, Buffer *b, const Region *part,
                       callname(write, r));
 }
 
-static const char *const moveoptions[] = {"queue",  "async", "after", "first",
-                                          "count",  "from",  "size",  "at",
-                                          "pinned", NULL};
-static const char *const filloptions[] = {"queue", "async", "after",
-                                          "first", "count", NULL};
-static const char *const copyoptions[] = {
-    "queue", "async", "after", "first",    "count", "from",
-    "size",  "to",    "way",   "to_queue", NULL};
-static const char *const mapoptions[] = {"queue", "async", "after",
-                                         "first", "count", NULL};
-static const char *const migrateoptions[] = {"queue", "async",   "after",
-                                             "host",  "discard", NULL};
+static const char moveoptions[] =
+    "queue async after first count from size at pinned";
 
 /** Buffer:read([dst] [, opts]) -> Array
  * Copies the buffer, or a part of it, to host memory: into Array `dst`, or a
@@ -747,10 +737,8 @@ static int buffer_fill(lua_State *L) {
   Transfer m;
   Buffer *b = clsh_buffer_check(L, 1);
   lua_settop(L, 3);
-  const char *wrong = clsh_type_convert(L, 2, b->type, pattern);
-  if (wrong != NULL)
-    return clsh_error_arg(L, 2, "%s", wrong);
-  clsh_transfer_check(L, b->context, 3, filloptions, &m);
+  clsh_type_element(L, 2, b->type, pattern);
+  clsh_transfer_check(L, b->context, 3, "queue async after first count", &m);
   if (b->view)
     checkregion(L, b, 3, &r);
   else
@@ -886,7 +874,9 @@ static int buffer_copy(lua_State *L) {
   lua_settop(L, 3);
   if (b->type != d->type)
     return clsh_error(L, "copy: from %s to %s", b->type->name, d->type->name);
-  clsh_transfer_check(L, b->context, 3, copyoptions, &m);
+  clsh_transfer_check(
+      L, b->context, 3,
+      "queue async after first count from size to way to_queue", &m);
   checkregion(L, b, 3, &r);
   checktarget(L, d, 3, &r, &to);
   if (meet(b, &r, d, &to))
@@ -932,7 +922,7 @@ static int buffer_map(lua_State *L) {
   Buffer *b = clsh_buffer_check(L, 1);
   clsh_transfer_shift(L);
   cl_map_flags flags = clsh_mapping_flags(L, 2);
-  clsh_transfer_check(L, b->context, 3, mapoptions, &m);
+  clsh_transfer_check(L, b->context, 3, "queue async after first count", &m);
   checkelements(L, b, 3, &r);
   if (r.width == b->bytes && b->shape.ndims == 2 && !b->view)
     r.shape = (Shape){2, {b->shape.dim[0], b->ld}, r.shape.count};
@@ -972,7 +962,7 @@ static int buffer_migrate(lua_State *L) {
   Transfer m;
   Buffer *b = clsh_buffer_check(L, 1);
   lua_settop(L, 2);
-  clsh_transfer_check(L, b->context, 2, migrateoptions, &m);
+  clsh_transfer_check(L, b->context, 2, "queue async after host discard", &m);
   m.async = clsh_option_flag(L, 2, "async", true);
   cl_mem_migration_flags flags =
       (clsh_option_flag(L, 2, "host", false) ? CL_MIGRATE_MEM_OBJECT_HOST
@@ -1007,10 +997,4 @@ void clsh_transfer_open(lua_State *L) {
       {"read", buffer_read},   {"unmap", buffer_unmap},
       {"write", buffer_write}, {NULL, NULL}};
   clsh_class_add(L, "Buffer", methods, NULL);
-  clsh_option_declare(L, "Buffer:read", moveoptions);
-  clsh_option_declare(L, "Buffer:write", moveoptions);
-  clsh_option_declare(L, "Buffer:fill", filloptions);
-  clsh_option_declare(L, "Buffer:copy", copyoptions);
-  clsh_option_declare(L, "Buffer:map", mapoptions);
-  clsh_option_declare(L, "Buffer:migrate", migrateoptions);
 }

@@ -33,12 +33,13 @@ typedef struct Shell {
 **   help(text, cursor) -> the text that F1 shows, or nil
 **   clean(text) -> a pasted text without prompts
 **   keymap() -> "emacs" or "vi", asked before each statement; nil: as it is
+**   entries() -> the list of the entries of the history, the oldest first
+**   remember(text) adds an entry to that list
 **   argument(text) -> the last argument of an entry, for Alt-., or nil
 **   indent(text, cursor) -> the blanks that the line of the cursor begins
 **     with, nil where they stay, and the blanks of a new line after it
 **   suggests() -> whether entries of the history are suggested
 **   idle() called once, after the first prompt was shown
-** Its field `history` is false where no history is to be read or written.
 ** Returns whether input comes from a terminal, with prompts.
 */
 bool clsh_lineedit_open(lua_State *L, const Shell *shell);

@@ -1,6 +1,9 @@
 /*
-** editor.h - the state of the editor on readline, which keeps the text and its
-** undo list, the text in the window, and the functions that its files share.
+** editor.h - for the files of the editor: statements that are read line by
+*line
+** and calls of the session's functions, for both editors; the state of the
+** editor on readline, which keeps the text and its undo list, and the text in
+** the window.
 ** SPDX-License-Identifier: MIT
 */
 #ifndef editor_h
@@ -11,7 +14,17 @@
 #include <stddef.h>
 #include <time.h>
 
-#include <lua.h>
+#include "edit.h"
+
+#define PROMPT "cl> "
+#define PROMPT2 "..> "
+
+/* statement.c */
+extern const Shell *clsh_statement_shell;
+bool clsh_statement_open(lua_State *L, const Shell *shell);
+bool clsh_statement_ask(lua_State *L, const char *name, int narg, int nres);
+bool clsh_statement_complete(lua_State *L, size_t *first);
+Input clsh_statement_read(lua_State *L, const char *draft);
 
 typedef struct Editor {
   lua_State *L;       /* of the statement that is read */
@@ -66,12 +79,6 @@ int clsh_input_key(void);
 void clsh_input_type(char c);
 int clsh_input_paste(int count, int key);
 void clsh_input_terminal(void);
-
-/* history.c: texts that were entered, the oldest first */
-int clsh_history_size(void);
-const char *clsh_history_at(int i);
-void clsh_history_off(void);
-void clsh_history_add(const char *text);
 
 /* recall.c: moving through the history; functions of keys */
 bool clsh_recall_back(void);

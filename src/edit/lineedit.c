@@ -17,7 +17,6 @@
 
 #include "cl/cl.h"
 #include "editor.h"
-#include "statement.h"
 
 static bool editing;          /* the text is edited with readline */
 static char *line;            /* the statement that readline gave */
@@ -254,8 +253,9 @@ Input clsh_lineedit_read(lua_State *L, const char *draft) {
   Input input = editline(draft);
   clsh_statement_shell->endinterrupt(L);
   if (input == INPUT_TEXT) {
-    clsh_history_add(line);
     lua_pushstring(L, line);
+    lua_pushvalue(L, -1);
+    clsh_editor_ask("remember", 1, 0);
     cancels = 0;
   } else if (input == INPUT_END)
     fflush(stdout);
@@ -289,9 +289,6 @@ static void setcharacters(void) {
 
 bool clsh_lineedit_open(lua_State *L, const Shell *shell) {
   const char *term = getenv("TERM");
-  if (lua_getfield(L, -1, "history") == LUA_TBOOLEAN && !lua_toboolean(L, -1))
-    clsh_history_off();
-  lua_pop(L, 1);
   bool terminal = clsh_statement_open(L, shell);
   editing =
       terminal && term != NULL && *term != '\0' && strcmp(term, "dumb") != 0;

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <lauxlib.h>
 #include <readline/readline.h>
 
 #include "editor.h"
@@ -33,11 +34,41 @@ static int origin;           /* the entry where the search began */
 static bool lost;            /* nothing was found */
 static char lastquery[MAXQUERY];
 
+/* Pushes the list of entries, which the session keeps. */
+static void pushentries(lua_State *L) {
+  static const char ENTRIES = 0; /* a key by its address */
+  luaL_checkstack(L, LUA_MINSTACK, NULL);
+  if (lua_rawgetp(L, LUA_REGISTRYINDEX, &ENTRIES) == LUA_TTABLE)
+    return;
+  lua_pop(L, 1);
+  if (!clsh_editor_ask("entries", 0, 1) || !lua_istable(L, -1))
+    lua_newtable(L);
+  lua_pushvalue(L, -1);
+  lua_rawsetp(L, LUA_REGISTRYINDEX, &ENTRIES);
+}
+
+static int countentries(void) {
+  pushentries(clsh_editor.L);
+  int n = (int)lua_rawlen(clsh_editor.L, -1);
+  lua_pop(clsh_editor.L, 1);
+  return n;
+}
+
+/* The text of entry i, from 0; "": there is none. */
+static const char *entry(int i) {
+  lua_State *L = clsh_editor.L;
+  pushentries(L);
+  bool text = lua_rawgeti(L, -1, i + 1) == LUA_TSTRING;
+  const char *s = text ? lua_tostring(L, -1) : "";
+  lua_pop(L, 2);
+  return s;
+}
+
 /* Gets ready to move; false: no memory. */
 static bool ready(void) {
   if (left != NULL)
     return true;
-  size = place = clsh_history_size();
+  size = place = countentries();
   left = calloc((size_t)size + 1, sizeof *left);
   return left != NULL;
 }
@@ -64,7 +95,7 @@ void clsh_recall_end(void) {
 static const char *textat(int i) {
   if (i == place)
     return rl_line_buffer;
-  return left[i].text != NULL ? left[i].text : clsh_history_at(i);
+  return left[i].text != NULL ? left[i].text : entry(i);
 }
 
 /* Edits another entry, the cursor at its end or where it was left. */
@@ -137,8 +168,8 @@ const char *clsh_recall_suggestion(void) {
     return NULL;
   bool wanted = lua_toboolean(clsh_editor.L, -1);
   lua_pop(clsh_editor.L, 1);
-  for (int i = wanted ? clsh_history_size() - 1 : -1; i >= 0; i--) {
-    const char *s = clsh_history_at(i);
+  for (int i = wanted ? countentries() - 1 : -1; i >= 0; i--) {
+    const char *s = entry(i);
     if (strncmp(s, rl_line_buffer, (size_t)rl_end) == 0 && s[rl_end] != '\0')
       return s + rl_end;
   }
@@ -155,7 +186,7 @@ bool clsh_recall_accept(void) {
 
 /* Pushes the last argument of entry i; false: none. */
 static bool pushargument(lua_State *L, int i) {
-  lua_pushstring(L, clsh_history_at(i));
+  lua_pushstring(L, entry(i));
   if (!clsh_editor_ask("argument", 1, 1))
     return false;
   if (lua_type(L, -1) == LUA_TSTRING && lua_rawlen(L, -1) > 0)
@@ -170,7 +201,7 @@ int clsh_recall_argument(int count, int key) {
   (void)count, (void)key;
   lua_State *L = clsh_editor.L;
   bool again = rl_last_func == clsh_recall_argument;
-  int i = (again ? at : clsh_history_size()) - 1;
+  int i = (again ? at : countentries()) - 1;
   while (i >= 0 && !pushargument(L, i))
     i--;
   if (i < 0)

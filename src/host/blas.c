@@ -145,11 +145,10 @@ static void multiply(const Gemm *g, Array *c) {
  * print(C and 2 * 64 ^ 3 / seconds / 1e9 or seconds) -- GFLOPS, or why not
  */
 static int host_gemm_blas(lua_State *L) {
-  static const char *const names[] = {"alpha",   "beta",    "C0", "trans_a",
-                                      "trans_b", "threads", NULL};
   Gemm g;
   lua_settop(L, 3);
-  clsh_hostcheck_gemm(L, 1, names, "gemm_blas", &g);
+  clsh_hostcheck_gemm(L, 1, "alpha beta C0 trans_a trans_b threads",
+                      "gemm_blas", &g);
   clsh_hostcheck_same(L, g.a, g.b);
   if (g.c0 != NULL)
     clsh_hostcheck_same(L, g.a, g.c0);

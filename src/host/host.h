@@ -38,9 +38,13 @@ double clsh_hostcheck_number(lua_State *L, int arg, const char *name,
                              double def);
 double clsh_hostcheck_scaled(double got, double expected, double scale);
 void clsh_hostcheck_worse(Worst *w, double err, size_t row, size_t col);
+int clsh_hostcheck_pushworst(lua_State *L, const Worst *w, int n);
+void clsh_hostcheck_load(const Array *a, size_t i, size_t n, double *x);
+uint64_t clsh_hostcheck_bits(const void *p, size_t size);
+Array *clsh_hostcheck_newvector(lua_State *L, const char *type, size_t n);
 const Array *clsh_hostcheck_reals(lua_State *L, int arg, bool matrix);
 const Array *clsh_hostcheck_matrix(lua_State *L, int arg);
-void clsh_hostcheck_gemm(lua_State *L, int a, const char *const names[],
+void clsh_hostcheck_gemm(lua_State *L, int a, const char *names,
                          const char *what, Gemm *g);
 void clsh_hostcheck_factors(Gemm *g, const Type *t);
 void clsh_hostcheck_extent(lua_State *L, const Array *c, const char *name,
@@ -49,10 +53,9 @@ void clsh_hostcheck_same(lua_State *L, const Array *a, const Array *b);
 Array *clsh_hostcheck_newproduct(lua_State *L, const Gemm *g);
 
 /* hostsparse.c */
-void clsh_hostsparse_checkdia(lua_State *L, int arg, int opts, size_t rows,
-                              const char *const known[], Sparse *m);
+void clsh_hostsparse_checkmatrix(lua_State *L, const char *what,
+                                 const char *known, Sparse *m);
 void clsh_hostsparse_extent(const Sparse *m, size_t d, size_t *lo, size_t *hi);
-Array *clsh_hostsparse_newvector(lua_State *L, const Type *t, size_t n);
 
 /* the other files: their functions go to the table at the stack's top */
 void clsh_blas_open(lua_State *L);

@@ -4,8 +4,7 @@
 ** SPDX-License-Identifier: MIT
 */
 #include <errno.h>
-#include <pthread.h>
-#include <signal.h>
+#include <stdatomic.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -14,9 +13,8 @@
 #include "cl/memory.h"
 #include "host.h"
 
-#define PIECE                                                                 \
-  ((size_t)1 << 20) /* bytes of a row that a thread takes at once */
-#define ROUND 256   /* pieces between two looks at Ctrl-C */
+#define PIECE ((size_t)1 << 20) /* bytes that a thread takes at once */
+#define ROUND 256               /* pieces between two looks at Ctrl-C */
 #define MOSTTHREADS 16
 
 /* One side of a copy: memory, or a file where data is NULL. */
@@ -27,17 +25,13 @@ typedef struct Side {
   size_t first, pitch; /* bytes: of the box's beginning, from row to row */
 } Side;
 
-/* The copy that the threads share, and the share of one thread. */
+/* The copy that the threads share. */
 typedef struct Copy {
   Side to, from;
   size_t width, perrow; /* bytes of a row, and its pieces */
+  size_t begin;         /* the first piece of this round */
+  atomic_int problem;   /* errno; -1: the file ends */
 } Copy;
-
-typedef struct Share {
-  const Copy *copy;
-  size_t begin, end; /* pieces */
-  int problem;       /* errno; -1: the file ends */
-} Share;
 
 /* Moves all bytes of a piece from or to a file; 0, or the problem. */
 static int movefile(const Side *s, bool write, char *p, size_t n,
@@ -56,52 +50,25 @@ static int movefile(const Side *s, bool write, char *p, size_t n,
   return 0;
 }
 
-static int movepiece(const Copy *c, size_t piece) {
-  size_t row = piece / c->perrow, at = piece % c->perrow * PIECE;
+/* Moves a piece of the round, unless another piece has met a problem. */
+static void movepiece(void *job, size_t i) {
+  Copy *c = job;
+  size_t row = (c->begin + i) / c->perrow;
+  size_t at = (c->begin + i) % c->perrow * PIECE;
   size_t n = c->width - at < PIECE ? c->width - at : PIECE;
   size_t to = c->to.first + row * c->to.pitch + at;
   size_t from = c->from.first + row * c->from.pitch + at;
-  if (c->to.data == NULL)
-    return movefile(&c->to, true, c->from.data + from, n, to);
-  if (c->from.data == NULL)
-    return movefile(&c->from, false, c->to.data + to, n, from);
-  memmove(c->to.data + to, c->from.data + from, n);
-  return 0;
-}
-
-static void *movepieces(void *arg) {
-  Share *s = arg;
-  for (size_t i = s->begin; i < s->end && s->problem == 0; i++)
-    s->problem = movepiece(s->copy, i);
-  return NULL;
-}
-
-/* Copies pieces begin .. end - 1 by `threads` threads, this one included. */
-static int moveround(const Copy *c, size_t begin, size_t end, size_t threads) {
-  Share shares[MOSTTHREADS];
-  pthread_t others[MOSTTHREADS];
-  bool started[MOSTTHREADS];
-  sigset_t all, own;
   int problem = 0;
-  size_t n = end - begin;
-  threads = threads < n ? threads : n;
-  for (size_t i = 0; i < threads; i++)
-    shares[i] =
-        (Share){c, begin + n * i / threads, begin + n * (i + 1) / threads, 0};
-  sigfillset(&all);
-  pthread_sigmask(SIG_SETMASK, &all, &own);
-  for (size_t i = 1; i < threads; i++)
-    started[i] = pthread_create(&others[i], NULL, movepieces, &shares[i]) == 0;
-  pthread_sigmask(SIG_SETMASK, &own, NULL);
-  movepieces(&shares[0]);
-  for (size_t i = 0; i < threads; i++) {
-    if (i > 0 && started[i])
-      pthread_join(others[i], NULL);
-    else if (i > 0)
-      movepieces(&shares[i]);
-    problem = problem != 0 ? problem : shares[i].problem;
-  }
-  return problem;
+  if (c->problem != 0)
+    return;
+  if (c->to.data == NULL)
+    problem = movefile(&c->to, true, c->from.data + from, n, to);
+  else if (c->from.data == NULL)
+    problem = movefile(&c->from, false, c->to.data + to, n, from);
+  else
+    memmove(c->to.data + to, c->from.data + from, n);
+  if (problem != 0)
+    c->problem = problem;
 }
 
 /* The Array or the file at `arg`. */
@@ -145,21 +112,6 @@ static void place(lua_State *L, const char *const names[3], size_t rows,
   s->pitch = ld * unit;
 }
 
-/* Copies memory without gaps, by the threads that wait for such work. */
-static void copywhole(lua_State *L, const Copy *c) {
-  for (size_t i = 0; i < c->width; i += ROUND * PIECE) {
-    size_t rest = c->width - i;
-    clsh_poll(L);
-    clsh_hostcopy(c->to.data + c->to.first + i,
-                  c->from.data + c->from.first + i,
-                  rest < ROUND * PIECE ? rest : ROUND * PIECE);
-  }
-}
-
-static const char *const boxoptions[] = {
-    "rows",       "cols",    "to_first",  "to_ld",   "to_skip",
-    "from_first", "from_ld", "from_skip", "threads", NULL};
-
 /** cl.host.copy_box(to, from, opts) -> to
  * Copies a box of a matrix, rows x cols elements, between Arrays of one
  * element type and open files, in either direction, by several threads. The
@@ -182,7 +134,10 @@ static int host_copy_box(lua_State *L) {
   static const char *const fromnames[] = {"from_first", "from_ld",
                                           "from_skip"};
   Copy c = {0};
-  clsh_option_check(L, 3, boxoptions, "copy_box");
+  clsh_option_check(
+      L, 3,
+      "rows cols to_first to_ld to_skip from_first from_ld from_skip threads",
+      "copy_box");
   checkside(L, 1, &c.to);
   checkside(L, 2, &c.from);
   const Array *a = c.to.array != NULL ? c.to.array : c.from.array;
@@ -204,13 +159,6 @@ static int host_copy_box(lua_State *L) {
     c.width *= rows;
     rows = 1;
   }
-  if (threads == 0 && rows == 1 && c.to.data != NULL && c.from.data != NULL) {
-    copywhole(L, &c);
-    lua_settop(L, 1);
-    return 1;
-  }
-  if (threads == 0)
-    threads = (size_t)clsh_hostcopy_threads();
   c.perrow = (c.width + PIECE - 1) / PIECE;
   threads = threads < MOSTTHREADS ? threads : MOSTTHREADS;
   if (rows * c.width < PIECE) /* a thread costs more than it saves */
@@ -218,14 +166,15 @@ static int host_copy_box(lua_State *L) {
   size_t pieces = rows * c.perrow;
   /* short rows: more pieces a round, of as many bytes */
   size_t round = ROUND * (1 + PIECE / (c.width + 1));
-  for (size_t i = 0; i < pieces; i += round) {
+  for (; c.begin < pieces; c.begin += round) {
+    size_t rest = pieces - c.begin;
     clsh_poll(L);
-    size_t end = pieces - i < round ? pieces : i + round;
-    int problem = moveround(&c, i, end, threads);
-    if (problem != 0)
+    clsh_hostcopy_parts(movepiece, &c, rest < round ? rest : round,
+                        (int)threads);
+    if (c.problem != 0)
       return clsh_error(L, "copy_box: %s",
-                        problem > 0 ? strerror(problem)
-                                    : "the file ends inside the box");
+                        c.problem > 0 ? strerror(c.problem)
+                                      : "the file ends inside the box");
   }
   lua_settop(L, 1);
   return 1;
@@ -235,5 +184,4 @@ void clsh_hostbox_open(lua_State *L) {
   static const luaL_Reg functions[] = {{"copy_box", host_copy_box},
                                        {NULL, NULL}};
   luaL_setfuncs(L, functions, 0);
-  clsh_option_declare(L, "cl.host.copy_box", boxoptions);
 }

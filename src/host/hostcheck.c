@@ -23,6 +23,47 @@ void clsh_hostcheck_worse(Worst *w, double err, size_t row, size_t col) {
   w->col = col;
 }
 
+/* Pushes the first `n` of: the greatest error, its row, its column. */
+int clsh_hostcheck_pushworst(lua_State *L, const Worst *w, int n) {
+  lua_pushnumber(L, w->err);
+  lua_pushinteger(L, (lua_Integer)w->row + 1);
+  lua_pushinteger(L, (lua_Integer)w->col + 1);
+  lua_pop(L, 3 - n);
+  return n;
+}
+
+/* `n` elements of an open array of reals, from number `i` on, as doubles. */
+void clsh_hostcheck_load(const Array *a, size_t i, size_t n, double *x) {
+  const char *p = a->block->data;
+  clsh_number_loadreals(a->type, p + i * a->type->unit, n, x);
+}
+
+/* The bits of the element at p, of 1, 2, 4 or 8 bytes. */
+uint64_t clsh_hostcheck_bits(const void *p, size_t size) {
+  uint16_t b2;
+  uint32_t b4;
+  uint64_t b8;
+  switch (size) {
+  case 8:
+    memcpy(&b8, p, sizeof b8);
+    return b8;
+  case 4:
+    memcpy(&b4, p, sizeof b4);
+    return b4;
+  case 2:
+    memcpy(&b2, p, sizeof b2);
+    return b2;
+  default:
+    return *(const unsigned char *)p;
+  }
+}
+
+/* A new array of n zeros, on the stack. */
+Array *clsh_hostcheck_newvector(lua_State *L, const char *type, size_t n) {
+  Shape s = {1, {n}, n};
+  return clsh_array_new(L, clsh_type_find(type, strlen(type)), &s);
+}
+
 /* The array at `arg`, a matrix of any type. */
 const Array *clsh_hostcheck_matrix(lua_State *L, int arg) {
   const Array *a = clsh_array_check(L, arg);
@@ -74,7 +115,7 @@ void clsh_hostcheck_extent(lua_State *L, const Array *c, const char *name,
 ** The operands A and B at `a` and `a` + 1 and the options after them. C0
 ** (or nil) is left on the stack, so that it lives as long as it is used.
 */
-void clsh_hostcheck_gemm(lua_State *L, int a, const char *const names[],
+void clsh_hostcheck_gemm(lua_State *L, int a, const char *names,
                          const char *what, Gemm *g) {
   int opts = a + 2;
   g->a = clsh_hostcheck_reals(L, a, true);

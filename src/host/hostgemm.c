@@ -17,50 +17,29 @@ static void widen(lua_State *L, int arg) {
   lua_replace(L, arg);
 }
 
-static void axpyfloat(size_t n, float a, const float *restrict x,
-                      float *restrict y) {
-  size_t i = 0;
-  for (; i + LANES <= n; i += LANES)
-    for (size_t u = 0; u < LANES; u++)
-      y[i + u] += a * x[i + u];
-  for (; i < n; i++)
-    y[i] += a * x[i];
-}
-
-static void axpydouble(size_t n, double a, const double *restrict x,
-                       double *restrict y) {
-  size_t i = 0;
-  for (; i + LANES <= n; i += LANES)
-    for (size_t u = 0; u < LANES; u++)
-      y[i + u] += a * x[i + u];
-  for (; i < n; i++)
-    y[i] += a * x[i];
-}
-
-static void gemmfloat(lua_State *L, const Gemm *g, float *c) {
-  const float *a = g->a->block->data;
-  const float *b = g->b->block->data;
-  float alpha = (float)g->alpha, beta = (float)g->beta;
-  for (size_t i = 0; i < g->m; i++, c += g->n) {
-    clsh_poll(L);
-    for (size_t j = 0; g->c0 != NULL && j < g->n; j++)
-      c[j] *= beta;
-    for (size_t k = 0; k < g->k; k++)
-      axpyfloat(g->n, alpha * a[i * g->k + k], b + k * g->n, c);
+/* c = alpha A B + beta c, in type T; axpy adds a times a row. */
+#define PRODUCT(T)                                                            \
+  static void axpy_##T(size_t n, T a, const T *restrict x, T *restrict y) {   \
+    size_t i = 0;                                                             \
+    for (; i + LANES <= n; i += LANES)                                        \
+      for (size_t u = 0; u < LANES; u++)                                      \
+        y[i + u] += a * x[i + u];                                             \
+    for (; i < n; i++)                                                        \
+      y[i] += a * x[i];                                                       \
+  }                                                                           \
+  static void product_##T(lua_State *L, const Gemm *g, T *c) {                \
+    const T *a = g->a->block->data, *b = g->b->block->data;                   \
+    T alpha = (T)g->alpha, beta = (T)g->beta;                                 \
+    for (size_t i = 0; i < g->m; i++, c += g->n) {                            \
+      clsh_poll(L);                                                           \
+      for (size_t j = 0; g->c0 != NULL && j < g->n; j++)                      \
+        c[j] *= beta;                                                         \
+      for (size_t k = 0; k < g->k; k++)                                       \
+        axpy_##T(g->n, alpha *a[i * g->k + k], b + k * g->n, c);              \
+    }                                                                         \
   }
-}
-
-static void gemmdouble(lua_State *L, const Gemm *g, double *c) {
-  const double *a = g->a->block->data;
-  const double *b = g->b->block->data;
-  for (size_t i = 0; i < g->m; i++, c += g->n) {
-    clsh_poll(L);
-    for (size_t j = 0; g->c0 != NULL && j < g->n; j++)
-      c[j] *= g->beta;
-    for (size_t k = 0; k < g->k; k++)
-      axpydouble(g->n, g->alpha * a[i * g->k + k], b + k * g->n, c);
-  }
-}
+PRODUCT(float)
+PRODUCT(double)
 
 /* Narrows a float array at the stack's top to the type of the operands. */
 static void narrow(lua_State *L, const Type *t) {
@@ -83,10 +62,9 @@ static void narrow(lua_State *L, const Type *t) {
  * print(C:at(2, 2)) --> 22.0
  */
 static int host_gemm_loop(lua_State *L) {
-  static const char *const names[] = {"alpha", "beta", "C0", NULL};
   Gemm g;
   lua_settop(L, 3);
-  clsh_hostcheck_gemm(L, 1, names, "gemm_loop", &g); /* C0 at 4 */
+  clsh_hostcheck_gemm(L, 1, "alpha beta C0", "gemm_loop", &g); /* C0 at 4 */
   const Type *t = g.a->type;
   clsh_hostcheck_same(L, g.a, g.b);
   if (g.c0 != NULL)
@@ -100,9 +78,9 @@ static int host_gemm_loop(lua_State *L) {
   Array *c = clsh_hostcheck_newproduct(L, &g);
   double start = clsh_poll_now();
   if (g.a->type->unit == 4)
-    gemmfloat(L, &g, c->block->data);
+    product_float(L, &g, c->block->data);
   else
-    gemmdouble(L, &g, c->block->data);
+    product_double(L, &g, c->block->data);
   double seconds = clsh_poll_now() - start;
   narrow(L, t);
   lua_pushnumber(L, seconds);

@@ -4,7 +4,6 @@
 ** each other.
 ** SPDX-License-Identifier: MIT
 */
-#include <limits.h>
 #include <string.h>
 
 #include "host.h"
@@ -29,23 +28,6 @@ typedef struct Patterns {
   int slot[SLOTS]; /* number of a pair, or -1 */
   int first[MOST]; /* of a pattern: the number of its first pair, or -1 */
 } Patterns;
-
-static uint64_t loadbits(const char *p, size_t unit) {
-  uint16_t b2;
-  uint32_t b4;
-  uint64_t b8;
-  switch (unit) {
-  case 2:
-    memcpy(&b2, p, sizeof b2);
-    return b2;
-  case 4:
-    memcpy(&b4, p, sizeof b4);
-    return b4;
-  default:
-    memcpy(&b8, p, sizeof b8);
-    return b8;
-  }
-}
 
 /* The number of a pair, a new one perhaps; -1: there is no room for it. */
 static int findpair(Patterns *p, unsigned old, uint64_t bits) {
@@ -74,7 +56,7 @@ static bool pairrows(lua_State *L, const Sparse *m, size_t d, size_t first,
   uint64_t last = 0;
   int number = -1;
   for (size_t i = first; i < first + n; i++, v += unit) {
-    uint64_t bits = loadbits(v, unit);
+    uint64_t bits = clsh_hostcheck_bits(v, unit);
     if (number < 0 || bits != last || p->code[i] != p->pair[number].old)
       number = findpair(p, p->code[i], bits);
     if (number < 0)
@@ -176,19 +158,6 @@ static void putpatterns(const Sparse *m, const Patterns *p,
     codes[i] = number[p->code[i]];
 }
 
-/* values, offsets and the options of both functions, rows and cols checked. */
-static void checkmatrix(lua_State *L, const char *what,
-                        const char *const all[], Sparse *m) {
-  lua_settop(L, 3);
-  luaL_checktype(L, 3, LUA_TTABLE);
-  m->values = clsh_hostcheck_reals(L, 1, false);
-  clsh_hostsparse_checkdia(L, 1, 3, 0, all, m);
-  m->cols = clsh_option_size(L, 3, "cols", 0);
-  if (m->cols < 1 || m->cols > INT_MAX || m->rows > INT_MAX)
-    clsh_error(L, "%s: rows and cols must be <= %d; cols must be given", what,
-               INT_MAX);
-}
-
 /** cl.host.dia_patterns(values, offsets, opts) -> codes, patterns, joined
  * The rows of a matrix by diagonals as few patterns. A pattern has a value for
  * each diagonal, compared by its bits; places outside the matrix fit any.
@@ -209,10 +178,9 @@ static void checkmatrix(lua_State *L, const char *what,
  * print(#codes, patterns.shape[1], joined[1]) --> 16 3 1
  */
 static int host_dia_patterns(lua_State *L) {
-  static const char *const all[] = {"rows", "cols", "pitch", "most", NULL};
-  const Type *byte = clsh_type_find("uchar", 5);
   Sparse m = {0};
-  checkmatrix(L, "dia_patterns", all, &m);
+  m.values = clsh_hostcheck_reals(L, 1, false);
+  clsh_hostsparse_checkmatrix(L, "dia_patterns", "rows cols pitch most", &m);
   Patterns *p = lua_newuserdatauv(L, sizeof *p, 0);
   p->most = clsh_option_size(L, 3, "most", MOST);
   if (p->most > MOST)
@@ -223,8 +191,8 @@ static int host_dia_patterns(lua_State *L) {
   size_t *list = lua_newuserdatauv(L, 2 * m.ndiags * sizeof *list, 0);
   p->code = lua_newuserdatauv(L, m.rows, 0);
   p->next = lua_newuserdatauv(L, m.rows, 0);
-  Array *codes = clsh_hostsparse_newvector(L, byte, m.rows);
-  Array *joined = clsh_hostsparse_newvector(L, byte, m.ndiags);
+  Array *codes = clsh_hostcheck_newvector(L, "uchar", m.rows);
+  Array *joined = clsh_hostcheck_newvector(L, "uchar", m.ndiags);
   unsigned char *flags = clsh_array_data(L, joined);
   memset(p->code, 0, m.rows);
   memset(p->values, 0, room * sizeof *p->values);
@@ -268,11 +236,10 @@ static bool ismirror(const Sparse *m, const char *values, size_t d, size_t e) {
  * print(table.concat(mirrors:table(), " ")) --> 5 4 0 2 1
  */
 static int host_dia_mirrors(lua_State *L) {
-  static const char *const all[] = {"rows", "cols", "pitch", NULL};
   Sparse m = {0};
-  checkmatrix(L, "dia_mirrors", all, &m);
-  Array *mirrors =
-      clsh_hostsparse_newvector(L, clsh_type_find("int", 3), m.ndiags);
+  m.values = clsh_hostcheck_reals(L, 1, false);
+  clsh_hostsparse_checkmatrix(L, "dia_mirrors", "rows cols pitch", &m);
+  Array *mirrors = clsh_hostcheck_newvector(L, "int", m.ndiags);
   int *other = clsh_array_data(L, mirrors);
   const char *values = clsh_array_data(L, m.values);
   memset(other, 0, m.ndiags * sizeof *other);

@@ -30,26 +30,6 @@ static uint64_t ranked(uint64_t bits, const Type *t, bool descending) {
   return descending ? ~bits & all : bits;
 }
 
-/* One element's bits. */
-static uint64_t bitsof(const char *p, size_t size) {
-  uint64_t x8;
-  uint32_t x4;
-  uint16_t x2;
-  switch (size) {
-  case 8:
-    memcpy(&x8, p, 8);
-    return x8;
-  case 4:
-    memcpy(&x4, p, 4);
-    return x4;
-  case 2:
-    memcpy(&x2, p, 2);
-    return x2;
-  default:
-    return *(const unsigned char *)p;
-  }
-}
-
 /* Sorts items by one digit; equal items keep their order. */
 static void bydigit(lua_State *L, const Item *from, Item *to, size_t n,
                     int shift) {
@@ -85,17 +65,17 @@ static int host_sort(lua_State *L) {
     return clsh_error_arg(L, 1, "must have scalar elements; got %s", t->name);
   if (n > UINT32_MAX)
     return clsh_error_arg(L, 1, "must have less than 2^32 elements");
-  Shape s = {1, {n}, n};
-  Array *y = clsh_array_new(L, t, &s);
-  Array *index = clsh_array_new(L, clsh_type_find("uint", 4), &s);
+  Array *y = clsh_hostcheck_newvector(L, t->name, n);
+  Array *index = clsh_hostcheck_newvector(L, "uint", n);
   Item *from = lua_newuserdatauv(L, n * sizeof(Item), 0);
   Item *to = lua_newuserdatauv(L, n * sizeof(Item), 0);
   const char *p = clsh_array_data(L, x);
   char *q = clsh_array_data(L, y);
   uint32_t *places = clsh_array_data(L, index);
   for (size_t i = 0; i < n; i++)
-    from[i] = (Item){ranked(bitsof(p + i * t->size, t->size), t, descending),
-                     (uint32_t)i};
+    from[i] = (Item){
+        ranked(clsh_hostcheck_bits(p + i * t->size, t->size), t, descending),
+        (uint32_t)i};
   for (int shift = 0; shift < 8 * t->unit; shift += 8) {
     Item *last = from;
     bydigit(L, from, to, n, shift);

@@ -10,7 +10,7 @@
 
 #include "host.h"
 
-static const char *const names[] = {"rows", "cols", "pitch", NULL};
+static const char names[] = "rows cols pitch";
 
 static void checklength(lua_State *L, const Array *a, const char *name,
                         size_t n) {
@@ -32,8 +32,8 @@ static const Array *checkintegers(lua_State *L, int arg) {
 ** whose names are `known`. `rows` is the default number of rows, 0: the pitch.
 ** A copy of the offsets is left on the stack.
 */
-void clsh_hostsparse_checkdia(lua_State *L, int arg, int opts, size_t rows,
-                              const char *const known[], Sparse *m) {
+static void checkdia(lua_State *L, int arg, int opts, size_t rows,
+                     const char *known, Sparse *m) {
   const Array *offsets = checkintegers(L, arg + 1);
   clsh_option_check(L, opts, known, "dia");
   m->ndiags = offsets->shape.count;
@@ -53,11 +53,24 @@ void clsh_hostsparse_checkdia(lua_State *L, int arg, int opts, size_t rows,
   m->offsets = copy;
 }
 
+/* values, set before, offsets and options, rows and cols checked, of `what`.
+ */
+void clsh_hostsparse_checkmatrix(lua_State *L, const char *what,
+                                 const char *known, Sparse *m) {
+  lua_settop(L, 3);
+  luaL_checktype(L, 3, LUA_TTABLE);
+  checkdia(L, 1, 3, 0, known, m);
+  m->cols = clsh_option_size(L, 3, "cols", 0);
+  if (m->cols < 1 || m->cols > INT_MAX || m->rows > INT_MAX)
+    clsh_error(L, "%s: rows and cols must be <= %d; cols must be given", what,
+               INT_MAX);
+}
+
 /* values, offsets, x and options of a product, from `arg` on. */
 static void checkproduct(lua_State *L, int arg, size_t rows, Sparse *m) {
   m->values = clsh_hostcheck_reals(L, arg, false);
   m->x = clsh_hostcheck_reals(L, arg + 2, false);
-  clsh_hostsparse_checkdia(L, arg, arg + 3, rows, names, m);
+  checkdia(L, arg, arg + 3, rows, names, m);
   m->cols = clsh_option_size(L, arg + 3, "cols", m->x->shape.count);
   checklength(L, m->x, "x", m->cols);
 }
@@ -75,11 +88,6 @@ void clsh_hostsparse_extent(const Sparse *m, size_t d, size_t *lo,
     *hi = m->rows;
 }
 
-static void load(const Array *a, size_t i, size_t n, double *x) {
-  const char *p = a->block->data;
-  clsh_number_loadreals(a->type, p + i * a->type->unit, n, x);
-}
-
 /* Compares rows first .. first + n - 1 of y with sums over all diagonals. */
 static void comparedia(const Sparse *m, const Array *y, size_t first, size_t n,
                        Worst *w) {
@@ -91,23 +99,18 @@ static void comparedia(const Sparse *m, const Array *y, size_t first, size_t n,
     hi = hi < first + n ? hi : first + n;
     if (lo >= hi)
       continue;
-    load(m->values, d * m->pitch + lo, hi - lo, a);
-    load(m->x, (size_t)((int64_t)lo + m->offsets[d]), hi - lo, x);
+    clsh_hostcheck_load(m->values, d * m->pitch + lo, hi - lo, a);
+    clsh_hostcheck_load(m->x, (size_t)((int64_t)lo + m->offsets[d]), hi - lo,
+                        x);
     for (size_t i = lo; i < hi; i++) {
       ref[i - first] += a[i - lo] * x[i - lo];
       sum[i - first] += fabs(a[i - lo] * x[i - lo]);
     }
   }
-  load(y, first, n, a);
+  clsh_hostcheck_load(y, first, n, a);
   for (size_t i = 0; i < n; i++)
     clsh_hostcheck_worse(w, clsh_hostcheck_scaled(a[i], ref[i], sum[i]),
                          first + i, 0);
-}
-
-static int pushworst(lua_State *L, const Worst *w) {
-  lua_pushnumber(L, w->err);
-  lua_pushinteger(L, (lua_Integer)w->row + 1);
-  return 2;
 }
 
 /** cl.host.dia_error(y, values, offsets, x [, opts]) -> err, row
@@ -139,7 +142,7 @@ static int host_dia_error(lua_State *L) {
     clsh_poll(L);
     comparedia(&m, y, i, m.rows - i < RUN ? m.rows - i : RUN, &w);
   }
-  return pushworst(L, &w);
+  return clsh_hostcheck_pushworst(L, &w, 2);
 }
 
 /*
@@ -206,15 +209,15 @@ static double comparerow(lua_State *L, const Sparse *m, const Array *y,
     *longest = row[1] - row[0];
   for (size_t e = (size_t)row[0], end = (size_t)row[1], n; e < end; e += n) {
     n = end - e < RUN ? end - e : RUN;
-    load(m->values, e, n, a);
+    clsh_hostcheck_load(m->values, e, n, a);
     loadindexes(L, m->col_ind, "col_ind", e, n, m->cols - 1, col);
     for (size_t j = 0; j < n; j++) {
-      load(m->x, (size_t)col[j], 1, &x);
+      clsh_hostcheck_load(m->x, (size_t)col[j], 1, &x);
       ref += a[j] * x;
       sum += fabs(a[j] * x);
     }
   }
-  load(y, i, 1, &got);
+  clsh_hostcheck_load(y, i, 1, &got);
   return clsh_hostcheck_scaled(got, ref, sum);
 }
 
@@ -247,36 +250,38 @@ static int host_csr_error(lua_State *L) {
     clsh_poll(L);
     clsh_hostcheck_worse(&w, comparerow(L, &m, y, i, &longest), i, 0);
   }
-  pushworst(L, &w);
+  clsh_hostcheck_pushworst(L, &w, 2);
   lua_pushinteger(L, longest);
   return 3;
 }
 
-static void diafloat(const Sparse *m, size_t d, float *restrict y) {
-  size_t lo, hi;
-  const float *a = (const float *)m->values->block->data + d * m->pitch;
-  clsh_hostsparse_extent(m, d, &lo, &hi);
-  const float *x = (const float *)m->x->block->data;
-  for (size_t i = lo; i < hi; i++)
-    y[i] += a[i] * x[(int64_t)i + m->offsets[d]];
-}
-
-static void diadouble(const Sparse *m, size_t d, double *restrict y) {
-  size_t lo, hi;
-  const double *a = (const double *)m->values->block->data + d * m->pitch;
-  clsh_hostsparse_extent(m, d, &lo, &hi);
-  const double *x = (const double *)m->x->block->data;
-  for (size_t i = lo; i < hi; i++)
-    y[i] += a[i] * x[(int64_t)i + m->offsets[d]];
-}
+/* Adds the products of diagonal `d` to y; and row `i` of compressed rows. */
+#define LOOPS(T)                                                              \
+  static void dia_##T(const Sparse *m, size_t d, T *restrict y) {             \
+    size_t lo, hi;                                                            \
+    const T *a = (const T *)m->values->block->data + d * m->pitch;            \
+    const T *x = (const T *)m->x->block->data;                                \
+    clsh_hostsparse_extent(m, d, &lo, &hi);                                   \
+    for (size_t i = lo; i < hi; i++)                                          \
+      y[i] += a[i] * x[(int64_t)i + m->offsets[d]];                           \
+  }                                                                           \
+  static void csr_##T(const Sparse *m, const int *row_ptr,                    \
+                      const int *col_ind, size_t i, T *y) {                   \
+    const T *a = m->values->block->data, *x = m->x->block->data;              \
+    T sum = 0;                                                                \
+    for (int e = row_ptr[i]; e < row_ptr[i + 1]; e++)                         \
+      sum += a[e] * x[col_ind[e]];                                            \
+    y[i] = sum;                                                               \
+  }
+LOOPS(float)
+LOOPS(double)
 
 /* y of a product, on the stack, all zeros. */
 static Array *newresult(lua_State *L, const Sparse *m) {
-  Shape s = {1, {m->rows}, m->rows};
   if (m->values->type != m->x->type || m->x->type->unit == 2)
     clsh_error(L, "the loop takes float or double; got %s and %s",
                m->values->type->name, m->x->type->name);
-  return clsh_array_new(L, m->x->type, &s);
+  return clsh_hostcheck_newvector(L, m->x->type->name, m->rows);
 }
 
 /** cl.host.dia_loop(values, offsets, x [, opts]) -> y, seconds
@@ -303,30 +308,12 @@ static int host_dia_loop(lua_State *L) {
   for (size_t d = 0; d < m.ndiags; d++) {
     clsh_poll(L);
     if (y->type->unit == 4)
-      diafloat(&m, d, y->block->data);
+      dia_float(&m, d, y->block->data);
     else
-      diadouble(&m, d, y->block->data);
+      dia_double(&m, d, y->block->data);
   }
   lua_pushnumber(L, clsh_poll_now() - start);
   return 2;
-}
-
-static void csrfloat(const Sparse *m, const int *row_ptr, const int *col_ind,
-                     size_t i, float *y) {
-  const float *a = m->values->block->data, *x = m->x->block->data;
-  float sum = 0;
-  for (int e = row_ptr[i]; e < row_ptr[i + 1]; e++)
-    sum += a[e] * x[col_ind[e]];
-  y[i] = sum;
-}
-
-static void csrdouble(const Sparse *m, const int *row_ptr, const int *col_ind,
-                      size_t i, double *y) {
-  const double *a = m->values->block->data, *x = m->x->block->data;
-  double sum = 0;
-  for (int e = row_ptr[i]; e < row_ptr[i + 1]; e++)
-    sum += a[e] * x[col_ind[e]];
-  y[i] = sum;
 }
 
 /* Copies n indexes that lie in 0..most, for loops that trust them. */
@@ -382,9 +369,9 @@ static int host_csr_loop(lua_State *L) {
   for (size_t i = 0; i < m.rows; i++) {
     clsh_poll(L);
     if (y->type->unit == 4)
-      csrfloat(&m, row_ptr, col_ind, i, y->block->data);
+      csr_float(&m, row_ptr, col_ind, i, y->block->data);
     else
-      csrdouble(&m, row_ptr, col_ind, i, y->block->data);
+      csr_double(&m, row_ptr, col_ind, i, y->block->data);
   }
   lua_pushnumber(L, clsh_poll_now() - start);
   lua_replace(L, -3);
@@ -456,12 +443,6 @@ static size_t accumulate(lua_State *L, int *row_ptr, size_t rows) {
   return (size_t)sum;
 }
 
-/* A new array of n zeros, on the stack. */
-Array *clsh_hostsparse_newvector(lua_State *L, const Type *t, size_t n) {
-  Shape s = {1, {n}, n};
-  return clsh_array_new(L, t, &s);
-}
-
 /** cl.host.dia_to_csr(values, offsets, opts) -> row_ptr, col_ind, values
  * The entries of a matrix by diagonals that are not zero, as compressed
  * rows: int Arrays with indexes from 0, columns ascending in each row.
@@ -477,31 +458,22 @@ Array *clsh_hostsparse_newvector(lua_State *L, const Type *t, size_t n) {
  * print(#row_ptr, #values) --> 17 64
  */
 static int host_dia_to_csr(lua_State *L) {
-  const Type *integer = clsh_type_find("int", 3);
   Sparse m = {0};
-  lua_settop(L, 3);
-  luaL_checktype(L, 3, LUA_TTABLE);
   m.values = clsh_array_check(L, 1);
   if (m.values->type->width != 1)
     return clsh_error_arg(L, 1, "must be an Array of scalars; got %s",
                           m.values->type->name);
-  m.cols = clsh_option_size(L, 3, "cols", 0);
-  clsh_hostsparse_checkdia(L, 1, 3, 0, names, &m);
-  if (m.cols < 1 || m.cols > INT_MAX || m.rows > INT_MAX)
-    return clsh_error(L,
-                      "dia_to_csr: rows and cols must be <= %d; "
-                      "cols must be given",
-                      INT_MAX);
+  clsh_hostsparse_checkmatrix(L, "dia_to_csr", names, &m);
   for (size_t d = 1; d < m.ndiags; d++)
     if (m.offsets[d] <= m.offsets[d - 1])
       return clsh_error(L, "dia_to_csr: the offsets must ascend");
-  Array *row_ptr = clsh_hostsparse_newvector(L, integer, m.rows + 1);
+  Array *row_ptr = clsh_hostcheck_newvector(L, "int", m.rows + 1);
   Csr c = {clsh_array_data(L, row_ptr), NULL, NULL, NULL};
   visitall(L, &m, &c);
   size_t nnz = accumulate(L, c.row_ptr, m.rows);
-  Array *col_ind = clsh_hostsparse_newvector(L, integer, nnz > 0 ? nnz : 1);
+  Array *col_ind = clsh_hostcheck_newvector(L, "int", nnz > 0 ? nnz : 1);
   Array *values =
-      clsh_hostsparse_newvector(L, m.values->type, nnz > 0 ? nnz : 1);
+      clsh_hostcheck_newvector(L, m.values->type->name, nnz > 0 ? nnz : 1);
   c.next = lua_newuserdatauv(L, m.rows * sizeof *c.next, 0);
   c.col_ind = clsh_array_data(L, col_ind);
   c.values = clsh_array_data(L, values);

@@ -50,9 +50,7 @@ static const Class class;
 
 /* Row `i` of a matrix, `n` elements from column `j` on, as doubles. */
 static void loadrow(const Array *a, size_t i, size_t j, size_t n, double *x) {
-  const char *p = a->block->data;
-  size_t at = i * a->shape.dim[1] + j;
-  clsh_number_loadreals(a->type, p + at * a->type->unit, n, x);
+  clsh_hostcheck_load(a, i * a->shape.dim[1] + j, n, x);
 }
 
 /* sum += |a||b| and ref += a b, `n` rounded up to whole groups of lanes. */
@@ -288,7 +286,7 @@ static void checkopen(lua_State *L, const Gemm *g) {
 }
 
 /* Matrix C at 1, A and B after it. */
-static const Array *checkresult(lua_State *L, const char *const names[],
+static const Array *checkresult(lua_State *L, const char *names,
                                 const char *what, Gemm *g) {
   lua_settop(L, 4);
   const Array *c = clsh_hostcheck_reals(L, 1, true);
@@ -296,14 +294,6 @@ static const Array *checkresult(lua_State *L, const char *const names[],
   clsh_hostcheck_extent(L, c, "C", g);
   clsh_hostcheck_factors(g, c->type);
   return c;
-}
-
-static int pushworst(lua_State *L, const Worst *w, int n) {
-  lua_pushnumber(L, w->err);
-  lua_pushinteger(L, (lua_Integer)w->row + 1);
-  lua_pushinteger(L, (lua_Integer)w->col + 1);
-  lua_pop(L, 3 - n);
-  return n;
 }
 
 /** cl.host.gemm_error(C, A, B [, opts]) -> err, row, col
@@ -323,15 +313,14 @@ static int pushworst(lua_State *L, const Worst *w, int n) {
  * print(err < 1e-5) --> true
  */
 static int host_gemm_error(lua_State *L) {
-  static const char *const names[] = {"alpha", "beta", "C0", "rows", NULL};
   Truth t = {0};
   Worst w = {-1, 0, 0};
-  const Array *c = checkresult(L, names, "gemm_error", &t.g);
+  const Array *c = checkresult(L, "alpha beta C0 rows", "gemm_error", &t.g);
   t.rows = checkrows(L, 4, t.g.m, &t.nrows);
   clsh_array_data(L, c);
   checkopen(L, &t.g);
   eachtile(L, &t, t.nrows, c, &w);
-  return pushworst(L, &w, 3);
+  return clsh_hostcheck_pushworst(L, &w, 3);
 }
 
 /** cl.host.gemm_freivalds(C, A, B [, opts]) -> err, row
@@ -353,12 +342,11 @@ static int host_gemm_error(lua_State *L) {
  * print(err < 1e-5) --> true
  */
 static int host_gemm_freivalds(lua_State *L) {
-  static const char *const names[] = {"alpha", "beta",   "C0",
-                                      "seed",  "rounds", NULL};
   Gemm g;
   double seed;
   Worst w = {-1, 0, 0};
-  const Array *c = checkresult(L, names, "gemm_freivalds", &g);
+  const Array *c =
+      checkresult(L, "alpha beta C0 seed rounds", "gemm_freivalds", &g);
   size_t rounds = checkrounds(L, 4, 1, 3, &seed);
   size_t size = roundsize(&g);
   double *x = lua_newuserdatauv(L, (size + scratchsize(&g)) * sizeof *x, 0);
@@ -369,7 +357,7 @@ static int host_gemm_freivalds(lua_State *L) {
     multiplyround(L, &g, seed, r, &f, x + size);
     compareround(L, &g, c, &f, x + size, &w);
   }
-  return pushworst(L, &w, 2);
+  return clsh_hostcheck_pushworst(L, &w, 2);
 }
 
 /* The element type that option `type` names. */
@@ -391,8 +379,7 @@ static void allocate(lua_State *L, Truth *t) {
   size += t->kept * row;
   if (size == 0)
     return;
-  Shape s = {1, {size}, size};
-  Array *a = clsh_array_new(L, clsh_type_find("double", 6), &s);
+  Array *a = clsh_hostcheck_newvector(L, "double", size);
   t->block = a->block;
   t->block->refs++;
   clsh_class_close(&a->head);
@@ -424,13 +411,12 @@ static void allocate(lua_State *L, Truth *t) {
  * end
  */
 static int host_gemm_truth(lua_State *L) {
-  static const char *const names[] = {"alpha", "beta",   "C0",   "rows",
-                                      "seed",  "rounds", "type", NULL};
   Gemm g;
   double seed;
   size_t nrows;
   lua_settop(L, 3);
-  clsh_hostcheck_gemm(L, 1, names, "gemm_truth", &g); /* C0 at 4 */
+  clsh_hostcheck_gemm(L, 1, "alpha beta C0 rows seed rounds type",
+                      "gemm_truth", &g); /* C0 at 4 */
   const Type *type = checktype(L, 3, g.a->type);
   clsh_hostcheck_factors(&g, type);
   size_t rounds = checkrounds(L, 3, 0, 0, &seed);
@@ -480,7 +466,7 @@ static int truth_error(lua_State *L) {
   if (t->kept < t->nrows)
     checkopen(L, &t->g);
   eachtile(L, t, t->nrows, c, &w);
-  return pushworst(L, &w, 3);
+  return clsh_hostcheck_pushworst(L, &w, 3);
 }
 
 /* Truth:freivalds(C) -> err, row: as gemm_freivalds. */
@@ -498,7 +484,7 @@ static int truth_freivalds(lua_State *L) {
     Round f = makeround(&t->g, t->rounds + r * roundsize(&t->g));
     compareround(L, &t->g, c, &f, row, &w);
   }
-  return pushworst(L, &w, 2);
+  return clsh_hostcheck_pushworst(L, &w, 2);
 }
 
 static const luaL_Reg methods[] = {

@@ -19,8 +19,7 @@ typedef struct Window {
 } Window;
 
 static void load(const Array *a, size_t row, size_t n, double *x) {
-  const char *p = a->block->data;
-  clsh_number_loadreals(a->type, p + row * n * a->type->unit, n, x);
+  clsh_hostcheck_load(a, row * n, n, x);
 }
 
 /* Adds the products of a row of weights and the input in w->line. */
@@ -92,14 +91,13 @@ static void comparerow(const Window *w, size_t i, Worst *worst) {
  * print(host.window_error(B, A, F)) --> 0.0 1 1
  */
 static int host_window_error(lua_State *L) {
-  static const char *const names[] = {"step", "keep", NULL};
   Window w = {0};
   Worst worst = {-1, 0, 0};
   lua_settop(L, 4);
   w.b = clsh_hostcheck_reals(L, 1, true);
   w.a = clsh_hostcheck_reals(L, 2, true);
   w.f = clsh_hostcheck_reals(L, 3, true);
-  clsh_option_check(L, 4, names, "window_error");
+  clsh_option_check(L, 4, "step keep", "window_error");
   size_t step = clsh_option_size(L, 4, "step", 1);
   w.keep = clsh_option_flag(L, 4, "keep", false);
   w.rows = w.a->shape.dim[0], w.cols = w.a->shape.dim[1];
@@ -121,10 +119,7 @@ static int host_window_error(lua_State *L) {
     comparerow(&w, i, &worst);
   }
   comparerow(&w, w.rows - 1, &worst);
-  lua_pushnumber(L, worst.err);
-  lua_pushinteger(L, (lua_Integer)worst.row + 1);
-  lua_pushinteger(L, (lua_Integer)worst.col + 1);
-  return 3;
+  return clsh_hostcheck_pushworst(L, &worst, 3);
 }
 
 void clsh_hostwindow_open(lua_State *L) {

@@ -61,8 +61,7 @@ typedef struct Result {
 
 /* The index of option into, pushed, or 0; it must fit type and count. */
 static int checkinto(lua_State *L, int opts, const Type *t, size_t count) {
-  static const char *const names[] = {"into", NULL};
-  clsh_option_check(L, opts, names, "mpi");
+  clsh_option_check(L, opts, "into", "mpi");
   if (clsh_option_push(L, opts, "into") == LUA_TNIL)
     return 0;
   int at = lua_gettop(L);

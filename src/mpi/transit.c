@@ -6,7 +6,6 @@
 */
 #include <sched.h>
 #include <stdlib.h>
-#include <time.h>
 
 #include "comm.h"
 
@@ -90,11 +89,10 @@ static void sweep(void) {
 
 /* Lets other ranks run, which may be on the same core. */
 static void giveway(double passed) {
-  struct timespec nap = {0, 50 * 1000};
   if (passed < EAGER)
     sched_yield();
   else
-    nanosleep(&nap, NULL);
+    clsh_poll_nap(5e-5);
 }
 
 /*

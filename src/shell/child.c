@@ -17,7 +17,6 @@
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 #ifdef __linux__
 #include <sys/prctl.h>
@@ -76,8 +75,7 @@ static bool outlast(Child *c, double seconds) {
   double nap = 50e-6;
   double end = clsh_poll_now() + seconds;
   while (!hasended(c) && clsh_poll_now() < end) {
-    struct timespec t = {0, (long)(nap * 1e9)};
-    nanosleep(&t, NULL);
+    clsh_poll_nap(nap);
     nap = nap < 10e-3 ? 2 * nap : nap;
   }
   return c->ended;

@@ -10,7 +10,6 @@
 #include <signal.h>
 #include <stdatomic.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "cl/cl.h"
@@ -30,18 +29,10 @@ static const struct {
 #define NSIGNALS (sizeof signals / sizeof signals[0])
 
 static struct sigaction before[NSIGNALS];
-static char text[4096]; /* the report */
-static size_t length;
+static char text[4096];    /* the report */
 static const char *script; /* NULL: none */
 static pthread_t mainthread;
 static atomic_bool halted; /* the main thread has halted */
-
-static void add(const char *s) {
-  size_t n = strlen(s), room = sizeof text - length;
-  n = n < room ? n : room;
-  memcpy(text + length, s, n);
-  length += n;
-}
 
 static void put(int fd, const char *s, size_t n) {
   while (n > 0) {
@@ -54,10 +45,10 @@ static void put(int fd, const char *s, size_t n) {
 }
 
 /* Ends the journal with the report, as comments. */
-static void keep(int journal) {
+static void keep(int journal, const Text *t) {
   lseek(journal, 0, SEEK_END);
-  for (const char *s = text + 1, *end; s < text + length; s = end + 1) {
-    end = memchr(s, '\n', (size_t)(text + length - s));
+  for (const char *s = text + 1, *end; s < t->at; s = end + 1) {
+    end = memchr(s, '\n', (size_t)(t->at - s));
     if (end == NULL)
       break;
     put(journal, "-- ", 3);
@@ -70,30 +61,29 @@ static void keep(int journal) {
 ** that begins `again` asks for the inputs itself.
 */
 static void report(size_t which, bool again) {
+  Text t = {text, text + sizeof text};
   const char *name;
   int journal = clsh_journal_file(&name);
-  add("\n" PROGRAM ": ended by ");
-  add(signals[which].name);
-  add("\n");
-  size_t told = clsh_flight_tell(text + length, sizeof text - length);
-  length += told;
-  if (told == 0) {
-    add("  no kernel has been launched\n");
-  } else {
-    add("  for stores outside a buffer see ");
-    add(script != NULL ? PROGRAM " --memcheck " : "check(launch, ...)");
-    add(script != NULL ? script : "");
-    add("\n");
-  }
+  clsh_flight_add(&t, "\n" PROGRAM ": ended by ");
+  clsh_flight_add(&t, signals[which].name);
+  clsh_flight_add(&t, "\n");
+  if (clsh_flight_tell(&t)) {
+    clsh_flight_add(&t, "  for stores outside a buffer see ");
+    clsh_flight_add(&t, script != NULL ? PROGRAM " --memcheck "
+                                       : "check(launch, ...)");
+    clsh_flight_add(&t, script != NULL ? script : "");
+    clsh_flight_add(&t, "\n");
+  } else
+    clsh_flight_add(&t, "  no kernel has been launched\n");
   if (journal >= 0)
-    keep(journal);
+    keep(journal, &t);
   if (journal >= 0 && !again) {
-    add("  the inputs are saved: %restore in a new session runs them, or\n"
-        "    " PROGRAM " ");
-    add(name);
-    add("\n");
+    clsh_flight_add(&t, "  the inputs are saved: %restore in a new session "
+                        "runs them, or\n    " PROGRAM " ");
+    clsh_flight_add(&t, name);
+    clsh_flight_add(&t, "\n");
   }
-  put(clsh_compiler_stderr, text, length);
+  put(clsh_compiler_stderr, text, (size_t)(t.at - text));
 }
 
 /*
@@ -101,12 +91,11 @@ static void report(size_t which, bool again) {
 ** put right, or change its mode.
 */
 static void halt(void) {
-  const struct timespec nap = {0, 1000 * 1000};
   if (pthread_equal(pthread_self(), mainthread) ||
       pthread_kill(mainthread, SIGBUS) != 0)
     return;
   for (int i = 0; i < PATIENCE && !halted; i++)
-    nanosleep(&nap, NULL);
+    clsh_poll_nap(1e-3);
 }
 
 /* Whether another process has sent the signal, to end this process. */

@@ -10,7 +10,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include <lualib.h>
@@ -76,7 +75,6 @@ static void tell(lua_State *L) {
 
 /* Waits for the commands not abandoned, as long as --timeout lets it. */
 static void await(lua_State *L) {
-  const struct timespec nap = {0, 1000 * 1000};
   if (unfinished(L, false) == 0)
     return;
   lua_pushcfunction(L, startfinish);
@@ -89,7 +87,7 @@ static void await(lua_State *L) {
       told = true;
       tell(L);
     }
-    nanosleep(&nap, NULL);
+    clsh_poll_nap(1e-3);
   }
 }
 

@@ -13,7 +13,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <termios.h>
-#include <time.h>
 #include <unistd.h>
 
 #include <lualib.h>
@@ -128,9 +127,7 @@ void clsh_interrupt_restoreterminal(void) {
 ** third, which ends the program, unless the key is held down.
 */
 static void pressed(void) {
-  struct timespec t;
-  clock_gettime(CLOCK_MONOTONIC, &t);
-  double now = (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+  double now = clsh_poll_now();
   if (clsh_poll_interrupt == 0)
     presses = 0;
   presses = presses < 3 ? presses + 1 : 3;

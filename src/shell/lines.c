@@ -15,7 +15,6 @@
 #include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <sys/types.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "cl/cl.h"
@@ -27,7 +26,7 @@
 #define PATIENCE 0.05 /* seconds for mpirun to empty a pipe */
 #define PAUSE 0.0003  /* seconds for a terminal to pass a write on */
 #define RATE 2e6      /* and bytes that it passes on in a second */
-#define GRAIN 50000L  /* ns between two looks */
+#define GRAIN 5e-5    /* seconds between two looks */
 
 #ifdef __GLIBC__
 
@@ -42,17 +41,12 @@ static Lines output = {.fd = STDOUT_FILENO}, errors = {.fd = STDERR_FILENO};
 
 static int turn = -1; /* the file that the writing process locks */
 
-static void rest(void) {
-  const struct timespec grain = {0, GRAIN};
-  nanosleep(&grain, NULL);
-}
-
 /* Waits for this process's turn to write on its host, TURN seconds at most. */
 static void begin(void) {
   double end = clsh_poll_now() + TURN;
   while (turn >= 0 && flock(turn, LOCK_EX | LOCK_NB) != 0 &&
          errno == EWOULDBLOCK && clsh_poll_now() < end)
-    rest();
+    clsh_poll_nap(GRAIN);
 }
 
 /* Waits until the `n` bytes that were written are with mpirun. */
@@ -66,7 +60,7 @@ static void settle(int fd, size_t n) {
     return;
   while (clsh_poll_now() < last &&
          (terminal || (ioctl(fd, FIONREAD, &unread) == 0 && unread > 0)))
-    rest();
+    clsh_poll_nap(GRAIN);
 }
 
 /* Writes `n` bytes, a long line in parts; false: a write failed. */

@@ -56,9 +56,7 @@ static int report(lua_State *L, int status) {
 static int calltool(lua_State *L, const char *name, int narg) {
   int base = lua_gettop(L) - narg;
   luaL_checkstack(L, LUA_MINSTACK, "too many values");
-  lua_getglobal(L, "require");
-  lua_pushliteral(L, PROGRAM ".shell.commands.actions");
-  int status = clsh_run_call(L, 1, 1);
+  int status = clsh_run_require(L, PROGRAM ".shell.commands.actions");
   if (status != LUA_OK)
     return status;
   lua_getfield(L, -1, name);
@@ -170,9 +168,7 @@ static int dolibrary(lua_State *L, const char *text) {
   const char *equals = strchr(text, '=');
   lua_pushlstring(L, text,
                   equals != NULL ? (size_t)(equals - text) : strlen(text));
-  lua_getglobal(L, "require");
-  lua_pushstring(L, equals != NULL ? equals + 1 : text);
-  int status = clsh_run_call(L, 1, 1);
+  int status = clsh_run_require(L, equals != NULL ? equals + 1 : text);
   if (status == LUA_OK) {
     lua_pushglobaltable(L);
     lua_insert(L, -3);
@@ -323,9 +319,7 @@ static const char *openstate(lua_State *L, const Options *o) {
 static bool wanted(lua_State *L, bool hascode) {
   if (!clsh_restart_began())
     return true;
-  lua_getglobal(L, "require");
-  lua_pushliteral(L, PROGRAM ".shell.prompt.restore");
-  int status = clsh_run_call(L, 1, 1);
+  int status = clsh_run_require(L, PROGRAM ".shell.prompt.restore");
   if (status == LUA_OK) {
     lua_getfield(L, -1, "ask");
     lua_remove(L, -2);
@@ -340,9 +334,7 @@ static bool wanted(lua_State *L, bool hascode) {
 
 /* Runs the tool, or the code and script, of the command line. */
 static int runoptions(lua_State *L, const Options *o, const char *script) {
-  lua_getglobal(L, "require");
-  lua_pushliteral(L, PROGRAM);
-  int status = report(L, clsh_run_call(L, 1, 0));
+  int status = report(L, clsh_run_require(L, PROGRAM));
   if (o->tool != NULL)
     return runtool(L, o, o->what != NULL ? o->what : script);
   bool all = wanted(L, script != NULL || o->code);

@@ -79,9 +79,7 @@ static bool input(lua_State *L) {
 
 /* Pushes the module `name`; false: it fails, and that was reported. */
 static bool pushmodule(lua_State *L, const char *name) {
-  lua_getglobal(L, "require");
-  lua_pushstring(L, name);
-  if (clsh_run_call(L, 1, 1) == LUA_OK)
+  if (clsh_run_require(L, name) == LUA_OK)
     return true;
   clsh_run_report(L, PROGRAM);
   return false;

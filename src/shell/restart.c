@@ -142,31 +142,20 @@ bool clsh_restart_able(void) {
          origin.envp != NULL && tcgetattr(STDIN_FILENO, &unused) == 0;
 }
 
-static char *addtext(char *to, const char *text) {
-  size_t n = strlen(text);
-  size_t room = (size_t)(mark + sizeof mark - 1 - to);
-  memcpy(to, text, n < room ? n : room);
-  return to + (n < room ? n : room);
-}
-
-static char *addnumber(char *to, unsigned long long n) {
-  char digits[24], *s = digits + sizeof digits - 1;
-  *s = '\0';
-  do
-    *--s = (char)('0' + n % 10);
-  while ((n /= 10) != 0);
-  return addtext(to, s);
-}
-
 /* Puts the mark into the environment of the next program. */
 static void setmark(Restart how) {
+  Text t = {mark, mark + sizeof mark - 1};
   const char how_s[] = {(char)how, ' ', '\0'};
   const char *journal;
   bool own = clsh_journal_file(&journal) >= 0;
-  char *to = addtext(addtext(mark, MARK "="), how_s);
-  to = addtext(addnumber(to, (unsigned long long)current), " ");
-  to = addtext(addnumber(to, (unsigned long long)deadline), " ");
-  *addtext(to, own ? journal : before.journal) = '\0';
+  clsh_flight_add(&t, MARK "=");
+  clsh_flight_add(&t, how_s);
+  clsh_flight_addinteger(&t, (unsigned long long)current);
+  clsh_flight_add(&t, " ");
+  clsh_flight_addinteger(&t, (unsigned long long)deadline);
+  clsh_flight_add(&t, " ");
+  clsh_flight_add(&t, own ? journal : before.journal);
+  *t.at = '\0';
   origin.envp[0] = mark;
 }
 

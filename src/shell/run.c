@@ -51,6 +51,13 @@ int clsh_run_call(lua_State *L, int narg, int nres) {
   return status;
 }
 
+/* Pushes the module `name`, or the error, as clsh_run_call does. */
+int clsh_run_require(lua_State *L, const char *name) {
+  lua_getglobal(L, "require");
+  lua_pushstring(L, name);
+  return clsh_run_call(L, 1, 1);
+}
+
 /* (value, progname) -> the report, by the module made for it. */
 static int inwords(lua_State *L) {
   lua_settop(L, 2);

@@ -114,6 +114,7 @@ void clsh_crash_script(const char *name);
 
 /* run.c */
 int clsh_run_call(lua_State *L, int narg, int nres);
+int clsh_run_require(lua_State *L, const char *name);
 int clsh_run_report(lua_State *L, const char *progname);
 
 /* traceback.c */

@@ -11,7 +11,6 @@
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "cl/cl.h"
@@ -58,18 +57,12 @@ static void onalarm(int sig) {
   clsh_interrupt_stop();
 }
 
-static void rest(double seconds) {
-  struct timespec t = {(time_t)seconds, 0};
-  t.tv_nsec = (long)((seconds - (double)t.tv_sec) * 1e9);
-  nanosleep(&t, NULL);
-}
-
 static void *watch(void *unused) {
   (void)unused;
-  rest(limit - clsh_poll_now());
+  clsh_poll_nap(limit - clsh_poll_now());
   for (;;) {
     pthread_kill(mainthread, SIGALRM);
-    rest(1);
+    clsh_poll_nap(1);
     bool deaf = !expired || clsh_poll_interrupt;
     if (clsh_poll_now() > limit + (deaf ? DEAF : FINISH))
       quit();
@@ -80,18 +73,11 @@ static void *watch(void *unused) {
 /* Stops this run at a time of clsh_poll_now(). */
 void clsh_timeout_start(lua_State *L, double end) {
   struct sigaction action;
-  sigset_t all, before;
-  pthread_t thread;
   memset(&action, 0, sizeof action);
   action.sa_handler = onalarm;
   sigaction(SIGALRM, &action, NULL);
   mainthread = pthread_self();
   limit = end;
-  sigfillset(&all);
-  pthread_sigmask(SIG_SETMASK, &all, &before);
-  int error = pthread_create(&thread, NULL, watch, NULL);
-  pthread_sigmask(SIG_SETMASK, &before, NULL);
-  if (error != 0)
-    clsh_error(L, "--timeout: no thread: %s", strerror(error));
-  pthread_detach(thread);
+  if (!clsh_driver_thread(watch, NULL, 0))
+    clsh_error(L, "--timeout: the system gives no thread for the watch");
 }

@@ -2,7 +2,7 @@
 -- SPDX-License-Identifier: MIT
 local t = require "t"
 local cl = require "cl"
-local recording = require "clshell.base.recording"
+local result = require "clshell.base.result"
 local scan = require "clshell.scan"
 local scratch = require "scratch"
 
@@ -272,15 +272,15 @@ t.test("an error that ends a coroutine ends the recording", function()
     return co
   end
   local before, inside = dead(), nil
-  t.eq(recording.current(), nil)
+  t.eq(result.recording(), nil)
   t.eq(x:read()[8], 1)
   local steps <close> = cl.record(function()
     step(x, 1)
     coroutine.close(before)
-    inside = recording.current()
+    inside = result.recording()
     step(x, 2)
   end)
-  t.ok(inside == steps and recording.current() == nil)
+  t.ok(inside == steps and result.recording() == nil)
   coroutine.close(dead())
   steps()
   t.eq({#steps, x:read()[1]}, {2, stepped(1, 2, 1)})

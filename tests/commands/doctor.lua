@@ -4,7 +4,6 @@
 local t = require "t"
 local cl = require "cl"
 local machine = require "clshell.shell.commands.doctor.machine"
-local packages = require "clshell.shell.commands.doctor.packages"
 local scratch = require "scratch"
 
 t.keeps("Device")
@@ -131,13 +130,13 @@ end)
 t.test("packages for every system", function()
   for _, name in ipairs{"pocl", "nvidia", "amd", "intel", "rsvg",
     "argparse", "dbi", "openblas"} do
-    local advice = packages.advice(name)
+    local advice = machine.advice(name)
     t.ok(advice:find("install ", 1, true) or advice:find("pacman", 1, true),
       advice)
   end
   t.ok(#machine.system() > 0)
   for _, gpu in ipairs(machine.gpus()) do
-    t.ok(packages.advice(gpu.driver))
+    t.ok(machine.advice(gpu.driver))
   end
 end)
 

@@ -24,7 +24,7 @@ local function manual(kind)
   return create(kind, out), out
 end
 
-local declared = require "clshell.shell.commands.declared"
+local declared = require "clshell.shell.commands.subcommands"
 
 t.test("the manual page is clean mdoc", function()
   local path = manual "man"
@@ -50,10 +50,10 @@ t.test("every option is in the page and completed", function()
   local own = declared.own()
   t.ok(#own > 15)
   listed(own, {})
-  for _, o in ipairs(declared.all()) do
+  for _, o in ipairs(declared.own(true)) do
     contains(man, "Fl " .. o.names[#o.names]:sub(2))
   end
-  for _, c in ipairs(declared.commands()) do
+  for _, c in ipairs(declared.list()) do
     contains(man, ".It Cm " .. c.name)
     listed(c.options, {"-d", "cpu", c.name})
   end

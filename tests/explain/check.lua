@@ -7,7 +7,6 @@ local findings = require "clshell.explain.findings"
 local job_of = require "clshell.explain.job"
 local oclgrind = require "clshell.explain.oclgrind"
 local planted = require "explain.planted"
-local reports = require "clshell.explain.reports"
 local scratch = require "scratch"
 
 t.device()
@@ -61,8 +60,7 @@ t.test("every planted defect is found, and nothing else", function()
   simulator()
   local clean, defects = 0, 0
   each_planted(false, function(name, wanted, launch, result)
-    launch.addresses = result.addresses
-    local list = findings.fold(reports.parse(result.log), launch)
+    local list = findings.of(launch, result)
     t.eq(all_brief(list), wanted.finds, name)
     clean = clean + (wanted.finds == "nothing" and 1 or 0)
     defects = defects + (wanted.finds == "nothing" and 0 or 1)

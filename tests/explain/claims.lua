@@ -233,18 +233,17 @@ t.test("claims that take time, by recorded outcomes", function()
 end)
 
 t.test("barriers in one warp, by recorded outcomes", function()
-  local trials = require "clshell.explain.trials"
-  local claim = {id = "A3", gain = 1, says = "s", try = trials.barriers(8)}
   for said, word in pairs{SAME = "holds here",
       FASTER = "does not hold here"} do
     local list, x = claims.new{n = 8}, nil
+    list.warp = 8
     function list.launches(_, what, a, b)
       a[1](table.unpack(a, 2)):wait()
       x = a[3]:read()
       t.eq({a[2] > 0, a[2] == b[2], a[3] == b[3]}, {true, true, true})
       return {said = said, factor = said == "SAME" and 1 or 2, detail = what}
     end
-    local r = list:try(claim)
+    local r = try(list, "A3")
     t.eq(r.verdict, word, r.reason)
     t.ok(r.detail:find "^%d+ work%-items in groups of 8, ", r.detail)
     t.near(x[1], 2) -- v / 2 + 1 ends there

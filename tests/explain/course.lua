@@ -5,7 +5,6 @@
 local t = require "t"
 local claims_list = require "clshell.explain.claims_list"
 local course = require "clshell.course"
-local exercises = require "clshell.explain.exercises"
 
 t.keeps("Program", "Kernel")
 t.device()
@@ -23,9 +22,11 @@ end)
 t.test("the answers of the exercises", function()
   local answers = {"5x4", 2, 1, 32, 1, 1, 1, 4, 5, 4, 32, 12, 16, 1024, 75.0,
     25.0, 4} -- by hand
-  t.eq(#exercises, #answers)
+  for i = 1, 2 do -- as many exercises, and none more
+    t.eq(course.exercise():find(("\n%3d  "):format(#answers - 1 + i), 1, true)
+      ~= nil, i == 1)
+  end
   for i, answer in ipairs(answers) do
-    t.eq(exercises[i].answer(), answer, exercises[i].ask)
     for _, given in ipairs{answer, (" %s "):format(answer):upper(),
         i == 1 and "5 x 4" or ("%g %%"):format(answer),
         i == 1 and "5X4" or ("%g passes"):format(answer)} do
@@ -35,7 +36,7 @@ t.test("the answers of the exercises", function()
     t.ok(wrong:find("not 4x4. ", 1, true) == 1, wrong)
     t.narrow(wrong)
     t.narrow(course.exercise(i))
-    t.ok(course.exercise(i):find "%?", exercises[i].ask)
+    t.ok(course.exercise(i):find "%?", i)
   end
   t.narrow(course.exercise())
   local _, count = ("\n" .. course.exercise()):gsub("\n *%d+  ", "")

@@ -483,13 +483,13 @@ end)
 
 -- What the simulator counts for the step from a rung to another, in words.
 local function difference(family, a, b, shape, device)
-  local lines = require "clshell.explain.lines"
   local rows = {}
   for i, rung in ipairs{a, b} do
     rows[i] = {family = family, kernel = rung, name = rung, type = "float",
       params = {}, shape = shape}
   end
-  return lines.difference(rows[1], rows[2], {device = device})
+  return require "clshell.explain.ladder".difference(rows[1], rows[2],
+    {device = device})
 end
 
 t.test("the simulator's line is not one that was only rewritten", function()

@@ -4,7 +4,6 @@
 
 local t = require "t"
 local cl = require "cl"
-local multiprocessor = require "clshell.explain.multiprocessor"
 local occupancy = require "clshell.occupancy"
 
 t.keeps("Program", "Kernel")
@@ -111,16 +110,22 @@ t.test("the next step is the least that helps", function()
   local seed = t.seed
   math.randomseed(seed)
   for _, gpu in ipairs{"P100", "T4", "A100", "RTX 4090", "H100", "MI300"} do
-    local _, limits = multiprocessor.named(gpu)
+    local limits = occupancy{gpu = gpu}.limits
     for _ = 1, 200 do
       local use = {items = math.random(1, 1024),
         registers = math.random(1, limits.most_registers),
         local_bytes = math.random(0, limits.most_local)}
-      local groups = multiprocessor.misfit(use, limits) and 0
-        or multiprocessor.of(use, limits).groups
-      local registers, bytes = multiprocessor.room(use, limits, groups + 1)
+      local row = occupancy{gpu = gpu, wg = use.items,
+        registers = use.registers, local_bytes = use.local_bytes}.best
+      local groups = row.groups
+      local step = (row.step or ""):match "^%d+ groups? at (.*)$"
+      local registers = step and (tonumber(step:match "(%d+) register")
+        or use.registers)
+      local bytes = step and (tonumber(step:match "(%d+) bytes?")
+        or 1024 * (tonumber(step:match "(%d+) KiB")
+          or use.local_bytes / 1024)) | 0
       local function reached(r, b)
-        return multiprocessor.of({items = use.items, registers = r,
+        return occupancy.of({items = use.items, registers = r,
           local_bytes = b}, limits).groups > groups
       end
       local words = ("seed %s, %s, %d work-items, %d registers, %d bytes")

@@ -2,6 +2,7 @@
 -- functions return what they should not.
 -- SPDX-License-Identifier: MIT
 local t = require "t"
+local definition = require "clshell.ladder.definition"
 local limits = require "clshell.ladder.device_limits"
 local text = require "clshell.base.text"
 
@@ -47,14 +48,16 @@ t.test("odd limits are numbers like others", function()
 end)
 
 t.test("functions of a rung that return something else", function()
-  for got, size in pairs{["got 16"] = 16, ["got x"] = "x",
-    ["got a list with a string"] = {"16"}, ["got a list with a nil"] = {}} do
-    t.raises(function() reason({}, size) end,
-      "mine: the local size of `range` must be a list of numbers; ", got)
+  for got, size in pairs{['got "x"'] = "x", ["got a table"] = {"16"},
+    ["got a table "] = {}} do
+    t.raises(function()
+      definition.checked("mine", "range", function() return 64, size end){}
+    end, "mine: range must return the global size, then", (got:gsub(" $", "")))
   end
   for _, bytes in ipairs{"x", 0 / 0, {}} do
-    t.raises(function() reason({}, {16}, bytes) end,
-      "mine: `local_bytes` must be a number; got")
+    t.raises(function()
+      definition.checked("mine", "local_bytes", function() return bytes end)()
+    end, "mine: local_bytes must return a number of bytes >= 0; got")
   end
   t.ok(reason({}, {4, 4, 4, 4}):find("dimension 4 allows 1", 1, true))
 end)

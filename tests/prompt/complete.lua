@@ -104,6 +104,8 @@ t.test("the text behind the cursor stays in its place", function()
   local own = {own = {alphabet = 1, almost = 2, alpine = 3}}
   t.eq(words("own.al|phabet", own), "al")
   t.eq(words("own.al|ost = 3", own), "alm")
+  t.eq({at("own.al|p", {own = {ali_p = 1, alo_p = 2}})},
+    {5, {"ali_", "alo_"}, nil, "al", {"ali_p", "alo_p"}})
   t.eq(words("own.al|(x)", own), "almost alphabet alpine")
   t.eq(words "cl.array('fl|oat2', 3)", "fl")
   t.eq(words "cl.use 'gp|'", "gpu")

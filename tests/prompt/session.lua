@@ -305,7 +305,7 @@ t.test("slow to start: nothing is loaded before the prompt", function()
     end]]
   local allowed = {clshell = true, ["clshell.arrays.method_names"] = true,
     ["clshell.base.lazy"] = true,
-    ["clshell.base.folder"] = true, ["clshell.base.search"] = true,
+    ["clshell.base.file"] = true, ["clshell.base.search"] = true,
     ["clshell.errors.excerpt"] = true, ["clshell.shell.prompt"] = true,
     ["clshell.shell.prompt.edit"] = true,
     ["clshell.shell.prompt.safe_call"] = true,

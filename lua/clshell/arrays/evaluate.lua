@@ -9,7 +9,7 @@ local expression = require "clshell.arrays.expression"
 local fused = require "clshell.arrays.fused"
 local layout = require "clshell.arrays.layout"
 local names = require "clshell.arrays.method_names"
-local recording = require "clshell.base.recording"
+local temporary = require("clshell.base.result").temporary
 local text = require "clshell.base.text"
 local types = require "clshell.arrays.types"
 
@@ -302,7 +302,7 @@ local function store(e, out)
     return run(c)
   end
   local copy = layout.new(out.kind.type, out.dims, out.context)
-  local _ <close> = recording.temporary(copy)
+  local _ <close> = temporary(copy)
   run(calculation(e, layout.leaf(copy)))
   return run(calculation(layout.leaf(copy), out))
 end

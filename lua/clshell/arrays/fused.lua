@@ -33,7 +33,7 @@
 
 local cl = require "cl"
 local layout = require "clshell.arrays.layout"
-local recording = require "clshell.base.recording"
+local result = require "clshell.base.result"
 local tiling = require "clshell.ladder.tiling"
 local types = require "clshell.arrays.types"
 
@@ -67,7 +67,7 @@ local LARGE = 1 << 26 -- bytes: larger scratch Buffers are not used again
 local scratch = setmetatable({}, {__mode = "k"})
 
 local function scratch_for(context)
-  local owner = recording.current() or context.queue
+  local owner = result.recording() or context.queue
   local made = scratch[owner]
   if not made then
     made = setmetatable({}, {__mode = "v"})
@@ -121,7 +121,7 @@ end
 --- the atomics for it: on NVIDIA's GPUs. A recording has no such waits, as
 --- they need memory that is filled before.
 function M.asks(device)
-  return not recording.current() and device.nv_warp_size ~= nil
+  return not result.recording() and device.nv_warp_size ~= nil
     and device:has "cl_khr_int64_base_atomics"
 end
 

@@ -7,10 +7,9 @@ local cl = require "cl"
 local evaluate = require "clshell.arrays.evaluate"
 local expression = require "clshell.arrays.expression"
 local fused = require "clshell.arrays.fused"
-local integer = require "clshell.base.integer"
 local layout = require "clshell.arrays.layout"
 local options = require "clshell.base.options"
-local recording = require "clshell.base.recording"
+local result = require "clshell.base.result"
 local text = require "clshell.base.text"
 local types = require "clshell.arrays.types"
 
@@ -57,7 +56,7 @@ local function listed(what, index, context)
     cl.error(("%s: the list of indices is empty"):format(what))
   end
   for k, i in ipairs(index) do
-    integer.check(what, ("index %d of the list"):format(k), i)
+    argument.integer(what, ("index %d of the list"):format(k), i)
   end
   return cl.buffer("long", #index, index, {context = context or cl.context()})
 end
@@ -111,7 +110,7 @@ function methods.gather(x, index, opts)
   e, index = indexed("gather", x, index, opts)
   if e.kind.op ~= "leaf" or not without_gaps(e) then
     local copy = methods.eval(e)
-    local _ <close> = recording.temporary(copy)
+    local _ <close> = result.temporary(copy)
     return methods.gather(copy, index, {check = false})
   end
   local type = e.kind.type

@@ -6,7 +6,6 @@ local cl = require "cl"
 require "clshell.arrays.evaluate"
 local expression = require "clshell.arrays.expression"
 local fused = require "clshell.arrays.fused"
-local integer = require "clshell.base.integer"
 local layout = require "clshell.arrays.layout"
 local options = require "clshell.base.options"
 local text = require "clshell.base.text"
@@ -265,7 +264,7 @@ local function extent(given, opts)
   end
   for _, size in ipairs(argument.check("map", "shape", shape or {},
       "table")) do
-    integer.check("map", "a size", size, 1)
+    argument.integer("map", "a size", size, 1)
   end
   local dims = shape and layout.shape(shape)
   for _, value in ipairs(given) do

@@ -4,7 +4,6 @@
 
 local argument = require "clshell.base.argument"
 local cl = require "cl"
-local integer = require "clshell.base.integer"
 local layout = require "clshell.arrays.layout"
 local options = require "clshell.base.options"
 local program = require "clshell.ladder.program"
@@ -29,8 +28,8 @@ local function run(what, b, kind, seed, low, high, opts)
     cl.error(("%s: generator must be one of %s; got %s"):format(what,
       text.values(text.keys(GENERATORS)), text.got(opts.generator)))
   end
-  integer.check(what, "seed", seed)
-  integer.check(what, "offset", offset, 0, MOST)
+  argument.integer(what, "seed", seed)
+  argument.integer(what, "offset", offset, 0, MOST)
   if type == "double" and not b.context.device:has "cl_khr_fp64" then
     cl.error(("%s: double needs the extension cl_khr_fp64, which %s lacks")
       :format(what, b.context.device.name))

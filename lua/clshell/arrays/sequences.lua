@@ -5,7 +5,6 @@ local argument = require "clshell.base.argument"
 local cl = require "cl"
 require "clshell.arrays.evaluate"
 local expression = require "clshell.arrays.expression"
-local integer = require "clshell.base.integer"
 local layout = require "clshell.arrays.layout"
 local options = require "clshell.base.options"
 local text = require "clshell.base.text"
@@ -96,7 +95,7 @@ function cl.linspace(first, last, n, opts)
   opts = options.check(opts, what)
   argument.check(what, "first", first, "number", "cl.linspace(0, 1, 5)")
   argument.check(what, "last", last, "number", "cl.linspace(0, 1, 5)")
-  integer.check(what, "n", n, 1)
+  argument.integer(what, "n", n, 1)
   local kind = types.check(what, opts.type or "float")
   if not types.known[kind].real then
     cl.error(("%s: type must be half, float or double; got %s"):format(what,

@@ -6,11 +6,10 @@ local argument = require "clshell.base.argument"
 local cl = require "cl"
 require "clshell.arrays.evaluate"
 local expression = require "clshell.arrays.expression"
-local integer = require "clshell.base.integer"
 local layout = require "clshell.arrays.layout"
 local options = require "clshell.base.options"
 local program = require "clshell.ladder.program"
-local recording = require "clshell.base.recording"
+local result = require "clshell.base.result"
 local scan = require "clshell.ladders.scan"
 local sort = require "clshell.ladders.sort"
 local text = require "clshell.base.text"
@@ -81,7 +80,7 @@ function methods.sort(x, opts)
   local values = values_of(x, opts.values)
   local in_context = {context = x.context}
   local index = cl.buffer("uint", #x, nil, in_context)
-  local _ <close> = recording.temporary(index)
+  local _ <close> = result.temporary(index)
   local y = sort(x, {order = opts.order, index = index})
   local moved = cl.buffer(values.type, #x, nil, in_context)
   local bits = values.type:gsub("half", "ushort") -- moved without arithmetic
@@ -163,7 +162,7 @@ local function widths(what, type, from, to, bins)
       cl.error(("%s: from must be below to; got %s and %s"):format(what, from,
         to))
     end
-    integer.check(what, "bins", bins, 1, (1 << 31) - 1)
+    argument.integer(what, "bins", bins, 1, (1 << 31) - 1)
     return bins / (to - from), bins
   end
   local values = to - from + 1
@@ -172,7 +171,7 @@ local function widths(what, type, from, to, bins)
     cl.error(("%s: from %d to %d are no values, or 2^63 and more"):format(
       what, from, to))
   end
-  bins = integer.check(what, "bins", bins or values, 1, (1 << 31) - 1)
+  bins = argument.integer(what, "bins", bins or values, 1, (1 << 31) - 1)
   if values % bins ~= 0 then
     cl.error(("%s: bins must divide the %d values from %d to %d; got %d")
       :format(what, values, from, to, bins))

@@ -14,7 +14,7 @@ local layout = require "clshell.arrays.layout"
 local names = require "clshell.arrays.method_names"
 local operation = require "clshell.arrays.operation"
 local options = require "clshell.base.options"
-local recording = require "clshell.base.recording"
+local result = require "clshell.base.result"
 local tiling = require "clshell.ladder.tiling"
 local types = require "clshell.arrays.types"
 
@@ -177,6 +177,7 @@ end
 --- Example:
 --- local A = cl.arange(1, 6):reshape{2, 3}
 --- print(A:sum(), A:sum(1):read()[3], (A * A):sum()) --> 21 9 91
+
 --- Buffer:min([dim]) -> number or Buffer
 --- The least element of all, or the least ones along dimension `dim`. A NaN
 --- among the elements is the result, as in NumPy. x:fmin(y) is the lesser of
@@ -184,6 +185,7 @@ end
 --- Example:
 --- local A = cl.arange(1, 6):reshape{2, 3}
 --- print(A:min(), (A - 4):abs():min(), A:min(2):read()[2]) --> 1 0 4
+
 --- Buffer:max([dim]) -> number or Buffer
 --- The greatest element of all, or the greatest ones along dimension `dim`. A
 --- NaN among the elements is the result, as in NumPy. x:fmax(y) is the greater
@@ -191,6 +193,7 @@ end
 --- Example:
 --- local A = cl.arange(1, 6):reshape{2, 3}
 --- print(A:max(), A:max(1):read()[2]) --> 6 5
+
 --- Buffer:argmin([dim]) -> integer or Buffer
 --- The number of the least element, for argmax of the greatest, from 1 in the
 --- order of reading; with `dim` the numbers along that dimension, a Buffer of
@@ -207,6 +210,7 @@ end
 --- Whether any element is not 0: `x:lt(0):any()`. With `dim` 1 or 0 for each
 --- place left, a Buffer of int. A NaN is not 0.
 --- Example: print(cl.arange(1, 4):gt(3):any()) --> true
+
 --- Buffer:all([dim]) -> boolean or Buffer
 --- Whether no element is 0: `x:isfinite():all()`. With `dim` 1 or 0 for each
 --- place left, a Buffer of int. A NaN is not 0.
@@ -234,7 +238,7 @@ function methods.mean(x, dim)
     return apply("sum", x, nil, "mean") / n
   end
   local total = apply("sum", x, dim, "mean")
-  local _ <close> = recording.temporary(total)
+  local _ <close> = result.temporary(total)
   local type = types.calculated(types.real("mean", x.kind.type))
   return (methods.eval(operators.div(methods.astype(total, type),
     x.dims[dim])))
@@ -272,7 +276,7 @@ function methods.nrm2(x, dim)
   x = x.kind.type == type and x or methods.astype(x, type)
   local squares = apply("sum", operators.mul(x, x), dim, "nrm2")
   if dim ~= nil then
-    local _ <close> = recording.temporary(squares)
+    local _ <close> = result.temporary(squares)
     return (methods.eval(methods.sqrt(squares)))
   elseif squares >= TINY[type] and squares < math.huge
       or squares ~= squares then

@@ -7,14 +7,13 @@
 local cl = require "cl"
 require "clshell.arrays.evaluate"
 local expression = require "clshell.arrays.expression"
-local integer = require "clshell.base.integer"
+local argument = require "clshell.base.argument"
 local layout = require "clshell.arrays.layout"
 local options = require "clshell.base.options"
-local recording = require "clshell.base.recording"
 local types = require "clshell.arrays.types"
 
 local methods = expression.methods
-local temporary = recording.temporary
+local temporary = require("clshell.base.result").temporary
 
 -- The number, or the Buffer along `dim`, from which distances are taken: of
 -- reals their mean; of integers, whose distances have 64 bits, the integer
@@ -46,7 +45,7 @@ local function variance(what, x, dim, opts, root)
     n = sizes[layout.dim(what, x.dims, dim)]
     sizes[dim] = 1
   end
-  local less = integer.check(what, "ddof", opts.ddof or 0, 0)
+  local less = argument.integer(what, "ddof", opts.ddof or 0, 0)
   if less >= n then
     cl.error(("%s: ddof must be less than the %d elements of a variance; got "
       .. "%d"):format(what, n, less), {arg = "ddof"})

@@ -7,7 +7,7 @@
 local cl = require "cl"
 require "clshell.arrays.evaluate"
 local expression = require "clshell.arrays.expression"
-local integer = require "clshell.base.integer"
+local argument = require "clshell.base.argument"
 local layout = require "clshell.arrays.layout"
 local text = require "clshell.base.text"
 
@@ -38,7 +38,7 @@ end
 -- An index of dimension d, counted from 1, or from the end where it is < 0.
 local function check_index(x, d, value)
   local n = x.dims[d]
-  local i = integer.check("slice", "an index", value)
+  local i = argument.integer("slice", "an index", value)
   i = i < 0 and n + 1 + i or i
   if i < 1 or i > n then
     cl.error(("slice: the index %d leaves 1..%d of dimension %d"):format(
@@ -57,7 +57,7 @@ local function range(x, d, given)
       #given))
   end
   local step = given[3] == nil and 1
-    or integer.check("slice", "a step", given[3])
+    or argument.integer("slice", "a step", given[3])
   if step == 0 then
     cl.error "slice: a step must not be 0"
   end
@@ -146,7 +146,7 @@ function methods.shift(x, ...)
       text.count(#x.dims, "distance"), given.n))
   end
   for d = 1, given.n do
-    integer.check("shift", "a distance", given[d])
+    argument.integer("shift", "a distance", given[d])
   end
   return through("shift", x, function(at)
     for d, n in ipairs(at.sizes) do
@@ -165,7 +165,8 @@ end
 local function check_order(x, ...)
   local order, seen, count = table.pack(...), {}, 0
   for k = 1, order.n do
-    local d = integer.check("transpose", "a dimension", order[k], 1, #x.dims)
+    local d = argument.integer("transpose", "a dimension", order[k], 1,
+      #x.dims)
     count = count + (seen[d] and 0 or 1)
     seen[d] = true
   end
@@ -218,7 +219,7 @@ function methods.diagonal(x, k)
     cl.error(("diagonal: takes a matrix; got the shape %s"):format(
       x.dims.text))
   end
-  k = k == nil and 0 or integer.check("diagonal", "k", k, 1 - m, n - 1)
+  k = k == nil and 0 or argument.integer("diagonal", "k", k, 1 - m, n - 1)
   local row, col = math.max(-k, 0), math.max(k, 0)
   return through("diagonal", x, function(at)
     local s = at.strides
@@ -244,7 +245,7 @@ function methods.tile(x, ...)
       text.count(#x.dims, "count"), given.n))
   end
   for d, n in ipairs(x.dims) do
-    shape[d] = integer.check("tile", "a count", given[d], 1) * n
+    shape[d] = argument.integer("tile", "a count", given[d], 1) * n
   end
   local b = layout.new(x.kind.type, shape, x.context)
   local leaf = layout.leaf(b)

@@ -1,11 +1,15 @@
--- base/file.lua - writes a whole file, replaces one, or makes a temporary one
+-- base/file.lua - writes a whole file, by parts, in place of an older one, or
+-- a temporary one; and the user's folders, clshell/ in the folders of XDG
 -- SPDX-License-Identifier: MIT
 
 local cl = require "cl"
 local system = require "clshell.system"
-local words = require "clshell.base.text"
+local words = require "clshell.base.lazy".module "clshell.base.text"
 
 local M = {}
+
+local UNSET = {CONFIG = ".config", STATE = ".local/state",
+  DATA = ".local/share", CACHE = ".cache"} -- below the home folder
 
 -- file.write(file, text, what)
 -- Writes text to an open file, or to the file of a name. A failure raises
@@ -32,6 +36,27 @@ function M.write(file, text, what)
     cl.error(("cannot write %s%s: %s"):format(what,
       named and " to " .. file or "", reason or late))
   end
+end
+
+-- file.create(path, fill)
+-- Creates the file `path`, calls fill(f, check) and closes it. `check` takes
+-- the results of a write and raises where it failed.
+function M.create(path, fill)
+  if type(path) ~= "string" then
+    cl.error("save: path must be a string; got " .. words.got(path),
+      {arg = "path"})
+  end
+  local f <close>, message = io.open(path, "wb")
+  if f == nil then
+    cl.error("cannot write " .. message)
+  end
+  local function check(ok, reason)
+    if not ok then
+      cl.error(("cannot write %s: %s"):format(path, reason))
+    end
+  end
+  fill(f, check)
+  check(f:close())
 end
 
 -- file.replace(path, text, what) -> true, or nil and a message
@@ -66,6 +91,29 @@ function M.temporary(suffix)
   return path, setmetatable({}, {__close = function()
     os.remove(path)
   end})
+end
+
+-- file.folder(kind) -> path, or nil without a home
+-- The folder clshell in $XDG_<kind>_HOME, or in its default where the variable
+-- is not set to a full path. kind: a name of the table above.
+function M.folder(kind)
+  local base = os.getenv(("XDG_%s_HOME"):format(kind))
+  if not base or base:sub(1, 1) ~= "/" then
+    local home = os.getenv "HOME"
+    base = home and home:sub(1, 1) == "/" and home .. "/" .. UNSET[kind]
+  end
+  return base and base .. "/clshell" or nil
+end
+
+-- file.make_folder(kind) -> true, or nil and a message
+-- Makes the folder of `kind`, for this user alone.
+function M.make_folder(kind)
+  local path = M.folder(kind)
+  if not path then
+    return nil, ("neither XDG_%s_HOME nor HOME is set to a full path"):format(
+      kind)
+  end
+  return system.private(path .. "/")
 end
 
 return M

@@ -1,12 +1,14 @@
--- base/result.lua - Buffers for the results of calculations
+-- base/result.lua - Buffers for the results of calculations, and the recording
+-- of cl.record that is under way
 -- SPDX-License-Identifier: MIT
 
 local cl = require "cl"
 
 local M = {}
 
+local hooks = debug.getregistry()["cl.hooks"]
 -- Makes a Buffer of the memory that closed Buffers left, see Context:trim.
-local held = debug.getregistry()["cl.hooks"].result
+local held = hooks.result
 
 --- result.new(type, dims, context [, queue]) -> Buffer
 --- A new Buffer for the result of a calculation, whose first command is on
@@ -17,6 +19,22 @@ function M.new(type, dims, context, queue)
     return held(type, dims, context)
   end
   return cl.buffer(type, dims, nil, {context = context})
+end
+
+--- result.recording() -> CommandBuffer or nil
+--- The present recording. Its runs may be on any queue, beside commands of the
+--- default queue: its commands share no scratch memory with other calls.
+function M.recording()
+  local thread = hooks.recorder
+  return thread and coroutine.status(thread) ~= "dead"
+    and hooks.recording or nil
+end
+
+--- result.temporary(object) -> object or nil
+--- For `local _ <close> =`: closes an intermediate object of a calculation. In
+--- a recording, whose runs need the object, the CommandBuffer keeps it.
+function M.temporary(object)
+  return not M.recording() and object or nil
 end
 
 return M

@@ -146,6 +146,14 @@ function M.bytes(n)
     or "%g bytes"):format(n)
 end
 
+--- text.position(s, at) -> line, column
+--- The line of byte `at` of a text, and the byte's place in it, from 1.
+function M.position(s, at)
+  local before = s:sub(1, at - 1)
+  local _, breaks = before:gsub("\n", "")
+  return breaks + 1, #before:match "[^\n]*$" + 1
+end
+
 --- text.quote(s) -> string
 --- A word of the shell, whatever is in it.
 function M.quote(s)
@@ -168,17 +176,35 @@ function M.width(s)
 end
 
 -- text.cut(s, width [, ending]) -> string
--- A text in at most `width` columns; a text that is cut gets the ending.
+-- A line in at most `width` columns; a line that is cut gets the ending where
+-- that fits, and its colours end there.
 function M.cut(s, width, ending)
-  ending = ending or ""
   if M.width(s) <= width then
     return s
-  elseif width < 1 then
-    return ""
   end
-  local after = width - M.width(ending) + 1
-  return s:sub(1, (utf8.len(s) and utf8.offset(s, after) or after) - 1)
+  ending = ending and M.width(ending) <= width and ending or ""
+  local left, at = width - M.width(ending), 1
+  while at <= #s do
+    local colour = s:match("^\27%[[%d;]*m", at)
+    local next_at = utf8.len(s, at, at) and utf8.offset(s, 2, at) or at + 1
+    local char = colour or s:sub(at, next_at - 1)
+    left = left - M.width(char)
+    if left < 0 then
+      break
+    end
+    at = at + #char
+  end
+  return s:sub(1, at - 1) .. (s:find("\27", 1, true) and "\27[0m" or "")
     .. ending
+end
+
+-- text.lines(s) -> list of lines, without their ends
+function M.lines(s)
+  local list = {}
+  for line in (s .. "\n"):gmatch "([^\n]*)\n" do
+    list[#list + 1] = line
+  end
+  return list
 end
 
 -- text.wrap(s, width) -> list of lines
@@ -196,6 +222,13 @@ function M.wrap(s, width)
   end
   lines[#lines + 1] = line
   return lines
+end
+
+-- text.hang(head, words, width) -> string
+-- Words broken at spaces behind a head; further lines begin below the words.
+function M.hang(head, words, width)
+  return head .. table.concat(M.wrap(words, width - #head),
+    "\n" .. (" "):rep(#head))
 end
 
 -- text.fold(s, width) -> string

@@ -15,11 +15,8 @@ local M = {}
 -- field of it, and the upvalues of its functions, such as metatables.
 local function each_of_module(name, module, f)
   f(module, name)
-  if type(module) ~= "table" then
-    return
-  end
   local keys = {}
-  for key in next, module do
+  for key in next, type(module) == "table" and module or {} do
     keys[#keys + 1] = type(key) == "string" and key or nil
   end
   table.sort(keys)
@@ -27,14 +24,10 @@ local function each_of_module(name, module, f)
     f(module[key], name, key)
   end
   for _, key in ipairs(keys) do
-    local value, i = module[key], 1
-    while type(value) == "function" do
-      local named, upvalue = debug.getupvalue(value, i)
-      if not named then
-        break
-      end
-      f(upvalue, name, key, i)
-      i = i + 1
+    local value = module[key]
+    local count = type(value) == "function" and debug.getinfo(value, "u").nups
+    for i = 1, count or 0 do
+      f(select(2, debug.getupvalue(value, i)), name, key, i)
     end
   end
 end
@@ -181,87 +174,95 @@ Writer["function"] = function(self, f)
   end
 end
 
-local userdata = {} -- by class: writes an object
-
-function userdata.Device(w, x)
-  w:add("<zI4", "D", x.index)
-  w:note(x)
-end
-
-function userdata.Context(w, x)
-  w:add("<zI4", "C", x.device.index)
-  w:note(x)
-end
-
-local function array(w, x)
-  w:value(x.type)
-  w:value(x.shape)
-  w:value(x:tobytes())
-end
-
-function userdata.Array(w, x)
-  w:add("<z", "A")
-  w:note(x)
-  array(w, x)
-end
-
 -- A buffer as one row, with the gaps between its rows.
 local function flat(b)
   return b:matrix(1, 1, b.bytes // cl.typesize(b.type))
 end
 
-function userdata.Buffer(w, x)
-  local root = debug.getuservalue(x, 2)
-  local info = x:info()
-  if root then -- a view
-    local above = debug.getuservalue(root, 2)
-    while above do
-      root, above = above, debug.getuservalue(above, 2)
+-- A view of a buffer, from the beginning of the memory that kernels get.
+local function view(root, v)
+  if #v.shape > 2 then
+    return root:as(v.type)
+  end
+  local size = cl.typesize(v.type)
+  local bytes = flat(root):as "char"
+  if #v.shape == 1 then
+    return bytes:view(v.offset + 1, v.offset + v.bytes):as(v.type)
+  end
+  local from = v.offset - v.start * size
+  local elements = (root.bytes - from) // size
+  return bytes:view(from + 1, from + elements * size):as(v.type):matrix(
+    v.start + 1, v.shape[1], v.shape[2], v.ld)
+end
+
+-- The objects of module cl, by class: parts(x, refuse) are the values that
+-- stand for an object, make(parts) is the object again.
+local objects = {
+  Device = {parts = function(x) return x.index end,
+    make = function(index) return cl.devices()[index] end},
+  Context = {parts = function(x) return x.device.index end,
+    make = function(index) return cl.context(cl.devices()[index]) end},
+  Array = {parts = function(x) return x.type, x.shape, x:tobytes() end,
+    make = cl.array},
+  Local = {parts = function(x) return x.type, x.count end,
+    make = cl.localmem},
+  Any = {parts = function(x) return x.base and "base" or "any", x.buffer end,
+    make = function(way, b) return cl[way](b) end},
+  Value = {parts = function(x) return x.type, x.data end,
+    make = function(kind, data)
+      if not kind then
+        return cl.bytes(data)
+      end
+      local one <close> = cl.array(kind, 1, data)
+      return cl[kind](one[1])
+    end},
+}
+
+-- A Buffer with its content, or a view as its place in another one.
+objects.Buffer = {
+  parts = function(x, refuse)
+    local root, info = debug.getuservalue(x, 2), x:info()
+    while root and debug.getuservalue(root, 2) do
+      root = debug.getuservalue(root, 2)
     end
-    if root.closed then
-      w:refuse "a view of a closed Buffer"
+    if root and root.closed then
+      refuse "a view of a closed Buffer"
+    elseif root then
+      return root, {type = info.type, shape = info.shape, ld = info.ld,
+        start = info.start, offset = info.offset, bytes = info.bytes}
     end
-    w:add("<z", "V")
-    w:note(x)
-    w:value(root)
-    w:value{type = info.type, shape = info.shape, ld = info.ld,
-      start = info.start, offset = info.offset, bytes = info.bytes}
-  else
-    w:add("<z", "B")
-    w:note(x)
-    w:value(x.context)
-    w:value{type = info.type, shape = info.shape,
-      ld = #info.shape == 2 and info.ld or nil}
     local whole <close> = flat(x)
     local content <close> = whole:read()
-    array(w, content)
-  end
-end
-
-function userdata.Local(w, x)
-  w:add("<zzI8", "L", x.type, x.count)
-  w:note(x)
-end
-
-function userdata.Value(w, x)
-  w:add("<zzs8", "v", x.type or "", x.data)
-  w:note(x)
-end
-
-function userdata.Any(w, x)
-  w:add("<zB", "a", x.base and 1 or 0)
-  w:note(x)
-  w:value(x.buffer)
-end
+    return x.context, {type = info.type, shape = info.shape,
+      ld = #info.shape == 2 and info.ld or nil}, content:tobytes()
+  end,
+  make = function(from, of, bytes)
+    if not bytes then
+      return view(from, of)
+    end
+    local b = cl.buffer(of.type, of.shape, nil, {context = from, ld = of.ld})
+    local whole <close> = flat(b)
+    local content <close> = cl.array(of.type, whole.shape, bytes)
+    whole:write(content)
+    return b
+  end,
+}
 
 function Writer:userdata(x)
   local class = cl.class(x)
-  if not (class and userdata[class]) then
+  if not (class and objects[class]) then
     self:refuse(text.article(class or text.class(x) or "userdata"))
   elseif x.closed then
     self:refuse(("a closed %s"):format(class))
   end
-  userdata[class](self, x)
+  local parts = table.pack(objects[class].parts(x, function(what)
+    self:refuse(what)
+  end))
+  self:add("<zzI1", "O", class, parts.n)
+  self:note(x)
+  for i = 1, parts.n do
+    self:value(parts[i])
+  end
 end
 
 Writer["nil"] = function(self)
@@ -341,46 +342,6 @@ function Reader:note(x)
   return x
 end
 
--- Reserves the number of an object, which is made of the values that follow.
-function Reader:made(make)
-  local at = #self.seen + 1
-  self.seen[at] = false
-  local x = make(self)
-  self.seen[at] = x
-  return x
-end
-
-local function read_array(r)
-  local kind, shape, bytes = r:value(), r:value(), r:value()
-  return cl.array(kind, shape, bytes)
-end
-
--- A view of a buffer, from the beginning of the memory that kernels get.
-local function view(r)
-  local root, v = r:value(), r:value()
-  if #v.shape > 2 then
-    return root:as(v.type)
-  end
-  local size = cl.typesize(v.type)
-  local bytes = flat(root):as "char"
-  if #v.shape == 1 then
-    return bytes:view(v.offset + 1, v.offset + v.bytes):as(v.type)
-  end
-  local from = v.offset - v.start * size
-  local elements = (root.bytes - from) // size
-  return bytes:view(from + 1, from + elements * size):as(v.type):matrix(
-    v.start + 1, v.shape[1], v.shape[2], v.ld)
-end
-
-local function buffer(r)
-  local context, of = r:value(), r:value()
-  local content <close> = read_array(r)
-  local b = cl.buffer(of.type, of.shape, nil, {context = context, ld = of.ld})
-  local whole <close> = flat(b)
-  whole:write(content)
-  return b
-end
-
 local read = {
   n = function() return nil end,
   t = function() return true end,
@@ -390,27 +351,19 @@ local read = {
   s = function(r) return r:take "<s8" end,
   r = function(r) return r.seen[r:take "<I4"] end,
   P = function(r) return at_place(r:take "<zzI1") end,
-  D = function(r) return r:note(cl.devices()[r:take "<I4"]) end,
-  C = function(r) return r:note(cl.context(cl.devices()[r:take "<I4"])) end,
-  A = function(r) return r:made(read_array) end,
-  B = function(r) return r:made(buffer) end,
-  V = function(r) return r:made(view) end,
-  L = function(r) return r:note(cl.localmem(r:take "<zI8")) end,
-  v = function(r)
-    local kind, data = r:take "<zs8"
-    if kind == "" then
-      return r:note(cl.bytes(data))
-    end
-    local one <close> = cl.array(kind, 1, data)
-    return r:note(cl[kind](one[1]))
-  end,
-  a = function(r)
-    local base = r:take "<B" == 1
-    return r:made(function()
-      return cl[base and "base" or "any"](r:value())
-    end)
-  end,
 }
+
+function read.O(r)
+  local class, count = r:take "<zI1"
+  local at = #r.seen + 1
+  r.seen[at] = false -- objects among its parts have later numbers
+  local parts = {}
+  for i = 1, count do
+    parts[i] = r:value()
+  end
+  r.seen[at] = objects[class].make(table.unpack(parts, 1, count))
+  return r.seen[at]
+end
 
 read["{"] = function(r)
   local t = r:note{}

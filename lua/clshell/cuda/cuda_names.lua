@@ -45,32 +45,44 @@ local HELPERS = {
     "#pragma OPENCL EXTENSION cl_khr_int64_base_atomics : enable\n"},
 }
 
-local function fence(t, i, tokens)
-  if tokens[i + 1].text == "(" and tokens[i + 2].text == ")" then
-    t.out:replace(tokens[i].first, tokens[i + 2].last,
-      FENCES[tokens[i].text])
+-- Puts a text for tokens i to `last` (i) of a list; "" takes a space as well.
+local function put(t, tokens, i, new, last)
+  local stop = tokens[last or i].last
+  local blank = new == "" and t.source:find("^ ", stop + 1)
+  t:replace(tokens[i].first, blank and stop + 1 or stop, new)
+end
+
+local function place(t, tokens, i)
+  local call = words.list[tokens[i].text].here
+  local axis = tokens[i + 1].text == "." and AXES[tokens[i + 2].text]
+  put(t, tokens, i, axis and ("(uint)%s(%d)"):format(call, axis)
+    or ("(uint3)(%s(0), %s(1), %s(2))"):format(call, call, call),
+    axis and i + 2)
+end
+
+local function cast(t, tokens, i)
+  local stop = i + 2
+  while stop < #tokens and tokens[stop].text ~= ">" do
+    stop = stop + 1
+  end
+  local close = tokens[stop + 1].other and tokens[tokens[stop + 1].other]
+  if close then
+    put(t, tokens, i, "((", i + 1)
+    put(t, tokens, stop, ")")
+    t:replace(close.last + 1, close.last, ")")
   end
 end
 
-local function place(t, i, tokens)
-  local token, axis = tokens[i], tokens[i + 2]
-  local call = words.list[token.text].here
-  axis = tokens[i + 1].text == "." and AXES[axis.text]
-  if axis then
-    t.out:replace(token.first, tokens[i + 2].last,
-      ("(uint)%s(%d)"):format(call, axis))
-  else
-    t.out:replace(token.first, token.last,
-      ("(uint3)(%s(0), %s(1), %s(2))"):format(call, call, call))
-  end
-end
+-- The words here before and behind the arguments of a call.
+local AROUND = {__ldg = {"(*", ")"},
+  __align__ = {"__attribute__((aligned", "))"}}
 
 -- The name here of an atomic function whose arguments open at token i.
 local function atomic(t, fn, i, name)
   local tokens = t.tokens
   local stop = spaces.expression_end(tokens, i + 1, (tokens[i].other or i)
     - 1)
-  local s = fn.symbols and spaces.base(t.world, fn, i + 1, stop)
+  local s = fn.symbols and spaces.base(t, fn, i + 1, stop)
   local type = s and s.type or ""
   local float = type:match "%f[%w_](float)" or type:match "%f[%w_](double)"
   if float and name == "atomic_add" then
@@ -85,22 +97,20 @@ end
 
 local function subgroup(t, i, entry)
   local tokens, token = t.tokens, t.tokens[i]
-  local open = tokens[i + 1].text == "(" and i + 1
+  local open, stop = i + 1, tokens[i + 1].other
   if not t.has(entry.needs) then
     return t:problem(token, "CUDA: %s; here: an array in local memory, "
       .. "and a barrier (%s needs %s, which this device lacks)", token.text,
       entry.here, entry.needs)
-  elseif not open then
+  elseif tokens[open].text ~= "(" then
     return
   end
   t.extensions[entry.needs] = true
   if token.text == "__syncwarp" then
-    return t:put(i, entry.here .. "(CLK_LOCAL_MEM_FENCE)",
-      tokens[open].other or open)
+    return t:put(i, entry.here .. "(CLK_LOCAL_MEM_FENCE)", stop or open)
   end
-  local stop = spaces.expression_end(tokens, open + 1, (tokens[open].other
-    or open) - 1)
   t:put(i, entry.here)
+  stop = spaces.expression_end(tokens, open + 1, (stop or open) - 1)
   if tokens[stop + 1].text == "," then
     t:put(open + 1, "", stop + 1) -- the mask
   end
@@ -124,56 +134,39 @@ local function rename(t, tokens, i, fn)
   local token, before = tokens[i], tokens[i - 1]
   local text, entry = token.text, words.list[token.text]
   local open = tokens[i + 1].text == "(" and i + 1
-  local function put(new, last)
-    last = (last or token).last
-    local blank = new == "" and t.source:find("^ ", last + 1)
-    t.out:replace(token.first, blank and last + 1 or last, new)
-  end
+  local close = open and tokens[open].other and tokens[tokens[open].other]
   if TAKEN[text] and (text ~= "half" or fn and fn.symbols
       and fn.symbols.half) then
-    return put(text .. "_")
+    put(t, tokens, i, text .. "_")
   elseif before.text == "." or before.text == "->" then
     return
   elseif FENCES[text] then
-    return fence(t, i, tokens)
+    if open and tokens[i + 2].text == ")" then
+      put(t, tokens, i, FENCES[text], i + 2)
+    end
   elseif GRID[text] then
-    return place(t, i, tokens)
+    place(t, tokens, i)
   elseif BUILTIN[text] and t.functions[text] then
-    return put(text .. "_")
-  elseif text == "long" and before.text == "long" then
-    return put("")
-  elseif text == "__ldg" and open and tokens[open].other then
-    put("(*")
-    local close = tokens[tokens[open].other]
-    return t.out:replace(close.last + 1, close.last, ")")
+    put(t, tokens, i, text .. "_")
+  elseif AROUND[text] and close then
+    put(t, tokens, i, AROUND[text][1])
+    t:replace(close.last + 1, close.last, AROUND[text][2])
   elseif CASTS[text] and tokens[i + 1].text == "<" then
-    local stop = i + 2
-    while stop < #tokens and tokens[stop].text ~= ">" do
-      stop = stop + 1
-    end
-    local close = tokens[stop + 1].other and tokens[tokens[stop + 1].other]
-    if close then
-      put("((", tokens[i + 1])
-      t.out:replace(tokens[stop].first, tokens[stop].last, ")")
-      t.out:replace(close.last + 1, close.last, ")")
-    end
-    return
+    cast(t, tokens, i)
+  elseif text == "__launch_bounds__" and close then
+    put(t, tokens, i, "", tokens[open].other)
+  elseif text == "long" and before.text == "long" then
+    put(t, tokens, i, "")
   elseif conversion(tokens, i) then
-    return put("(" .. text .. ")")
-  elseif text == "__launch_bounds__" and open and tokens[open].other then
-    return put("", tokens[tokens[open].other])
-  elseif text == "__align__" and open and tokens[open].other then
-    put("__attribute__((aligned")
-    local close = tokens[tokens[open].other]
-    return t.out:replace(close.last + 1, close.last, "))")
+    put(t, tokens, i, "(" .. text .. ")")
   elseif not entry or fn and fn.symbols and fn.symbols[text] then
     return
   elseif text:find "^atomic" and entry.kind == "word" and open then
-    return put(fn and atomic(t, fn, open, entry.here) or entry.here)
+    put(t, tokens, i, fn and atomic(t, fn, open, entry.here) or entry.here)
   elseif entry.kind == "word" or entry.kind == "float" then
-    return put(entry.here)
+    put(t, tokens, i, entry.here)
   elseif fn and entry.kind == "subgroup" then
-    return subgroup(t, i, entry)
+    subgroup(t, i, entry)
   elseif fn and entry.kind == "outside" and not t.functions[text] then
     t:problem(token, "%s", words.advice(text))
   end
@@ -211,7 +204,7 @@ function M.directive(t, i)
     local list = lexer.tokens(t.source, token.first + rest - 1, token.last)
     for j = 1, #list do
       if list[j].text == "extern" and list[j + 1].kind == "string" then
-        t.out:replace(list[j].first, list[j + 1].last, "")
+        t:replace(list[j].first, list[j + 1].last, "")
       elseif list[j].kind == "name" then
         rename(t, list, j, nil)
       end

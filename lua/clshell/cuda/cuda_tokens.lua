@@ -10,15 +10,12 @@ local OPERATORS = {"<<<", ">>>", "<<=", ">>=", "...", "->", "==", "!=", "<=",
 -- The last byte of a directive that begins at byte `at`: lines that end in a
 -- backslash go on.
 local function directive_end(text, at)
+  local stop
   repeat
-    local stop = text:find("\n", at, true) or #text + 1
+    stop = text:find("\n", at, true) or #text + 1
     at = stop + 1
-    if not text:find("^\\\r?$", stop - (text:sub(stop - 1, stop - 1) == "\r"
-        and 2 or 1)) and text:sub(stop - 1, stop - 1) ~= "\\" then
-      return stop - 1
-    end
-  until at > #text
-  return #text
+  until at > #text or not text:sub(stop - 2, stop - 1):find "\\\r?$"
+  return stop - 1
 end
 
 -- The last byte of a string or character that begins at byte `at`.
@@ -26,12 +23,10 @@ local function string_end(text, at)
   local quote, i = text:sub(at, at), at + 1
   while i <= #text do
     local c = text:sub(i, i)
-    if c == "\\" then
-      i = i + 1
-    elseif c == quote or c == "\n" then
+    if c == quote or c == "\n" then
       return i
     end
-    i = i + 1
+    i = i + (c == "\\" and 2 or 1)
   end
   return #text
 end
@@ -74,15 +69,13 @@ local CLOSING = {["("] = ")", ["["] = "]", ["{"] = "}"}
 -- Sets `other` of each bracket: the place of its partner in the list.
 local function pair(tokens)
   local open = {}
-  for i, token_ in ipairs(tokens) do
-    if CLOSING[token_.text] then
+  for i, one in ipairs(tokens) do
+    local at = open[#open]
+    if CLOSING[one.text] then
       open[#open + 1] = i
-    elseif token_.text == ")" or token_.text == "]" or token_.text == "}" then
-      local at = open[#open]
-      if at and CLOSING[tokens[at].text] == token_.text then
-        tokens[at].other, token_.other = i, at
-        open[#open] = nil
-      end
+    elseif at and CLOSING[tokens[at].text] == one.text then
+      tokens[at].other, one.other = i, at
+      open[#open] = nil
     end
   end
 end
@@ -120,6 +113,23 @@ end
 function M.behind(tokens, i)
   local other = tokens[i].other
   return (other and other > i and other or i) + 1
+end
+
+--- lexer.split(tokens, first, last) -> list of {first, last}
+--- The ranges between the commas of tokens first to last, outside of brackets.
+function M.split(tokens, first, last)
+  local list, from, i = {}, first, first
+  while i <= last do
+    if tokens[i].text == "," then
+      list[#list + 1] = {from, i - 1}
+      from = i + 1
+    end
+    i = M.behind(tokens, i)
+  end
+  if from <= last then
+    list[#list + 1] = {from, last}
+  end
+  return list
 end
 
 return M

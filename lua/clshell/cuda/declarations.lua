@@ -98,7 +98,7 @@ local function constant(t, first, at, fn)
   end
   t.constants[tokens[at].text] = true
   t:put(first, "enum { ", at - 1)
-  t.out:replace(tokens[at - 1].last + 1, tokens[at].first - 1, "")
+  t:replace(tokens[at - 1].last + 1, tokens[at].first - 1, "")
   t:append(stop, " }")
   return true
 end
@@ -115,25 +115,30 @@ function M.variable(t, item)
     t:problem(tokens[item.head], words.advice "__managed__")
   elseif w.__shared__ then
     t.hidden[#t.hidden + 1] = hidden_of(t, item, "local")
-  elseif w.__constant__ and item.init then
-    t:put(item.head, "constant " .. type, at - 1)
-    M.global(t, item.name, "constant", type, array)
+  elseif item.init and (w.__constant__
+      or not w.__device__ and (w.const or w.constexpr)) then
+    if w.__constant__ or not constant(t, item.head, at) then
+      t:put(item.head, "constant " .. type, at - 1)
+      M.global(t, item.name, "constant", type, array)
+    end
     return
   elseif w.__constant__ or w.__device__ then
     t.hidden[#t.hidden + 1] = hidden_of(t, item,
       w.__constant__ and "constant" or "global")
-  elseif item.init and (w.const or w.constexpr) then
-    if constant(t, item.head, at) then
-      return
-    end
-    t:put(item.head, "constant " .. type, at - 1)
-    M.global(t, item.name, "constant", type, array)
-    return
   end
   t:leave_out(item.first, item.last)
 end
 
 -- Functions -----------------------------------------------------------------
+
+-- The hidden arguments of a function, by a field, with commas.
+local function hidden_list(fn, field)
+  local list = {}
+  for i, h in ipairs(fn.hidden) do
+    list[i] = h[field]
+  end
+  return table.concat(list, ", ")
+end
 
 local PARAMETER = {bool = {"int", "uchar"}, size_t = {"ulong", "ulong"}}
 
@@ -161,17 +166,12 @@ function M.parameters(t, fn, defined)
         .. "place of each part in it", t:text_of(p.first, p.last))
     end
   end
-  if #fn.hidden > 0 then
-    local list = {}
-    for i, h in ipairs(fn.hidden) do
-      list[i] = h.parameter
-    end
-    local close = tokens[fn.list].other or fn.list
-    if #fn.params == 0 then
-      t:put(fn.list, ("(%s)"):format(table.concat(list, ", ")), close)
-    else
-      t:insert(close, ", " .. table.concat(list, ", "))
-    end
+  local close = tokens[fn.list].other or fn.list
+  local hidden = hidden_list(fn, "parameter")
+  if hidden ~= "" and #fn.params == 0 then
+    t:put(fn.list, ("(%s)"):format(hidden), close)
+  elseif hidden ~= "" then
+    t:insert(close, ", " .. hidden)
   end
 end
 
@@ -226,27 +226,22 @@ end
 -- The hidden arguments that each function uses, itself or by its calls.
 function M.spread(t)
   local changed
-  local function use(fn, h)
-    if not fn.uses[h] then
-      fn.uses[h], changed = true, true
-    end
-  end
   repeat
     changed = false
-    for _, fn in ipairs(t.functions.list) do
+    for _, fn in ipairs(t.list) do
       for i = fn.body or 1, fn.body and fn.last or 0 do
         local text = t.tokens[i].text
         local called = t.functions[text]
         for _, h in ipairs(t.hidden) do
-          if text == h.name and not fn.symbols[text]
-              or called and called.uses[h] then
-            use(fn, h)
+          if not fn.uses[h] and (text == h.name and not fn.symbols[text]
+              or called and called.uses[h]) then
+            fn.uses[h], changed = true, true
           end
         end
       end
     end
   until not changed
-  for _, fn in ipairs(t.functions.list) do
+  for _, fn in ipairs(t.list) do
     local defined = t.functions[fn.name]
     fn.hidden = {}
     for _, h in ipairs(t.hidden) do
@@ -277,12 +272,8 @@ function M.calls(t, fn)
     local text, open = tokens[i].text, tokens[i + 1]
     local called = t.functions[text]
     if called and open.text == "(" and open.other and #called.hidden > 0 then
-      local list = {}
-      for n, h in ipairs(called.hidden) do
-        list[n] = h.name
-      end
       t:insert(open.other, (open.other > i + 2 and ", " or "")
-        .. table.concat(list, ", "))
+        .. hidden_list(called, "name"))
     end
     for _, h in ipairs(fn.hidden) do
       if text == h.name and not h.array and tokens[i].kind == "name" then

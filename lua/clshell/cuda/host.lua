@@ -2,7 +2,7 @@
 -- its launches as lines of Lua
 -- SPDX-License-Identifier: MIT
 
-local behind = require "clshell.cuda.cuda_tokens".behind
+local split = require "clshell.cuda.cuda_tokens".split
 local words = require "clshell.cuda.words"
 
 local M = {}
@@ -23,22 +23,6 @@ local function expression(host, first, last)
   return (table.concat(parts):gsub("sizeof%s*%(%s*(%w+)%s*%)", function(type)
     return SIZES[type] and tostring(SIZES[type])
   end))
-end
-
--- The ranges between the commas of tokens first to last.
-local function split(tokens, first, last)
-  local list, from, i = {}, first, first
-  while i <= last do
-    if tokens[i].text == "," then
-      list[#list + 1] = {from, i - 1}
-      from = i + 1
-    end
-    i = behind(tokens, i)
-  end
-  if from <= last then
-    list[#list + 1] = {from, last}
-  end
-  return list
 end
 
 -- The expressions in the brackets that open at token i.
@@ -95,7 +79,7 @@ local function product(a, b)
 end
 
 local function list(items)
-  return "{" .. table.concat(items, ", ") .. "}"
+  return ("{%s}"):format(table.concat(items, ", "))
 end
 
 -- The extra argument of a kernel that a launch gives.

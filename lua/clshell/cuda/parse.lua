@@ -3,14 +3,14 @@
 -- SPDX-License-Identifier: MIT
 
 local lexer = require "clshell.cuda.cuda_tokens"
+local set = require("clshell.base.text").set
 
 local M = {}
 
-local behind = lexer.behind
+local behind, split = lexer.behind, lexer.split
 
-local RECORDS = {struct = true, union = true, class = true, enum = true}
-local ATTRIBUTES = {__launch_bounds__ = true, __align__ = true,
-  __attribute__ = true, alignas = true}
+local RECORDS = set "struct union class enum"
+local ATTRIBUTES = set "__launch_bounds__ __align__ __attribute__ alignas"
 
 -- The place behind `template <...>`; i where there is none.
 local function behind_template(tokens, i)
@@ -61,11 +61,12 @@ end
 
 -- The parameters between two brackets: {first, last, name, pointer, type}.
 local function parameters(tokens, open)
-  local list, i = {}, open + 1
-  local close = tokens[open].other or #tokens
-  while i < close do
-    local p = {first = i, words = {}}
-    while i < close and tokens[i].text ~= "," do
+  local list = {}
+  for _, range in ipairs(split(tokens, open + 1, (tokens[open].other
+      or #tokens) - 1)) do
+    local p = {first = range[1], last = range[2], words = {}}
+    local i = p.first
+    while i <= p.last do
       local token = tokens[i]
       if token.text == "*" or token.text == "[" then
         p.pointer = true
@@ -76,11 +77,7 @@ local function parameters(tokens, open)
       end
       i = behind(tokens, i)
     end
-    p.last = i - 1
-    if #p.words > 0 then
-      list[#list + 1] = p
-    end
-    i = i + 1
+    list[#list + 1] = #p.words > 0 and p or nil
   end
   return #list == 1 and list[1].name == "void" and not list[1].pointer and {}
     or list

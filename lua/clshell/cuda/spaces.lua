@@ -4,18 +4,19 @@
 -- values that it is set to, and the arguments of calls of its function.
 -- SPDX-License-Identifier: MIT
 
-local behind = require "clshell.cuda.cuda_tokens".behind
+local lexer = require "clshell.cuda.cuda_tokens"
+local set = require("clshell.base.text").set
 
 local M = {}
 
-local NO_TYPE = {["return"] = true, ["else"] = true, ["case"] = true,
-  ["goto"] = true, ["sizeof"] = true, ["do"] = true}
-local SKIPPED = {const = true, volatile = true, __restrict__ = true,
-  __restrict = true, restrict = true}
-local BEGINS = {["{"] = true, ["}"] = true, [";"] = true}
-local VALUES = {["="] = true, [","] = true, ["("] = true, ["return"] = true}
-local DECLARES = {["="] = true, [";"] = true, [","] = true, ["["] = true,
-  ["("] = true, [":"] = true}
+local behind, split = lexer.behind, lexer.split
+
+local NO_TYPE = set "return else case goto sizeof do"
+local SKIPPED = set "const volatile __restrict__ __restrict restrict"
+local BEGINS = set "{ } ;"
+local ENDS = set ", ; ) ] }"
+local VALUES = set "= , ( return"
+local DECLARES = set "= ; , [ ( :"
 
 local function skip(tokens, i)
   while tokens[i].text == "*" or SKIPPED[tokens[i].text] do
@@ -24,18 +25,16 @@ local function skip(tokens, i)
   return i
 end
 
--- The last token of an expression that begins at token i.
-local function expression_end(tokens, i, last)
-  while i <= last do
-    local token = tokens[i]
-    if token.text == "," or token.text == ";" or token.text == ")"
-        or token.text == "]" or token.text == "}" then
-      break
-    end
+--- spaces.expression_end(tokens, i, last) -> place
+--- The last token of an expression that begins at token i.
+function M.expression_end(tokens, i, last)
+  while i <= last and not ENDS[tokens[i].text] do
     i = behind(tokens, i)
   end
   return i - 1
 end
+
+local expression_end = M.expression_end
 
 -- A new symbol: {space =, sites = {token}, sources = {{first, last}}, type}.
 local function symbol(fn, name, fields)
@@ -131,9 +130,10 @@ local function cast(tokens, i)
   end
 end
 
-local function anonymous(fn, site, first, last)
-  local s = {fn = fn, sites = {site}, sources = {{first, last}}, spaces = {}}
-  fn.casts[#fn.casts + 1] = s
+-- Adds the value of a cast, whose type begins at token `site`.
+local function add_cast(fn, site, first, last)
+  table.insert(fn.casts, {fn = fn, sites = {site}, spaces = {},
+    sources = {{first, last}}})
 end
 
 -- The declarations, assignments, casts and results in a function's body.
@@ -151,12 +151,12 @@ local function body(tokens, fn)
     if token.text == "(" and before.text ~= "sizeof" then
       local stop = cast(tokens, i)
       if stop then
-        anonymous(fn, i + 1, stop + 1, expression_end(tokens, stop + 1, last))
+        add_cast(fn, i + 1, stop + 1, expression_end(tokens, stop + 1, last))
       end
     elseif token.text:find "_cast$" and tokens[i + 1].text == "<" then
       local stop = cast(tokens, i + 1)
       if stop and tokens[stop + 1].other then
-        anonymous(fn, i + 2, stop + 1, tokens[stop + 1].other)
+        add_cast(fn, i + 2, stop + 1, tokens[stop + 1].other)
       end
     elseif token.text == "=" and before.kind == "name"
         and fn.symbols[before.text] and fn.symbols[before.text].pointer
@@ -170,8 +170,9 @@ local function body(tokens, fn)
   end
 end
 
--- The symbol that an expression's value points into, or nil.
-local function base(world, fn, first, last)
+--- spaces.base(world, fn, first, last) -> symbol or nil
+--- The symbol that the value of an expression points into.
+function M.base(world, fn, first, last)
   local tokens, i = world.tokens, first
   while i <= last do
     local token, before = tokens[i], tokens[i - 1]
@@ -199,16 +200,13 @@ local function calls(world, fn)
   for i = fn.body + 1, fn.last - 1 do
     local called = tokens[i].kind == "name" and tokens[i + 1].text == "("
       and world.functions[tokens[i].text]
-    if called then
-      local at, close, n = i + 2, tokens[i + 1].other or 0, 1
-      while at < close do
-        local stop = expression_end(tokens, at, close - 1)
-        local param = called.params[n]
-        local s = param and param.name and called.symbols[param.name]
-        if s and param.pointer and not s.fixed then
-          s.sources[#s.sources + 1] = {at, stop, fn}
-        end
-        at, n = stop + 2, n + 1
+    local arguments = called and tokens[i + 1].other
+      and split(tokens, i + 2, tokens[i + 1].other - 1)
+    for n, range in ipairs(arguments or {}) do
+      local param = called.params[n]
+      local s = param and param.name and called.symbols[param.name]
+      if s and param.pointer and not s.fixed then
+        s.sources[#s.sources + 1] = {range[1], range[2], fn}
       end
     end
   end
@@ -239,7 +237,7 @@ end
 local function flow(world, s)
   local changed = false
   for _, source in ipairs(s.fixed and {} or s.sources) do
-    local from = base(world, source[3] or s.fn, source[1], source[2])
+    local from = M.base(world, source[3] or s.fn, source[1], source[2])
     for space in pairs(from and from.spaces or {}) do
       changed = changed or not s.spaces[space]
       s.spaces[space] = true
@@ -248,7 +246,9 @@ local function flow(world, s)
   return changed
 end
 
-local function each_symbol(world, visit)
+--- spaces.each(world, visit)
+--- Calls visit(symbol) for all symbols, casts and results.
+function M.each(world, visit)
   for _, fn in ipairs(world.list) do
     for _, s in pairs(fn.symbols) do
       visit(s)
@@ -263,12 +263,12 @@ local function each_symbol(world, visit)
 end
 
 --- spaces.infer(world, before)
---- Finds the symbols of the functions of a text. `world`: tokens, `list` (the
---- device's functions, as parse gives them, with `kernel`), `functions` (by
---- name), `globals` (symbols of file scope). Each function gets `symbols` by
---- name, `casts` and `result`; each symbol has `spaces`, a set of "global",
---- "local", "constant" and "", and `sites`, the tokens to name it at.
---- before(function) may add symbols.
+--- Finds the symbols of the functions of a text. `world`, a translation, has
+--- tokens, `list` (the device's functions, as parse gives them, with
+--- `kernel`), `functions` (by name) and `globals` (symbols of file scope).
+--- Each function gets `symbols` by name, `casts` and `result`; each symbol has
+--- `spaces`, a set of "global", "local", "constant" and "", and `sites`, the
+--- tokens to name it at. before(function) may add symbols.
 function M.infer(world, before)
   for _, fn in ipairs(world.list) do
     prepare(world, fn)
@@ -277,21 +277,17 @@ function M.infer(world, before)
   for _, fn in ipairs(world.list) do
     if fn.body then
       body(world.tokens, fn)
-    end
-  end
-  for _, fn in ipairs(world.list) do
-    if fn.body then
       calls(world, fn)
     end
   end
   local changed
   repeat
     changed = false
-    each_symbol(world, function(s)
+    M.each(world, function(s)
       changed = flow(world, s) or changed
     end)
     if not changed then -- a parameter without any source
-      each_symbol(world, function(s)
+      M.each(world, function(s)
         if s.parameter and next(s.spaces) == nil then
           s.spaces.global, changed = true, true
         end
@@ -299,16 +295,5 @@ function M.infer(world, before)
     end
   until not changed
 end
-
---- spaces.each(world, visit)
---- Calls visit(symbol) for all symbols, casts and results.
-M.each = each_symbol
-
---- spaces.base(world, fn, first, last) -> symbol or nil
---- The symbol that the value of an expression points into.
-M.base = base
-
---- spaces.expression_end(tokens, i, last) -> last token of an expression
-M.expression_end = expression_end
 
 return M

@@ -4,28 +4,29 @@
 
 local M = {}
 
--- A line each: CUDA's word, two spaces, the word here.
+-- A line each, its columns two spaces apart: CUDA's word, the word here and,
+-- where it is too short for messages and pages, what they say in its place.
 
 -- Words that another word replaces; "-" stands for none.
 local REPLACED = [[
 __global__  kernel
-__device__  -
-__host__  -
+__device__  -  a plain function; of a variable: an argument of the kernel
+__host__  -  a Lua function
 __shared__  local
-__constant__  constant
+__constant__  constant  constant; without values an argument of the kernel
 __restrict__  restrict
 __restrict  restrict
 __forceinline__  inline
 __inline__  inline
 __noinline__  __attribute__((noinline))
-__syncthreads  barrier
-threadIdx  get_local_id
-blockIdx  get_group_id
-blockDim  get_local_size
-gridDim  get_num_groups
-dim3  uint3
-__threadfence  mem_fence
-__threadfence_block  mem_fence
+__syncthreads  barrier  barrier(CLK_LOCAL_MEM_FENCE)
+threadIdx  get_local_id  get_local_id(0) for .x, (1) for .y, (2) for .z
+blockIdx  get_group_id  get_group_id(0) for .x, (1) for .y, (2) for .z
+blockDim  get_local_size  get_local_size(0) for .x, (1) for .y, (2) for .z
+gridDim  get_num_groups  get_num_groups(0) for .x, (1) for .y, (2) for .z
+dim3  uint3  the sizes as lists: k:range({grid_x * block_x}, {block_x})
+__threadfence  mem_fence  mem_fence(CLK_GLOBAL_MEM_FENCE)
+__threadfence_block  mem_fence  mem_fence(CLK_LOCAL_MEM_FENCE)
 make_char4  (char4)
 make_uchar4  (uchar4)
 make_int2  (int2)
@@ -49,7 +50,7 @@ int64_t  long
 uint64_t  ulong
 __half  half
 nullptr  0
-atomicAdd  atomic_add
+atomicAdd  atomic_add  atomic_add; of floats a loop with atomic_cmpxchg
 atomicSub  atomic_sub
 atomicExch  atomic_xchg
 atomicMin  atomic_min
@@ -97,8 +98,8 @@ CUDART_INF_F  INFINITY
 CUDART_NAN_F  NAN
 CUDART_PI_F  M_PI_F
 __align__  __attribute__((aligned(n)))
-__launch_bounds__  -
-__ldg  *
+__launch_bounds__  -  nothing: the local size is set at the launch
+__ldg  *  *p, as for any pointer
 static_cast  a cast, (type)
 reinterpret_cast  a cast, (type)
 const_cast  a cast, (type)
@@ -112,12 +113,13 @@ fmodf hypotf ldexpf log10f log1pf log2f logf powf remainderf rintf roundf
 rsqrtf sinf sinhf sinpif sqrtf tanf tanhf tgammaf truncf
 ]]
 
--- Words for functions of sub-groups, which need an extension. CUDA's first
--- argument, a mask of lanes, has no place here.
+-- Words for functions of sub-groups, which need an extension: the extension in
+-- the third column, or cl_khr_subgroups. CUDA's first argument, a mask of
+-- lanes, has no place here.
 local SUBGROUPS = [[
-__syncwarp  sub_group_barrier  cl_khr_subgroups
-__any_sync  sub_group_any  cl_khr_subgroups
-__all_sync  sub_group_all  cl_khr_subgroups
+__syncwarp  sub_group_barrier  sub_group_barrier(CLK_LOCAL_MEM_FENCE)
+__any_sync  sub_group_any
+__all_sync  sub_group_all
 __shfl_sync  sub_group_shuffle  cl_khr_subgroup_shuffle
 __shfl_xor_sync  sub_group_shuffle_xor  cl_khr_subgroup_shuffle
 __shfl_up_sync  sub_group_shuffle_up  cl_khr_subgroup_shuffle_relative
@@ -227,46 +229,35 @@ nvcc  cl.build("file.cu"), or clshell --cuda file.cu
 --- extension). kind: "word", "float", "subgroup", "outside", "hint", "host".
 M.list = {}
 
-local function add(word, here, kind, needs)
-  local entry = {word = word, here = here, kind = kind, needs = needs}
+local function add(kind, word, here, said, needs)
+  here = here ~= "-" and here or ""
+  local entry = {word = word, here = here, kind = kind, needs = needs,
+    said = said or here}
   M.list[#M.list + 1], M.list[word] = entry, entry
 end
 
-local function add_lines(text, kind)
-  for word, here in text:gmatch "(%S+)  ([^\n]+)" do
-    add(word, here ~= "-" and here or "", kind)
+local function add_lines(kind, lines)
+  for line in lines:gmatch "[^\n]+" do
+    local columns = {}
+    for column in (line .. "  "):gmatch "(.-)  " do
+      columns[#columns + 1] = column
+    end
+    local needs = kind == "subgroup" and "cl_khr_subgroups" or nil
+    if needs and (columns[3] or ""):find "^cl_khr" then
+      needs = table.remove(columns)
+    end
+    add(kind, columns[1], columns[2], columns[3], needs)
   end
 end
 
-add_lines(REPLACED, "word")
+add_lines("word", REPLACED)
 for word in FLOATS:gmatch "%S+" do
-  add(word, word:sub(1, -2), "float")
+  add("float", word, word:sub(1, -2))
 end
-for word, here, needs in SUBGROUPS:gmatch "(%S+)  (%S+)  (%S+)" do
-  add(word, here, "subgroup", needs)
-end
-add_lines(OUTSIDE, "outside")
-add_lines(HINTS, "hint")
-add_lines(HOST, "host")
-
--- Texts of messages and pages for words whose replacement alone is too short.
-local SAID = {
-  __device__ = "a plain function; of a variable: an argument of the kernel",
-  __host__ = "a Lua function",
-  __constant__ = "constant; without values an argument of the kernel",
-  __launch_bounds__ = "nothing: the local size is set at the launch",
-  __syncthreads = "barrier(CLK_LOCAL_MEM_FENCE)",
-  __syncwarp = "sub_group_barrier(CLK_LOCAL_MEM_FENCE)",
-  __threadfence = "mem_fence(CLK_GLOBAL_MEM_FENCE)",
-  __threadfence_block = "mem_fence(CLK_LOCAL_MEM_FENCE)",
-  threadIdx = "get_local_id(0) for .x, (1) for .y, (2) for .z",
-  blockIdx = "get_group_id(0) for .x, (1) for .y, (2) for .z",
-  blockDim = "get_local_size(0) for .x, (1) for .y, (2) for .z",
-  gridDim = "get_num_groups(0) for .x, (1) for .y, (2) for .z",
-  dim3 = "the sizes as lists: k:range({grid_x * block_x}, {block_x})",
-  atomicAdd = "atomic_add; of floats a loop with atomic_cmpxchg",
-  __ldg = "*p, as for any pointer",
-}
+add_lines("subgroup", SUBGROUPS)
+add_lines("outside", OUTSIDE)
+add_lines("hint", HINTS)
+add_lines("host", HOST)
 
 local function lower(word)
   return (word:lower():gsub("%.[xyz]$", ""))
@@ -274,7 +265,6 @@ end
 
 local by_lower = {}
 for _, entry in ipairs(M.list) do
-  entry.said = SAID[entry.word] or entry.here
   by_lower[lower(entry.word)] = by_lower[lower(entry.word)] or entry
 end
 

@@ -3,7 +3,6 @@
 -- SPDX-License-Identifier: MIT
 local argument = require "clshell.base.argument"
 local cl = require "cl"
-local integer = require "clshell.base.integer"
 local mtx = require "clshell.data.mtx"
 local options = require "clshell.base.options"
 local sparse = require "clshell.data.sparse"
@@ -16,8 +15,8 @@ local INT_MAX = 0x7fffffff -- row_ptr and col_ind are int
 -- Raises unless the triplets make a matrix that int can index, and a buffer
 -- of the device can hold its row_ptr.
 local function check(rows, cols, is, js, vs, context)
-  integer.check("csr.from_coo", "rows", rows, 1, INT_MAX)
-  integer.check("csr.from_coo", "cols", cols, 1, INT_MAX)
+  argument.integer("csr.from_coo", "rows", rows, 1, INT_MAX)
+  argument.integer("csr.from_coo", "cols", cols, 1, INT_MAX)
   for k, list in ipairs{is or false, js or false, vs or false} do
     if type(list) ~= "table" and text.class(list) ~= "Array" then
       cl.error(("csr.from_coo: %s must be a table or an Array; got %s"):format(

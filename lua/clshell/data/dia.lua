@@ -4,7 +4,6 @@
 local argument = require "clshell.base.argument"
 local cl = require "cl"
 local csr = require "clshell.data.csr"
-local integer = require "clshell.base.integer"
 local laplacian = require "clshell.data.laplacian"
 local options = require "clshell.base.options"
 local sparse = require "clshell.data.sparse"
@@ -20,7 +19,7 @@ local function ascending(what, list, rows, cols)
   end
   local offsets = table.move(list, 1, #list, 1, {})
   for _, o in ipairs(offsets) do
-    integer.check(what, "an offset", o, 1 - rows, cols - 1)
+    argument.integer(what, "an offset", o, 1 - rows, cols - 1)
   end
   table.sort(offsets)
   for d = 2, #offsets do
@@ -54,8 +53,8 @@ function M.banded(n, offsets, opts)
   local what = "dia.banded"
   opts = options.check(opts, what)
   local cols = opts.cols or opts.m or n
-  integer.check(what, "rows", n, 1, INT_MAX)
-  integer.check(what, "cols", cols, 1, INT_MAX)
+  argument.integer(what, "rows", n, 1, INT_MAX)
+  argument.integer(what, "cols", cols, 1, INT_MAX)
   local m = sparse.new_dia(what, n, cols,
     ascending(what, offsets, n, cols), opts)
   local values, host = m.host.values, m.host.offsets

@@ -2,7 +2,7 @@
 -- or for some rows
 -- SPDX-License-Identifier: MIT
 
-local integer = require "clshell.base.integer"
+local argument = require "clshell.base.argument"
 
 local M = {}
 
@@ -16,12 +16,12 @@ function M.new(what, dims, sizes)
   local rows, axes = 1, {}
   for k = 1, dims do
     local length = sizes[k]
-    integer.check(what, "n" .. ("xyz"):sub(k, k), length, 1, INT_MAX)
+    argument.integer(what, "n" .. ("xyz"):sub(k, k), length, 1, INT_MAX)
     if length > 1 then
       axes[#axes + 1] = {stride = rows, length = length}
     end
     rows = rows * length
-    integer.check(what, "the number of grid points", rows, 1, INT_MAX)
+    argument.integer(what, "the number of grid points", rows, 1, INT_MAX)
   end
   local offsets = {}
   for k = #axes, 1, -1 do

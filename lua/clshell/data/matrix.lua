@@ -4,9 +4,6 @@
 local argument = require "clshell.base.argument"
 local cl = require "cl"
 local host = require "cl.host"
-local integer = require "clshell.base.integer"
-local mtx = require "clshell.data.mtx"
-local npy = require "clshell.data.npy"
 local options = require "clshell.base.options"
 local text = require "clshell.base.text"
 
@@ -20,8 +17,8 @@ local function arguments(what, n, m, opts)
   if type(m) == "table" then
     m, opts = nil, m
   end
-  integer.check(what, "rows", n, 1)
-  integer.check(what, "columns", m or n, 1)
+  argument.integer(what, "rows", n, 1)
+  argument.integer(what, "columns", m or n, 1)
   return n, m or n, options.check(opts, what)
 end
 
@@ -133,7 +130,7 @@ local function extension(what, path)
 end
 
 local function load_npy(path, opts)
-  local h, message = npy.load(path)
+  local h, message = require("clshell.data.npy").load(path)
   if h == nil then
     return nil, message
   end
@@ -150,7 +147,7 @@ local function load_npy(path, opts)
 end
 
 local function load_mtx(path, opts)
-  local m, message = mtx.read(path)
+  local m, message = require("clshell.data.mtx").read(path)
   if m == nil then
     return nil, message
   end
@@ -162,7 +159,7 @@ local function load_mtx(path, opts)
       .. "most %d"):format(path, m.rows, m.cols, m.rows * m.cols, kind, limit),
       {hint = "csr.load or dia.load reads it as a sparse matrix"})
   end
-  return mtx.dense(m, kind), m.rows, m.cols
+  return require("clshell.data.mtx").dense(m, kind), m.rows, m.cols
 end
 
 --- matrix.load(path [, opts]) -> Buffer; nil, message if it cannot be opened
@@ -206,11 +203,11 @@ end
 function methods:save(path)
   if extension("save", path) == "npy" then
     local h <close> = self:read()
-    npy.save(path, h)
+    require("clshell.data.npy").save(path, h)
   else
     check_matrix("save as .mtx", self)
     local h <close> = self:read()
-    mtx.write_dense(path, h)
+    require("clshell.data.mtx").write_dense(path, h)
   end
 end
 
@@ -226,8 +223,8 @@ function methods:pad(multiple)
   if type(multiple) == "table" then
     mr, mc = multiple[1], multiple[2]
   end
-  integer.check("pad", "a multiple", mr, 1)
-  integer.check("pad", "a multiple", mc, 1)
+  argument.integer("pad", "a multiple", mr, 1)
+  argument.integer("pad", "a multiple", mc, 1)
   local rows = (self.rows + mr - 1) // mr * mr
   local cols = (self.cols + mc - 1) // mc * mc
   local B = cl.buffer(self.type, {rows, cols}, 0, {context = self.context})
@@ -247,11 +244,11 @@ end
 function methods:sub(row, col, rows, cols)
   check_matrix("sub", self)
   local what = ("sub of a %dx%d matrix"):format(self.rows, self.cols)
-  integer.check(what, "row", row, 1, self.rows)
-  integer.check(what, "col", col, 1, self.cols)
+  argument.integer(what, "row", row, 1, self.rows)
+  argument.integer(what, "col", col, 1, self.cols)
   rows, cols = rows or self.rows - row + 1, cols or self.cols - col + 1
-  integer.check(what, "rows", rows, 1, self.rows - row + 1)
-  integer.check(what, "cols", cols, 1, self.cols - col + 1)
+  argument.integer(what, "rows", rows, 1, self.rows - row + 1)
+  argument.integer(what, "cols", cols, 1, self.cols - col + 1)
   return self:matrix((row - 1) * self.ld + col, rows, cols, self.ld)
 end
 

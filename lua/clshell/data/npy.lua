@@ -4,8 +4,7 @@
 local argument = require "clshell.base.argument"
 local cl = require "cl"
 local host = require "cl.host"
-local integer = require "clshell.base.integer"
-local new_file = require "clshell.data.new_file"
+local file = require "clshell.base.file"
 local options = require "clshell.base.options"
 local text_of = require "clshell.base.text"
 
@@ -251,7 +250,7 @@ function M.save(path, h)
       class_of(h) or type(h)))
   end
   local text = header_text(path, h.type, h.shape)
-  new_file(path, function(f, check)
+  file.create(path, function(f, check)
     check(f:write(text))
     local ok, problem = pcall(h.writefile, h, f)
     check(ok, type(problem) == "table" and problem.message or problem)
@@ -271,12 +270,12 @@ local function box(self, what, opts)
   argument.check(what, "from", from, "table")
   argument.check(what, "size", size, "table")
   local row, col = from[1], from[2] or 1
-  integer.check(what, "from: the row", row, 1, self.rows)
-  integer.check(what, "from: the column", col, 1, self.cols)
+  argument.integer(what, "from: the row", row, 1, self.rows)
+  argument.integer(what, "from: the column", col, 1, self.cols)
   local rows = size[1] or self.rows - row + 1
   local cols = size[2] or self.cols - col + 1
-  integer.check(what, "size: the rows", rows, 1, self.rows - row + 1)
-  integer.check(what, "size: the columns", cols, 1, self.cols - col + 1)
+  argument.integer(what, "size: the rows", rows, 1, self.rows - row + 1)
+  argument.integer(what, "size: the columns", cols, 1, self.cols - col + 1)
   if self.fortran then
     row, col, rows, cols = col, row, cols, rows
   end
@@ -382,18 +381,11 @@ function M.open(path)
   if f == nil then
     return nil, message
   end
-  local done
-  local _ <close> = setmetatable({}, {__close = function()
-    if not done then
-      f:close()
-    end
-  end})
   local d = described(f, path)
   if #d.dims > 2 then
     fail(path, ("the shape has %d dimensions"):format(#d.dims),
       "a matrix has 2")
   end
-  done = true
   return matrix_file(f, path, d, false)
 end
 
@@ -407,26 +399,23 @@ function M.create(path, kind, shape)
   argument.check("npy.create", "the type", kind, "string")
   argument.check("npy.create", "the shape", shape, "table")
   for i = 1, 2 do
-    integer.check("npy.create", "a size", shape[i], 1)
+    argument.integer("npy.create", "a size", shape[i], 1)
   end
   local text = header_text(path, kind, shape)
   local f, message = io.open(path, "w+b")
   if f == nil then
     cl.error("cannot write " .. message)
   end
-  local ok, reason = f:write(text)
-  ok = ok and f:seek("set", #text + shape[1] * shape[2] * cl.typesize(kind)
-    - 1)
-  if ok then
-    ok, reason = f:write "\0"
+  local function check(ok, reason)
+    if not ok then
+      f:close()
+      cl.error(("cannot write %s: %s"):format(path, reason))
+    end
   end
-  if ok then
-    ok, reason = f:flush()
-  end
-  if not ok then
-    f:close()
-    cl.error(("cannot write %s: %s"):format(path, reason))
-  end
+  check(f:write(text))
+  check(f:seek("set", #text + shape[1] * shape[2] * cl.typesize(kind) - 1))
+  check(f:write "\0")
+  check(f:flush())
   return matrix_file(f, path, {type = kind, dims = shape, skip = #text}, true)
 end
 

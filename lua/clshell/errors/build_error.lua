@@ -70,8 +70,7 @@ end
 -- Without marks: the word at the place, if the message quotes it.
 local function word_range(d, line, column)
   local word = line:match("^[%a_][%w_]*", column)
-  if word and (d.text:find("'" .. word .. "'", 1, true)
-      or d.text:find('"' .. word .. '"', 1, true)) then
+  if word and d.text:find("['\"]" .. word .. "['\"]") then
     return {{column, column + #word - 1}}
   end
 end
@@ -79,6 +78,26 @@ end
 local function did_you_mean(name)
   return name and ("did you mean '%s'?"):format(name)
 end
+
+-- The capture of the first of some patterns that a text has, or nil.
+local function first_match(s, patterns)
+  for _, pattern in ipairs(patterns) do
+    local found = s:match(pattern)
+    if found then
+      return found
+    end
+  end
+end
+
+-- Messages about a name that the compiler does not know.
+local UNKNOWN = {"undeclared identifier '([%w_]+)'",
+  'identifier "([%w_]+)" is undefined',
+  "implicit declaration of function '([%w_]+)'",
+  "unknown type name '([%w_]+)'"}
+
+-- Messages of linkers, with a name.
+local LINKED = {"symbol:? '?([%w_]+)", "reference to [`'\"]?([%w_]+)",
+  "[Ff]unction '?([%w_]+)", "kernel: '(.-)[('<]"}
 
 -- The text of a diagnostic, and a note or nil: the name that was probably
 -- meant, or the word here for a word of CUDA's.
@@ -91,15 +110,9 @@ local function advice(build, d)
     return said or d.text, cuda.advice(ambiguous or foreign)
       or did_you_mean(meant)
   end
-  local word = d.text:match("undeclared identifier '([%w_]+)'")
-    or d.text:match('identifier "([%w_]+)" is undefined')
-    or d.text:match("implicit declaration of function '([%w_]+)'")
-    or d.text:match("unknown type name '([%w_]+)'")
-  if not word then
-    return d.text
-  end
-  if cuda.advice(word) then
-    return d.text, cuda.advice(word)
+  local word = first_match(d.text, UNKNOWN)
+  if not word or cuda.advice(word) then
+    return d.text, word and cuda.advice(word)
   end
   local names = {}
   for name in build.source:gmatch("%f[%w_][%a_][%w_]*") do
@@ -126,8 +139,7 @@ end
 local function source_lines(d, place, note, before, width)
   local line = place.text and excerpt.line(place.text, place.n)
   local opts = {number = place.line, width = width, note = note}
-  if d.quoted and (not line
-      or line:gsub("%s+", "") ~= d.quoted:gsub("%s+", "")) then
+  if d.quoted and not excerpt.alike(line, d.quoted) then
     opts.column = d.marks:find("^", 1, true)
     opts.ranges = marked_ranges(d.marks, opts.column)
     return excerpt.show(d.quoted, 1, opts)
@@ -152,8 +164,8 @@ local function append(lines, more)
 end
 
 local function place_text(place)
-  local line = ("%s:%d"):format(place.name, place.line)
-  return place.column and ("%s:%d"):format(line, place.column) or line
+  return ("%s:%d%s"):format(place.name, place.line, place.column
+    and (":%d"):format(place.column) or "")
 end
 
 -- "  also at 12:3, 14:7, and 5 more like this"
@@ -169,20 +181,12 @@ local function also_line(build, d, name)
     more > 0 and (", and %d more like this"):format(more) or "")
 end
 
--- The name in a message of a linker.
-local function linked_name(d)
-  local name = d.text:match("symbol:? '?([%w_]+)")
-    or d.text:match("reference to [`'\"]?([%w_]+)")
-    or d.text:match("[Ff]unction '?([%w_]+)")
-    or d.text:match("kernel: '(.-)[('<]")
-  local length, rest = (name or ""):match("^_Z(%d+)(.*)$")
-  return length and rest:sub(1, tonumber(length)) or name
-end
-
 -- The line that defines the function in a linker's message, or else the last
 -- line that calls it.
 local function function_place(build, d)
-  local name = linked_name(d)
+  local name = first_match(d.text, LINKED)
+  local length, rest = (name or ""):match("^_Z(%d+)(.*)$")
+  name = length and rest:sub(1, tonumber(length)) or name
   local at = name
     and build.source:find("%f[%w_]" .. name .. "%s*%b()%s*{")
   if name and not at then
@@ -191,8 +195,7 @@ local function function_place(build, d)
     end
   end
   if at then
-    local _, breaks = build.source:sub(1, at):gsub("\n", "")
-    return {file = "", line = breaks + 1}
+    return {file = "", line = (text.position(build.source, at))}
   end
   return d
 end
@@ -258,12 +261,9 @@ end
 -- "1 error, 2 warnings"; "" for none.
 local function amounts(errors, warnings, more)
   local words = {}
-  for _, part in ipairs{{errors, "error"}, {warnings, "warning"}} do
-    local n, word = part[1], part[2]
-    if n > 0 then
-      words[#words + 1] = ("%d %s%s%s"):format(n, more or "", word,
-        n == 1 and "" or "s")
-    end
+  for i, n in ipairs{errors, warnings} do
+    words[#words + 1] = n > 0 and text.count(n, (more or "")
+      .. (i == 1 and "error" or "warning")) or nil
   end
   return table.concat(words, ", ")
 end
@@ -310,12 +310,9 @@ end
 
 -- The name of the source, and the place of a text in a Lua file.
 local function title(build)
-  local place = build.literal
-  if not place then
-    return build.program
-  end
-  local name = build.program == "(source)" and "source" or build.program
-  return ("%s at %s:%d"):format(name, place.name, place.line + 1)
+  local place, name = build.literal, build.program
+  return place and ("%s at %s:%d"):format(name == "(source)" and "source"
+    or name, place.name, place.line + 1) or name
 end
 
 -- A line for each part of OpenCL C that the log says the device lacks.

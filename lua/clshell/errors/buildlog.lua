@@ -38,7 +38,6 @@ local function summary(line)
       return true
     end
   end
-  return false
 end
 
 -- The kind and the rest of "kind: rest" or "kind : rest".
@@ -55,22 +54,16 @@ end
 -- PoCL: "error: /tmp/x.cl:5:10 <Spelling=/tmp/x.cl:4:22>: text"
 local function pocl(line)
   local kind, rest = split_kind(line)
-  if not kind then
+  local file, n, column, at, text = (rest or ""):match
+    "^(.-):(%d+):(%d+)(.-): (.*)$"
+  local from, m, c = (at or ""):match "^ <Spelling=(.-):(%d+):(%d+)>$"
+  if not file or at ~= "" and not from then
     return nil
   end
-  local file, n, column, text = rest:match("^(.-):(%d+):(%d+): (.*)$")
-  if file then
-    return {kind = kind, file = file, line = n, column = column, text = text}
-  end
-  local from, m, c
-  file, n, column, from, m, c, text =
-    rest:match("^(.-):(%d+):(%d+) <Spelling=(.-):(%d+):(%d+)>: (.*)$")
-  if file then
-    local note = {kind = "note", file = from, line = tonumber(m),
-      column = tonumber(c), text = "expanded from this macro", notes = {}}
-    return {kind = kind, file = file, line = n, column = column, text = text,
-      notes = from ~= "<scratch space>" and {note} or nil}
-  end
+  return {kind = kind, file = file, line = n, column = column, text = text,
+    notes = from and from ~= "<scratch space>" and {{kind = "note",
+      file = from, line = tonumber(m), column = tonumber(c),
+      text = "expanded from this macro", notes = {}}} or nil}
 end
 
 -- clang, whatever it calls the source: "<kernel>:3:49: error: text", and
@@ -212,6 +205,15 @@ local function same(a, b)
     and a.line == b.line and a.column == b.column
 end
 
+-- Whether a list has a diagnostic that is the same.
+local function has(list, d)
+  for _, other in ipairs(list) do
+    if same(other, d) then
+      return true
+    end
+  end
+end
+
 -- Adds a diagnostic to a list. A repeated diagnostic is counted; the same text
 -- at another place adds a place to the first diagnostic. `seen`: kind and text
 -- -> the first diagnostic.
@@ -226,22 +228,11 @@ local function add(list, seen, d)
     other.count = other.count + 1
     return other
   end
-  for _, place in ipairs(other.also) do
-    if same(place, d) then
-      return other
-    end
+  if has(other.also, d) then
+    return other
   end
   table.insert(other.also, d)
   return d
-end
-
-local function add_note(notes, d)
-  for _, other in ipairs(notes) do
-    if same(other, d) then
-      return
-    end
-  end
-  notes[#notes + 1] = d
 end
 
 -- A line that begins no message may continue the diagnostic before it.
@@ -275,8 +266,8 @@ function M.parse(log)
     elseif d then
       i = take_excerpt(d, lines, i)
       if d.kind == "note" then
-        if last then
-          add_note(last.notes, d)
+        if last and not has(last.notes, d) then
+          table.insert(last.notes, d)
         end
       elseif d.kind ~= "info" then
         d.included = included

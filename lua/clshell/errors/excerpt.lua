@@ -23,17 +23,11 @@ end
 --- excerpt.read(path) -> string or nil
 --- The bytes of a regular file of moderate size.
 function M.read(path)
-  local file = io.open(path, "rb")
-  if not file then
-    return nil
+  local file <close> = io.open(path, "rb")
+  local size = file and file:seek "end"
+  if size and size <= LARGEST and file:seek "set" then
+    return file:read "a" -- nil for a folder
   end
-  local size = file:seek("end")
-  local text
-  if size and size <= LARGEST and file:seek("set") then
-    text = file:read("a") -- nil for a folder
-  end
-  file:close()
-  return text
 end
 
 --- excerpt.source(chunkname) -> string or nil
@@ -78,6 +72,12 @@ function M.line(text, n)
     return nil
   end
   return text:match("^[^\r\n]*", first), first
+end
+
+--- excerpt.alike(line, quoted) -> boolean
+--- Whether a line (or nil) and a line of a log differ in spaces alone.
+function M.alike(line, quoted)
+  return line ~= nil and line:gsub("%s+", "") == quoted:gsub("%s+", "")
 end
 
 -- The character at byte `at` of a line: its text on the screen, its width in

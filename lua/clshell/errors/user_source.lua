@@ -4,6 +4,7 @@
 -- SPDX-License-Identifier: MIT
 
 local excerpt = require "clshell.errors.excerpt"
+local position = require "clshell.base.text".position
 
 local M = {}
 
@@ -22,7 +23,6 @@ local function names_source(base)
       return true
     end
   end
-  return false
 end
 
 local function includes(source, base)
@@ -62,14 +62,6 @@ local function in_source(build, d)
   return not d.included and not file:find("%.%a*h%a*$")
 end
 
--- The number of line breaks in text before byte `at`, and the bytes of the
--- line in front of it.
-local function position(chunk, at)
-  local before = chunk:sub(1, at - 1)
-  local _, breaks = before:gsub("\n", "")
-  return breaks, #before:match("[^\n]*$")
-end
-
 -- Calls fn(chunk, info) for the text of every chunk that is running, the
 -- innermost first, until it returns something.
 local function each_chunk(fn)
@@ -103,9 +95,9 @@ function M.literal(source)
     local at = chunk:find(source, 1, true)
     while at do
       local line, column = position(chunk, at)
-      if not best or line < info.currentline then
-        best = {name = excerpt.name(info.source, info.short_src), line = line,
-          column = column}
+      if not best or line <= info.currentline then
+        best = {name = excerpt.name(info.source, info.short_src),
+          line = line - 1, column = column - 1}
       end
       at = chunk:find(source, at + 1, true)
     end
@@ -123,72 +115,54 @@ local function find_line(line)
       local at = #text >= SHORT and chunk:find(text, 1, true)
       if at and not chunk:find(text, at + 1, true) then
         local n, column = position(chunk, at)
-        return {name = excerpt.name(info.source, info.short_src), line = n + 1,
-          column = column - #indent}
+        return {name = excerpt.name(info.source, info.short_src), line = n,
+          column = column - 1 - #indent}
       end
     end
   end)
 end
 
--- The names that directives #line of a source give its lines: {file = or nil,
--- line = , n = the line itself} for each named line.
-local function renamed(build)
-  if build.renamed then
-    return build.renamed
-  end
-  local list, file, line = {}, nil, nil
-  local n = 0
-  for text in build.source:gmatch("([^\n]*)\n?") do
-    n = n + 1
+--- user_source.numbered(source [, accepts]) -> list
+--- The lines of a source as its #line directives number them: {text, line,
+--- file (nil before a directive with a name), directive (whether the line is a
+--- directive), named (whether a directive stands before it)}. accepts(name)
+--- tells whether a directive with that name counts; without it each does.
+function M.numbered(source, accepts)
+  local list, file, line, named = {}, nil, 1, false
+  for text in source:gmatch("([^\n]*)\n?") do
     local number, name = text:match('^%s*#%s*line%s+(%d+)%s*"?([^"\r]*)')
     if not number then
       number, name = text:match('^%s*#%s*(%d+)%s+"([^"]*)"')
     end
-    if number then
-      file, line = name ~= "" and name or file, tonumber(number)
-    elseif line then
-      list[#list + 1] = {file = file, line = line, n = n}
-      line = line + 1
-    end
-  end
-  build.renamed = list
-  return list
-end
-
--- The line that has a diagnostic's place by #line directives; nil without
--- directives, and where the log's quote shows that the compiler ignores them.
-local function directed(build, d)
-  local line = d.quoted and excerpt.line(build.source, d.line)
-  if line and line:gsub("%s+", "") == d.quoted:gsub("%s+", "") then
-    return nil
-  end
-  for _, place in ipairs(renamed(build)) do
-    if place.line == d.line and (place.file == d.file
-        or not place.file and in_source(build, d)) then
-      return place
-    end
-  end
-end
-
--- The file and the line of each line that the compiler got, by clshell's own
--- directives: before the source, and around included files.
-local function origins(given)
-  local list, file, line = {}, "<kernel>", 1
-  for text in given:gmatch("([^\n]*)\n?") do
-    list[#list + 1] = {file = file, line = line}
-    local n, name = text:match('^#line (%d+) "(.*)"$')
-    if n and (name:find "^<" or excerpt.read(name)) then
-      file, line = name, math.tointeger(n)
-    else
-      line = line + 1
+    list[#list + 1] = {text = text:match "^[^\r]*", file = file, line = line,
+      named = named, directive = number ~= nil}
+    line = line + 1
+    if number and (not accepts or accepts(name)) then
+      file, line, named = name ~= "" and name or file, tonumber(number), true
     end
   end
   return list
 end
 
 local function alike(text, n, quoted)
-  local line = excerpt.line(text, n)
-  return line and line:gsub("%s+", "") == quoted:gsub("%s+", "")
+  return excerpt.alike(excerpt.line(text, n), quoted)
+end
+
+-- The file and the number of the line that has a diagnostic's place by #line
+-- directives; nil without directives, and where the log's quote shows that the
+-- compiler ignores them.
+local function directed(build, d)
+  if d.quoted and alike(build.source, d.line, d.quoted) then
+    return nil
+  end
+  build.numbered = build.numbered or M.numbered(build.source)
+  for n, place in ipairs(build.numbered) do
+    if place.named and not place.directive and place.line == d.line
+        and (place.file == d.file
+          or not place.file and in_source(build, d)) then
+      return n, place.file
+    end
+  end
 end
 
 -- Calls fn for all places of diagnostics, and of their notes.
@@ -215,11 +189,14 @@ function M.renumber(list, source, given)
       and alike(given, d.line, d.quoted)
       and not alike(source, d.line, d.quoted)
   end)
-  local places = ignores and origins(given)
+  -- clshell's own directives: before the source, and around included files
+  local places = ignores and M.numbered(given, function(name)
+    return name:find "^<" or excerpt.read(name)
+  end)
   each_place(ignores and list or {}, function(d)
     local place = d.line and names_source(d.file) and places[d.line]
     if place then
-      d.file, d.line = place.file, place.line
+      d.file, d.line = place.file or "<kernel>", place.line
     end
   end)
 end
@@ -266,12 +243,12 @@ function M.resolve(build, d)
   if not d.line then
     return nil
   end
-  local other = directed(build, d)
-  if other and not other.file then
-    return own_place(build, other.n, d.column)
-  elseif other then
+  local n, file = directed(build, d)
+  if n and not file then
+    return own_place(build, n, d.column)
+  elseif n then
     return {name = d.file, line = d.line, column = d.column,
-      text = build.source, n = other.n, alone = true}
+      text = build.source, n = n, alone = true}
   elseif in_source(build, d) then
     return own_place(build, d.line, d.column)
   end

@@ -64,15 +64,12 @@ local function step(r, size)
   local function words(bytes)
     return bytes == 0 and "0" or ("%+.4g"):format(bytes / size)
   end
-  local first, run = distance(2), #at
-  for i = 3, #at do
-    if distance(i) ~= first then
-      run = i - 1
-      break
-    end
+  local run = 2
+  while run < #at and distance(run + 1) == distance(2) do
+    run = run + 1
   end
   if run == #at then
-    return words(first)
+    return words(distance(2))
   end
   local jump = at[run + 1] - at[1]
   for i = run + 1, #at do
@@ -80,17 +77,7 @@ local function step(r, size)
       return "mixed"
     end
   end
-  return ("%s in %d, %s"):format(words(first), run, words(jump))
-end
-
--- What a request costs on machine m.
-local function cost_of(m, site, r)
-  if site.space == "global" then
-    return machine.global(m, r.at, site.size)
-  elseif site.space == "constant" then
-    return machine.constant(m, r.at)
-  end
-  return machine.locals(m, r.at, site.size, r.lanes)
+  return ("%s in %d, %s"):format(words(distance(2)), run, words(jump))
 end
 
 -- Splits a vload or vstore of global memory into an access for each element,
@@ -123,20 +110,25 @@ local function precedes(r, other)
   return r.first + r.at[1] < other.first + other.at[1]
 end
 
--- One row of the result: a site with the sums over its requests.
+local SUMS = {"requests", "lanes", "sectors", "lines", "ideal", "passes"}
+
+-- One row of the result: a site with the sums over its requests, as machine m
+-- serves them.
 local function row_of(m, site)
   local row = {line = site.line, column = site.column, file = site.file,
     kind = site.kind, space = site.space, size = site.size,
-    code = site.code, requests = 0, lanes = 0, sectors = 0, lines = 0,
-    ideal = 0, passes = 0, ways = 0, list = site.requests}
+    code = site.code, ways = 0, list = site.requests}
+  for _, key in ipairs(SUMS) do
+    row[key] = 0
+  end
+  local costs = {global = machine.global, constant = machine.constant,
+    ["local"] = machine.locals}
   local usual
   for _, r in ipairs(site.requests) do
-    local cost = cost_of(m, site, r)
-    r.cost = cost
-    row.requests = row.requests + r.count
-    row.lanes = row.lanes + r.count * #r.at
+    local cost = costs[site.space](m, r.at, site.size, r.lanes)
+    cost.requests, cost.lanes, r.cost = 1, #r.at, cost
     row.ways = math.max(row.ways, cost.ways or 0)
-    for _, key in ipairs{"sectors", "lines", "ideal", "passes"} do
+    for _, key in ipairs(SUMS) do
       row[key] = row[key] + r.count * (cost[key] or 0)
     end
     local load = (cost.sectors or cost.passes) / cost.ideal
@@ -144,9 +136,7 @@ local function row_of(m, site)
         or load == row.load and precedes(r, row.worst) then
       row.worst, row.load = r, load
     end
-    if not usual or r.count > usual.count then
-      usual = r
-    end
+    usual = (not usual or r.count > usual.count) and r or usual
   end
   row.step = step(usual, site.size)
   row.bytes = row.lanes * site.size
@@ -154,59 +144,52 @@ local function row_of(m, site)
   return row
 end
 
--- Joins the sites at one place of the source: the compiler repeats code.
-local function joined(sites)
-  local list, by_place = {}, {}
-  for _, site in ipairs(sites) do
-    local key = ("%s:%d:%d:%s:%s:%d"):format(site.file, site.line,
-      site.column, site.kind, site.space, site.size)
-    local known = by_place[key]
-    if known then
-      known.asked = known.asked + site.asked
-      known.distinct = math.max(known.distinct, site.distinct)
-      table.move(site.requests, 1, #site.requests, #known.requests + 1,
-        known.requests)
+-- The sites or branches in the order of the source. The compiler repeats code:
+-- one place, with one kind of access, counts once.
+local function in_order(list)
+  local out, known = {}, {}
+  for _, x in ipairs(list) do
+    local key = ("%s:%d:%d:%s:%s:%s"):format(x.file, x.line, x.column, x.kind,
+      x.space, x.size)
+    local first = known[key]
+    if not first then
+      known[key], out[#out + 1] = x, x
     else
-      by_place[key] = site
-      list[#list + 1] = site
+      for _, name in ipairs{"asked", "times", "lanes", "paths", "parted"} do
+        first[name] = first[name] and first[name] + x[name]
+      end
+      if x.requests then
+        first.distinct = math.max(first.distinct, x.distinct)
+        table.move(x.requests, 1, #x.requests, #first.requests + 1,
+          first.requests)
+      end
     end
   end
-  return list
-end
-
-local function describe(m)
-  return ("%swarps of %d lanes, sectors of %d and lines of %d bytes, %d banks "
-    .. "of %d bytes"):format(m.name and m.name .. ": " or "", m.warp,
-    m.sector, m.line, m.banks, m.bank_bytes)
+  table.sort(out, function(x, y)
+    for _, name in ipairs{"file", "line", "column", "kind"} do
+      if x[name] ~= y[name] then
+        return x[name] < y[name]
+      end
+    end
+    return false
+  end)
+  return out
 end
 
 -- The result of a trace on a machine.
-local function result(found, m)
-  local a = setmetatable({kernel = found.kernel, global = found.global,
-    localsize = {table.unpack(found.localsize, 1, #found.global)},
-    machine = m, groups = found.groups,
-    looked = found.looked, warps = found.warps, lost = found.lost,
-    plain = found.plain,
-    instructions = found.instructions, copied = found.copied, rows = {},
-    branches = {}, total = {}}, Access)
-  for _, site in ipairs(found.sites) do
-    local line = found.source(site.file, site.line) or ""
+local function result(a, m)
+  a.machine, a.rows, a.total = m, {}, {}
+  a.localsize = {table.unpack(a.localsize, 1, #a.global)}
+  for _, site in ipairs(a.sites) do
+    local line = a.source(site.file, site.line) or ""
     site.space = SPACES[site.space]
     site.code = site.line == 0 and "(joined)"
       or expression(line, site.column) or line:match "^%s*(.-)%s*$"
     take_apart(m, site)
   end
-  for i, site in ipairs(joined(found.sites)) do
+  for i, site in ipairs(in_order(a.sites)) do
     a.rows[i] = row_of(m, site)
   end
-  table.sort(a.rows, function(x, y)
-    if x.file ~= y.file then
-      return x.file < y.file
-    elseif x.line ~= y.line then
-      return x.line < y.line
-    end
-    return x.column == y.column and x.kind < y.kind or x.column < y.column
-  end)
   for _, space in ipairs(SPACES) do
     local sum = {requests = 0, bytes = 0, sectors = 0, ideal = 0, lines = 0,
       passes = 0}
@@ -217,103 +200,68 @@ local function result(found, m)
     end
     a.total[space] = sum
   end
-  local by_place = {}
-  for _, b in ipairs(found.branches) do
-    local key = ("%s:%d:%d"):format(b.file, b.line, b.column)
-    local known = by_place[key]
-    if known then -- the compiler repeats code
-      for _, name in ipairs{"times", "lanes", "paths", "parted"} do
-        known[name] = known[name] + b[name]
-      end
-    else
-      by_place[key] = b
-      a.branches[#a.branches + 1] = b
-    end
-  end
+  a.branches = in_order(a.branches)
   for _, b in ipairs(a.branches) do
     b.active = b.lanes / (b.paths * m.warp)
-    b.code = (found.source(b.file, b.line) or ""):match "^%s*(.-)%s*$"
+    b.code = (a.source(b.file, b.line) or ""):match "^%s*(.-)%s*$"
   end
-  table.sort(a.branches, function(x, y)
-    return x.line < y.line
-  end)
-  return a
+  a.sites, a.source = nil, nil
+  return setmetatable(a, Access)
 end
 
 -- A number as text, with at most two digits behind the point.
 local function short(x)
-  return x and (("%.2f"):format(x):gsub("%.?0+$", "")) or ""
+  return (("%.2f"):format(x):gsub("%.?0+$", ""))
+end
+
+-- A column of a sum for each request; `global`: of global memory (true) or of
+-- other memory (false) alone.
+local function per_request(key, global, drop)
+  return {title = key, align = "right", drop = drop, key = function(row)
+    return (global == nil or global == (row.space == "global"))
+      and short(row[key] / row.requests) or ""
+  end}
 end
 
 local COLUMNS = {
   {key = "line", title = "line", align = "right"},
   {key = "what", title = "access"},
   {title = "memory", key = "space", drop = 5},
-  {title = "B", align = "right", key = function(row)
-    return ("%d"):format(row.size)
-  end, drop = 1},
+  {title = "B", key = "size", align = "right", drop = 1},
   {title = "step", key = "step", drop = 2},
-  {title = "lanes", align = "right", key = function(row)
-    return short(row.lanes / row.requests)
-  end, drop = 2},
-  {title = "sectors", align = "right", key = function(row)
-    return row.space == "global" and short(row.sectors / row.requests) or ""
-  end},
-  {title = "lines", align = "right", key = function(row)
-    return row.space == "global" and short(row.lines / row.requests) or ""
-  end, drop = 4},
-  {title = "passes", align = "right", key = function(row)
-    return row.space ~= "global" and short(row.passes / row.requests) or ""
-  end},
-  {title = "ideal", align = "right", key = function(row)
-    return short(row.ideal / row.requests)
-  end},
+  per_request("lanes", nil, 2), per_request("sectors", true),
+  per_request("lines", true, 4), per_request("passes", false),
+  per_request "ideal",
   {title = "reuse", align = "right", key = function(row)
     return short(row.reuse)
   end, drop = 3},
 }
 
+-- A column of a share of branches.
+local function share(title, of, drop)
+  return {title = title, align = "right", drop = drop, key = function(b)
+    return ("%.0f %%"):format(100 * of(b))
+  end}
+end
+
 local BRANCHES = {
   {key = "line", title = "line", align = "right"},
   {key = "what", title = "branch"},
-  {title = "times", align = "right", key = function(b)
-    return ("%d"):format(b.times)
-  end},
-  {title = "parts", align = "right", key = function(b)
-    return ("%.0f %%"):format(100 * b.parted / b.times)
-  end, drop = 1},
-  {title = "lanes active", align = "right", key = function(b)
-    return ("%.0f %%"):format(100 * b.active)
-  end},
+  {key = "times", title = "times", align = "right"},
+  share("parts", function(b) return b.parted / b.times end, 1),
+  share("lanes active", function(b) return b.active end),
 }
 
 -- The worst row of a space, if it costs more than the ideal.
 local function worst(a, space)
-  local found
+  local found, most = nil, 0
   for _, row in ipairs(a.rows) do
     local cost = row.space == "global" and row.sectors or row.passes
-    if row.space == space and cost > row.ideal and row.line > 0
-        and (not found or cost - row.ideal > found.extra) then
-      found = {row = row, extra = cost - row.ideal}
+    if row.space == space and row.line > 0 and cost - row.ideal > most then
+      found, most = row, cost - row.ideal
     end
   end
-  return found and found.row
-end
-
-local function head(a)
-  local what = a.title and a.title .. "," or a.kernel
-  local lines = {("access: %s over %s, local %s; %s"):format(what,
-    text.shape(a.global), text.shape(a.localsize), describe(a.machine))}
-  lines[#lines + 1] = a.looked == a.groups
-    and ("all %s, %s"):format(text.count(a.groups, "work-group"),
-      text.count(a.warps, "warp"))
-    or ("looked at %d of %d work-groups, evenly spread from first to last")
-      :format(a.looked, a.groups)
-  lines[#lines + 1] = a.machine.note
-  lines[#lines + 1] = a.plain and "compiled without optimization, as the "
-    .. "simulator lacks a function that this makes: loads of one element may "
-    .. "repeat" or nil
-  return lines
+  return found
 end
 
 --- Access:table([width]) -> string
@@ -331,52 +279,86 @@ end
 --- local k = cl.kernel "kernel void one(global int *x) { *x = 1; }"
 --- print(access(k:range(1), cl.buffer("int", 1)):table(60))
 function Access:table(width)
-  local lines = {}
+  local lines, m = {}, self.machine
   width = width or report.width()
-  for _, line in ipairs(head(self)) do
-    lines[#lines + 1] = table.concat(text.wrap(line, width), "\n")
+  local function put(words, ...)
+    lines[#lines + 1] = text.hang("", words:format(...), width)
+  end
+  put("access: %s over %s, local %s; %swarps of %d lanes, sectors of %d and "
+    .. "lines of %d bytes, %d banks of %d bytes",
+    self.title and self.title .. "," or self.kernel, text.shape(self.global),
+    text.shape(self.localsize), m.name and m.name .. ": " or "", m.warp,
+    m.sector, m.line, m.banks, m.bank_bytes)
+  if self.looked == self.groups then
+    put("all %s, %s", text.count(self.groups, "work-group"),
+      text.count(self.warps, "warp"))
+  else
+    put("looked at %d of %d work-groups, evenly spread from first to last",
+      self.looked, self.groups)
+  end
+  if m.note then
+    put("%s", m.note)
+  end
+  if self.plain then
+    put("compiled without optimization, as the simulator lacks a function "
+      .. "that this makes: loads of one element may repeat")
   end
   local room = math.max(12, math.min(40, width - 52))
-  for _, row in ipairs(self.rows) do
-    row.what = text.cut(row.kind .. " " .. row.code, room, "...")
+  for _, list in ipairs{self.rows, self.branches} do
+    for _, x in ipairs(list) do
+      x.what = text.cut((x.kind and x.kind .. " " or "") .. x.code, room,
+        "...")
+    end
   end
-  for _, b in ipairs(self.branches) do
-    b.what = text.cut(b.code, room, "...")
-  end
-  if self.rows[1] then
-    lines[#lines + 1] = report.format(self.rows, COLUMNS,
-      {width = width})
-  else
-    lines[#lines + 1] = "no access to global, local or constant memory"
-  end
-  if self.branches[1] then
-    lines[#lines + 1] = report.format(self.branches, BRANCHES,
-      {width = width})
-  end
+  lines[#lines + 1] = self.rows[1] and report.format(self.rows, COLUMNS,
+    {width = width}) or "no access to global, local or constant memory"
+  lines[#lines + 1] = self.branches[1] and report.format(self.branches,
+    BRANCHES, {width = width})
   if self.copied > 0 then
-    lines[#lines + 1] = ("copied by work-groups, not counted: %s"):format(
-      text.bytes(self.copied))
+    put("copied by work-groups, not counted: %s", text.bytes(self.copied))
   end
   if self.lost > 0 then
-    lines[#lines + 1] = ("%d accesses of long work-groups are left out")
-      :format(self.lost)
+    put("%d accesses of long work-groups are left out", self.lost)
   end
   return table.concat(lines, "\n")
 end
 
 -- The n-th row of a source line.
 local function find_row(a, line, n)
-  local known, seen, count = {}, {}, 0
+  local known, count = {}, 0
   for _, row in ipairs(a.rows) do
     count = count + (row.line == line and 1 or 0)
     if row.line == line and count == n then
       return row
     end
-    known[#known + 1] = not seen[row.line] and row.line or nil
-    seen[row.line] = true
+    known[#known + 1] = row.line ~= known[#known] and row.line or nil
   end
   cl.error(("Access:draw: line %s has no access %d; there are accesses in "
     .. "lines %s"):format(tostring(line), n, text.values(known)))
+end
+
+-- The rows to draw: an access of a source line, or the worst of global and of
+-- local memory.
+local function drawn(a, line, n)
+  if line then
+    return {find_row(a, line, n or 1)}
+  end
+  local rows = {worst(a, "global")}
+  rows[#rows + 1] = worst(a, "local")
+  return rows
+end
+
+-- The rows to draw, or the first row where all are ideal.
+local function shown(a, line, n)
+  local rows = drawn(a, line, n)
+  for _, space in ipairs(#rows == 0 and {"global", "local"} or {}) do
+    for _, row in ipairs(a.rows) do
+      if row.space == space then
+        return {row}
+      end
+    end
+  end
+  return rows
 end
 
 --- Access:draw([line [, n [, opts]]]) -> string
@@ -400,13 +382,8 @@ function Access:draw(line, n, opts)
     color = style.color(1)
   end
   local parts = {}
-  if line then
-    parts[1] = picture.text(self.machine, find_row(self, line, n or 1), color)
-  else
-    for _, space in ipairs{"global", "local"} do
-      local row = worst(self, space)
-      parts[#parts + 1] = row and picture.text(self.machine, row, color)
-    end
+  for i, row in ipairs(drawn(self, line, n)) do
+    parts[i] = picture.text(self.machine, row, color)
   end
   return table.concat(parts, "\n\n")
 end
@@ -418,40 +395,17 @@ end
 
 local TITLES = {"before", "after"}
 
--- The rows that an SVG shows: the worst of each space, else the first.
-local function shown(a, line, n)
-  if line then
-    return {find_row(a, line, n or 1)}
-  end
-  local rows = {}
-  for _, space in ipairs{"global", "local"} do
-    rows[#rows + 1] = worst(a, space)
-  end
-  for _, space in ipairs{"global", "local"} do
-    for _, row in ipairs(#rows == 0 and a.rows or {}) do
-      if row.space == space then
-        return {row}
-      end
-    end
-  end
-  return rows
-end
-
--- The row of result a that matches `row` of another result.
-local function counterpart(a, row)
-  for _, other in ipairs(a.rows) do
-    if other.space == row.space and other.kind == row.kind
-        and (other.code == row.code or other.line == row.line) then
-      return other
-    end
-  end
-end
-
 -- The rows of result b that match `rows` of another result.
 local function beside(b, rows)
   local list = {}
   for _, row in ipairs(rows) do
-    list[#list + 1] = counterpart(b, row)
+    for _, other in ipairs(b.rows) do
+      if other.space == row.space and other.kind == row.kind
+          and (other.code == row.code or other.line == row.line) then
+        list[#list + 1] = other
+        break
+      end
+    end
   end
   return list
 end
@@ -530,15 +484,10 @@ local function plan_of(rung, shape, ...)
     shape = workload.sizes(family, dims and #dims == 1 and LONG or SMALL)
   end
   local w, opts = workload.of("access", rung, shape, ...)
-  local settings, inputs = {kernel = w.rung}, {}
-  for param, value in pairs(w.params or {}) do
-    settings[param] = value
+  local plan, reason = family.plan_for(w.rung, w.params or {}, w.operands)
+  if not plan then
+    cl.error(("access: %s.%s refused: %s"):format(family.name, w.rung, reason))
   end
-  for i, input in ipairs(family.spec.inputs) do
-    inputs[i] = w.operands[input]
-  end
-  inputs[#inputs + 1] = settings
-  local plan = family.plan(table.unpack(inputs))
   return plan, ("%s.%s%s for %s"):format(family.name, plan.rung.name,
     name and "" or ", which calls take here,",
     family.spec.title(plan.shape)), opts

@@ -1,23 +1,27 @@
 -- explain/check.lua - check: what is wrong with a launch, found on the
--- simulator Oclgrind; without it, what guard bands around Buffers tell
+-- simulator Oclgrind, or without it by guard bands around Buffers; and with
+-- the rungs of a ladder, at sizes that fit no tile
 -- SPDX-License-Identifier: MIT
 
 local argument = require "clshell.base.argument"
 local cl = require "cl"
 local findings = require "clshell.explain.findings"
-local job_of = require "clshell.explain.job"
+local jobs = require "clshell.explain.job"
 local oclgrind = require "clshell.explain.oclgrind"
 local options = require "clshell.base.options"
+local progress = require "clshell.base.progress"
 local quantity = require "clshell.base.quantity"
-local sizes = require "clshell.explain.sizes"
 local text = require "clshell.base.text"
-local verdict = require "clshell.explain.verdict"
+local verify = require "clshell.ladder.verify"
 local workload = require "clshell.ladder.workload"
 
 local M = require "clshell.base.lazy".table(...)
 
+-- A launch -------------------------------------------------------------------
+
 local LIMIT = 30     -- seconds for a launch
 local SMALL = 1 << 12 -- work-items that need no estimate of the time
+local CRASHED = "the launch crashed its process: "
 
 -- Raises: the simulator would take, or has taken, too long.
 local function too_long(job, limit, seconds)
@@ -41,16 +45,15 @@ end
 local QUICK = {environment = {OCLGRIND_QUICK = "1"}}
 
 -- Runs the job of one launch; a long job only after a run of its first and
--- last work-group. Returns the results, and words for a run of a part.
+-- last work-group. Returns the result, and words for a run of a part.
 local function simulate(job, opts)
   local limit = opts.limit or LIMIT
   local groups, items = groups_of(job.launches[1])
-  local part = groups > 2 and (opts.shrink or items > SMALL)
-  if part then
+  if groups > 2 and (opts.shrink or items > SMALL) then
     local list, reason = oclgrind.run(job, limit, QUICK)
     local seconds = list and list[1].seconds * groups / 2
     if opts.shrink and list then
-      return list, (", the first and the last of %d work-groups"):format(
+      return list[1], (", the first and the last of %d work-groups"):format(
         groups)
     elseif not list and reason == "time" or list and not list[1].error
         and seconds > limit then
@@ -61,7 +64,7 @@ local function simulate(job, opts)
   if reason == "time" then
     too_long(job, limit)
   end
-  return list or {{error = reason}}, ""
+  return list and list[1] or {error = reason}, ""
 end
 
 -- Runs the job's launch on its own device, with guard bands.
@@ -71,7 +74,7 @@ local function guard(job, device, limit)
   if not list then
     return {{kind = "crash", text = reason == "time"
       and ("the launch did not end in %g s"):format(limit)
-      or "the launch crashed its process: " .. reason}}
+      or CRASHED .. reason}}
   elseif list[1].error then
     cl.error(("%s: %s"):format(job.what, list[1].error))
   end
@@ -80,32 +83,184 @@ end
 
 -- Checks one launch.
 local function check_launch(launch, args, opts)
-  local job = job_of.new "check"
-  local added = job_of.add(job, launch, args)
+  local job = jobs.new "check"
+  local added = jobs.add(job, launch, args)
   if opts.size then
     added.global = launch.kernel:range(opts.size, launch.localsize,
       launch.offset).global
-    added.localsize = job_of.local_size(launch, added.global)
+    added.localsize = jobs.local_size(launch, added.global)
   end
   if opts.guard or not oclgrind.driver() then
-    local r = verdict.of(launch, added, guard(job,
+    local r = findings.check_of(launch, added, guard(job,
       launch.kernel.program.context.device, opts.limit or LIMIT), "")
     r.blind = true
     return r
   end
-  local list, part = simulate(job, opts)
-  if list[1].error then
-    local reason, hint = oclgrind.reason(job, added, list[1])
-    cl.error(("check: %s: %s"):format(added.kernel, reason), {hint = hint})
-  end
-  return verdict.of(launch, added, findings.of(added, list[1]), part)
+  local result, part = simulate(job, opts)
+  oclgrind.demand(job, result)
+  return findings.check_of(launch, added, findings.of(added, result), part)
 end
 
--- The family and the name of the rung (nil: none) that `what` tells.
-local function of_ladder(what)
-  if type(what) == "string" or type(what) == "table" then
-    return workload.find(what, "check")
+-- A rung ---------------------------------------------------------------------
+
+local ALL = 60 -- seconds for all sizes of a rung
+
+-- The operands of each size, and words on their rows.
+local function cases(family, name, opts)
+  local given = opts.operands
+  local sizes = given and (given[1] and given or {given}) or opts.shapes
+    or workload.awkward(family)
+  local function make(size)
+    return given and workload.copy(size)
+      or (workload.operands(family, size, opts.type, "check", name))
   end
+  local list = {}
+  for i, size in ipairs(sizes) do
+    list[i] = {make(size), ""}
+  end
+  local longer = workload.longer(make(sizes[math.max(1, #sizes // 2)]))
+  list[#list + 1] = longer and {longer,
+    (", rows %d longer"):format(workload.MARGIN)}
+  return list
+end
+
+-- Runs the launches of a plan in the child process, which changes the plan's
+-- Buffers, and adds the findings to the list. Returns the status of a failed
+-- size and the reason, else nothing.
+local function replay(plan, run, list)
+  local job = jobs.new "check"
+  job.guarded, job.back = run.guarded, true
+  for _, command in ipairs(plan.commands) do
+    jobs.add(job, command.launch, command)
+  end
+  local results, reason = run.child:run(job, math.max(0.1,
+    run.ends - cl.now()))
+  if not results then
+    return reason == "time" and "late" or "crashed", reason
+  end
+  for i, result in ipairs(results) do
+    local added = job.launches[i]
+    if result.error then
+      return "refused", (oclgrind.reason(job, added, result))
+    end
+    local build = findings.build(plan.commands[i].launch.kernel.program)
+    for _, f in ipairs(findings.of(added, result)) do
+      f.build = build
+      list[#list + 1] = f
+    end
+  end
+  if list[1] then
+    run.child:stop() -- so the next child has room for all its findings
+  end
+end
+
+-- Tries a rung on operands and fills in r: status ("right", "wrong",
+-- "refused", "crashed" or "late"), reason, findings, err, bound, row, col.
+local function try(r, family, name, operands, params, run)
+  local plan, reason = family.plan_for(name, params, operands)
+  if not plan then
+    r.status, r.reason = "refused", reason
+    return
+  end
+  local simulated = setmetatable({run = function()
+    r.status, r.reason = replay(plan, run, r.findings)
+    return {wait = function() end}
+  end}, {__index = plan})
+  local result = verify.run(simulated, plan.output, family.truth(plan))
+  r.status = r.status or (result.ok and "right" or "wrong")
+  r.err, r.bound, r.row, r.col = result.err, result.bound, result.row,
+    result.col
+  if r.status == "crashed" then
+    r.findings = {{kind = "crash", places = {}, times = 1,
+      text = CRASHED .. r.reason}}
+  end
+end
+
+-- The sizes by their status: the titles, and the first size.
+local function by_status(sizes)
+  local found = {}
+  for _, r in ipairs(sizes) do
+    local same = found[r.status] or {first = r}
+    found[r.status] = same
+    same[#same + 1] = r.title
+  end
+  return found
+end
+
+-- " (row 3, column 2: err=1.0e+00, bound 1.2e-06)"
+local function error_of(r)
+  local place = r.row and ("row %d%s: "):format(r.row, r.col
+    and ", column " .. r.col or "") or ""
+  return (" (%serr=%.1e, bound %.1e)"):format(place, r.err, r.bound)
+end
+
+-- The results of a rung at all sizes, as lines.
+local function lines_of(what, sizes, list, limit)
+  local by, count = by_status(sizes), text.count(#sizes, "size")
+  if by.refused and #by.refused == #sizes then
+    return {("check: %s refused at %s: %s"):format(what, count,
+      by.refused.first.reason)}
+  end
+  local lines = {("check: %s in %s over %s%s"):format(findings.count(list),
+    what, count, by.wrong and ", and wrong results" or "")}
+  local function add(status, before, after)
+    local same = by[status]
+    lines[#lines + 1] = same and ("  %s %s%s"):format(before,
+      table.concat(same, "; "), after and after(same.first) or "")
+  end
+  add("right", "right at")
+  add("wrong", "wrong at", function(r)
+    return "; the first" .. error_of(r)
+  end)
+  add("refused", "refused at", function(r)
+    return ": " .. r.reason
+  end)
+  add("late", ("not tried within %g s:"):format(limit))
+  return lines
+end
+
+-- Raises for options that are no lists, or empty ones; returns the limit.
+local function check_options(opts)
+  for _, name in ipairs{"params", "shapes", "operands"} do
+    local value = opts[name]
+    if value ~= nil then
+      argument.check("check", name, value, "table")
+      if name ~= "params" and next(value) == nil then
+        cl.error(("check: %s must have an element; got none"):format(name),
+          {arg = name})
+      end
+    end
+  end
+  return argument.positive("check", "limit", opts.limit or ALL)
+end
+
+-- Checks a rung over sizes.
+local function check_rung(family, name, opts)
+  local limit = check_options(opts)
+  family.rung(name) -- raises for an unknown one
+  local guarded = opts.guard or not oclgrind.driver()
+  local child <close> = oclgrind.start(guarded and {device = cl.device()}
+    or nil)
+  local run = {child = child, guarded = guarded, ends = cl.now() + limit}
+  local sizes, list, ok = {}, {}, false
+  local made = cases(family, name, opts)
+  local p <close> = progress.new{total = #made}
+  for i, case in ipairs(made) do
+    local operands, rows = table.unpack(case)
+    local _, s = family.bind(operands)
+    local r = {findings = {}, status = "late", title =
+      family.spec.title(s):gsub(",? " .. s.type .. "$", "") .. rows}
+    sizes[i] = r
+    p:step(("%s.%s at %s"):format(family.name, name, r.title))
+    if cl.now() < run.ends then
+      try(r, family, name, operands, opts.params, run)
+    end
+    findings.merge(list, r.findings, r.title)
+    ok = ok or r.status == "right"
+  end
+  return findings.check{findings = list, sizes = sizes, blind = guarded,
+    head = lines_of(family.name .. "." .. name, sizes, list, limit),
+    ok = ok and not list[1] and not by_status(sizes).wrong}
 end
 
 local Ladder = {__name = "checks"}
@@ -129,12 +284,12 @@ local function check_ladder(family, name, ...)
   end
   opts = options.check(opts, "check.rung", "check")
   if name then
-    return sizes.check(family, name, opts)
+    return check_rung(family, name, opts)
   end
   local list = setmetatable({ok = true}, Ladder)
   for _, rung in ipairs(family.list) do
     if not rung.builtin then
-      list[#list + 1] = sizes.check(family, rung.name, opts)
+      list[#list + 1] = check_rung(family, rung.name, opts)
       list.ok = list.ok and list[#list].ok
     end
   end
@@ -193,9 +348,11 @@ end
 --- print(check(k:range(64), x:view(1, 64), y)) -- "read outside 'x': x[64]"
 --- print(check("gemm.tiled", {shapes = {{5, 17, 3}}}).ok) --> true
 function M.run(what, ...)
-  local family, name = of_ladder(what)
-  if family then
-    return check_ladder(family, name, ...)
+  if type(what) == "string" or type(what) == "table" then
+    local family, name = workload.find(what, "check")
+    if family then
+      return check_ladder(family, name, ...)
+    end
   end
   local launch, args, opts = what, table.pack(...), {}
   local count = text.class(launch) == "Launch" and #launch.kernel.args

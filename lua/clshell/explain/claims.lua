@@ -17,9 +17,6 @@ local List = {}
 List.__index = List
 
 local SAME = 1.05 -- smaller gains do not count
-local QUICK = {rounds = 12, samples = 6, seconds = 1, least = 0.002}
-local AGAIN = {rounds = 24, samples = 6, seconds = 2,
-  least = 0.004} -- after "UNCLEAR"
 
 M.HOLDS, M.NOT = "holds here", "does not hold here"
 M.CANNOT, M.UNCLEAR = "cannot be tried here", "unclear here"
@@ -101,21 +98,20 @@ local function words_of(s)
   return table.concat(words, " ")
 end
 
--- Compares two sides; again with more rounds after an unclear verdict.
+-- Compares two sides; again for twice as long after an unclear verdict.
 function List:compare(a, b, cache)
   if self.final then
     return compare(a, b, {cache = cache})
   end
-  for _, base in ipairs{QUICK, AGAIN} do
-    local limits = {cache = cache}
-    for key, value in pairs(base) do
-      limits[key] = value
-    end
-    local c = compare(a, b, limits)
-    if c.verdict ~= "UNCLEAR" or base == AGAIN then
-      return c
+  local c
+  for times = 1, 2 do
+    c = compare(a, b, {cache = cache, rounds = 12 * times, samples = 6,
+      seconds = times, least = 0.002 * times})
+    if c.verdict ~= "UNCLEAR" then
+      break
     end
   end
+  return c
 end
 
 -- An outcome from a comparison.
@@ -200,10 +196,10 @@ end
 
 -- The reason for an outcome of two rungs, or nil.
 local function reason_of(o, paid)
-  if o.a and o.a.family then
-    local found, words = pcall(ladder.why, o.a, o.b, paid)
-    return found and words or nil
-  end
+  local found, words = pcall(function()
+    return o.a.family and ladder.why(o.a, o.b, paid)
+  end)
+  return found and words or nil
 end
 
 -- The words of a trial, if it has any, in front of others.
@@ -301,19 +297,12 @@ end
 --- print(claims.text(list:try(claim)))
 function M.text(r)
   local width = report.width()
-  local lines = {}
-  local function put(indent, words)
-    for i, line in ipairs(report.wrap(words, width - 6)) do
-      lines[#lines + 1] = (i == 1 and indent or "      ") .. line
-    end
-  end
-  put(("%-6s"):format(r.claim), r.says)
-  put("      ", ("%s%s%s"):format(r.verdict:upper(), r.factor
-    and (": x%.3g"):format(r.factor) or "", r.reason and "; " .. r.reason
-    or ""))
-  if r.detail then
-    put("      ", ("(%s)"):format(r.detail))
-  end
+  local lines = {text.hang(("%-6s"):format(r.claim), r.says, width),
+    text.hang("      ", ("%s%s%s"):format(r.verdict:upper(), r.factor
+      and (": x%.3g"):format(r.factor) or "", r.reason and "; " .. r.reason
+      or ""), width)}
+  lines[3] = r.detail and text.hang("      ", ("(%s)"):format(r.detail),
+    width)
   return table.concat(lines, "\n")
 end
 

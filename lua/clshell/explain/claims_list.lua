@@ -1,16 +1,26 @@
 -- explain/claims_list.lua - the claims of five course texts on GPU kernels (A
--- to E) as data: the words, the gain that they claim, and the trial
+-- to E) as data: the words, the gain that they claim, and the trial: a
+-- function of the list of claims that gives an outcome, see claims.lua
 -- SPDX-License-Identifier: MIT
 
+local access = require "clshell.base.lazy".module "clshell.explain.access"
 local bench = require "clshell.measure.bench"
+local check = require "clshell.base.lazy".module "clshell.explain.check"
 local cl = require "cl"
+local fields = require "clshell.results.fields"
 local gemm = require "clshell.ladders.gemm"
+local occupancy = require "clshell.base.lazy".module "clshell.occupancy"
+local oclgrind = require "clshell.explain.oclgrind"
 local peaks = require "clshell.measure.peaks"
+local program = require "clshell.ladder.program"
 local quantity = require "clshell.base.quantity"
 local reading = require "clshell.explain.reading"
 local record = require "clshell.measure.record"
 local roofline = require "clshell.measure.roofline"
-local trials = require "clshell.explain.trials"
+local text = require "clshell.base.text"
+local trace = require "clshell.explain.trace"
+
+-- Trials on rungs of ladders ------------------------------------------------
 
 -- The text of a kernel file, with its includes in place.
 local function kernel_text(file)
@@ -30,10 +40,10 @@ end
 
 -- Defines a rung with its text as courses print it: work-item dimension 0
 -- walks the rows of C.
-local function by_rows(name, text, new_name)
+local function by_rows(name, source, new_name)
   local rung = gemm.rung(name)
   like(rung, new_name or name .. "_by_rows", {
-    source = text:gsub("(get_%a+_id%()([01])%)", function(call, dim)
+    source = source:gsub("(get_%a+_id%()([01])%)", function(call, dim)
       return call .. (dim == "0" and "1)" or "0)")
     end),
     range = function(s, p)
@@ -80,14 +90,18 @@ local function square(n)
   return {m = n, n = n, k = n}
 end
 
--- The largest tile that the device runs.
-local function widest(list, rung)
-  for _, tile in ipairs{32, 16, 8} do
-    if gemm.check(rung, {tile = tile}, square(list.n)) then
-      return tile
+-- A trial of padded tiles without a pad against another rung, which mends bank
+-- conflicts, with the largest tile that the device runs.
+local function mended(rung, pad)
+  return function(list)
+    for _, tile in ipairs{32, 16, 8} do
+      if gemm.check(rung, {tile = tile}, square(list.n)) then
+        return list:gemm("tiled_padded", {tile = tile, pad = 0}, rung,
+          {tile = tile, pad = pad})
+      end
     end
+    list:cannot("no tile of 8 or more runs here")
   end
-  list:cannot("no tile of 8 or more runs here")
 end
 
 -- The simple kernel as texts print it, by rows; in a local size of 8x8.
@@ -102,12 +116,6 @@ local function naive_share(list)
   return {holds = share <= 0.1 and limits.limit == "memory", b = r,
     factor = 1 / share, reason = list:limit(limits),
     detail = ("peak over gemm.naive map=row, N = %d"):format(list.n)}
-end
-
-local function odd(list, a, pa, b, pb)
-  local shape = square(list.n + 1)
-  return list:pair({"gemm." .. a, params = pa, shape = shape},
-    {"gemm." .. b, params = pb, shape = shape})
 end
 
 local function events_not_host(list)
@@ -172,23 +180,17 @@ local function not_square(list)
   return o
 end
 
--- The rung that a call takes, and its parameters.
-local function chosen(list)
-  local c = gemm.choice(list:square("float"))
-  return c.rung, c.params
-end
-
 local function host_baseline(list)
   local o = list:square("float")
   local host = gemm.bench("plain_c", nil, o)
-  local name, params = chosen(list)
-  local r = gemm.bench(name, params, o)
+  local c = gemm.choice(o) -- what a call takes
+  local r = gemm.bench(c.rung, c.params, o)
   if not host.median or not r.median then
     list:cannot(host.note or r.note)
   end
   return {holds = host.ok and r.ok and r.median < host.median, b = r,
     factor = host.median / r.median, reason = "both agree with float64",
-    detail = ("gemm.%s against plain C on one core, N = %d"):format(name,
+    detail = ("gemm.%s against plain C on one core, N = %d"):format(c.rung,
       list.n)}
 end
 
@@ -249,10 +251,7 @@ local function planted()
   r.flop, r.bytes, r.type, r.mode = 2.0 * n^3, 12.0 * n^2, "float", "hot"
   record.rate(r)
   roofline.place(r)
-  local caught = false
-  for _, flag in ipairs(r.flags) do
-    caught = caught or flag == "IMPOSSIBLE?"
-  end
+  local caught = fields.flagged(r, "IMPOSSIBLE?")
   return {holds = caught, b = r, factor = r.gflops * 1e9
     / peaks.get("fma_float"), reason = caught and r.note:match(
       "IMPOSSIBLE%?[^;]*") or "the roofline did not notice",
@@ -274,10 +273,13 @@ local function constant(list)
   return o
 end
 
-local function transpose(list)
-  local shape = {rows = 4 * list.n, cols = 4 * list.n}
-  return list:pair({"transpose.naive_read", shape = shape},
-    {"transpose.tiled_padded", shape = shape}, {cache = "cold"})
+-- A trial of two rungs of transpose.
+local function transpose(a, b)
+  return function(list)
+    local shape = {rows = 4 * list.n, cols = 4 * list.n}
+    return list:pair({"transpose." .. a, shape = shape},
+      {"transpose." .. b, shape = shape}, {cache = "cold"})
+  end
 end
 
 -- Two rungs on the five-point matrix of a grid whose size is no multiple of
@@ -359,10 +361,10 @@ end
 -- The local size that the driver takes for the simple kernel, which stores it
 -- here in place of sums.
 local function driver_choice(n)
-  local text = kernel_text("naive.cl"):gsub("%*c = value;",
+  local source = kernel_text("naive.cl"):gsub("%*c = value;",
     "*c = get_local_size(col %% 2);")
   local C = cl.buffer("float", n * n)
-  cl.kernel(text, {defines = {MAP_ROW = 1}}):range{n, n}(n, n, 1, 1, C, n, C,
+  cl.kernel(source, {defines = {MAP_ROW = 1}}):range{n, n}(n, n, 1, 1, C, n, C,
     n, 0, C, n):wait()
   local h = C:read()
   return ("%.0fx%.0f"):format(h[1], h[2] or 1)
@@ -376,6 +378,382 @@ local function local_size(list)
   return o
 end
 
+-- Trials on kernels of kernels/course, which are rungs of no ladder: what a
+-- warp does is counted on the simulator, exactly; what takes time is measured
+-- on the device -------------------------------------------------------------
+
+local trials = {}
+
+local function kernel(file, defines)
+  return program.kernel(program.get(cl.context(), {path = ("%s/kernels/%s.cl")
+    :format(cl.home, file)}, defines or {}))
+end
+
+local function floats(n)
+  local h <close> = cl.array("float", n):fill(1)
+  return cl.buffer("float", n, h)
+end
+
+-- The result of access for a launch; a missing simulator ends the trial.
+local function counted(list, launch, ...)
+  local plugin, missing = trace.plugin()
+  if not plugin then
+    list:cannot(missing)
+  end
+  return access(launch, ...)
+end
+
+-- A work-group's size that the device takes, a multiple of 64 if possible.
+local function group(most)
+  return math.min(most, cl.device().max_work_group_size)
+end
+
+-- Runs launch(turns) with twice the turns until it takes a millisecond.
+local function turns_of(launch)
+  local turns = 64
+  while turns < 2^20 and launch(turns):wait().ms < 1 do
+    turns = turns * 2
+  end
+  return turns
+end
+
+-- Reads of local memory: neighbours `one` cells apart against `other`.
+function trials.local_reads(one, other)
+  return function(list)
+    local size = group(256)
+    local k = kernel("peak/local", {WG = size, CELLS = 1024, UNROLL = 8})
+    local items = 8 * cl.device().compute_units * size
+    local out = cl.buffer("float", items)
+    local launch = k:range({items}, {size})
+    local turns = turns_of(function(n) return launch(n, one, out) end)
+    local o = list:launches(("local reads %d cells apart against %d, %d work-"
+      .. "items"):format(other, one, items), {launch, turns, one, out},
+      {launch, turns, other, out})
+    o.reason = cl.device().local_mem_type == "global" and "the driver tells "
+      .. "that local memory is ordinary memory" or nil
+    return o
+  end
+end
+
+-- The most work-groups that were under way at the same time, of `groups` with
+-- 64 work-items and `bytes` bytes of local memory.
+local function at_once(groups, bytes)
+  local zeros <close> = cl.array("int", 2, 0)
+  local state, out = cl.buffer("int", 2, zeros), cl.buffer("int", 64 * groups)
+  kernel("course/resident", {ROOM = bytes // 4}):range({64 * groups}, {64})(
+    20000, state, out):wait()
+  return state:read()[2]
+end
+
+-- Work-groups of one warp (list.warp, or the device's), with barriers and
+-- without.
+function trials.barriers(list)
+  local dev = cl.device()
+  local size = list.warp or dev.nv_warp_size or dev.amd_wavefront_width
+  if not size then
+    list:cannot "the driver tells no size of a warp; it needs a GPU's"
+  end
+  local items = 8 * size * dev.compute_units
+  local x = floats(items)
+  local function launch(barrier)
+    return kernel("course/barrier", {WG = size, BARRIER = barrier}):range(
+      {items}, {size})
+  end
+  local with = launch(1)
+  local turns = turns_of(function(n) return with(n, x) end)
+  return list:launches(("%d work-items in groups of %d, without barriers "
+    .. "against with"):format(items, size), {with, turns, x},
+    {launch(0), turns, x})
+end
+
+-- Indices that lead through 16 MiB of memory.
+local function chain_of(n)
+  local h <close> = cl.array("int", n)
+  for i = 1, n do
+    h[i] = (i * 40503 + 7) % n
+  end
+  return cl.buffer("int", n, h)
+end
+
+local CHAIN = 2^22 | 0
+
+-- Work-groups under way at the same time, with little local memory against as
+-- much as the device has.
+function trials.occupancy()
+  local dev = cl.device()
+  local groups, bytes = 64 * dev.compute_units, dev.local_mem_size - 1024
+  local few, many = at_once(groups, bytes), at_once(groups, 256)
+  return {holds = many > few, factor = many / few,
+    reason = ("%d work-groups at once with %d bytes of local memory, %d with "
+      .. "256"):format(few, bytes, many), detail = ("%d work-groups of 64 on "
+      .. "%s"):format(groups, text.count(dev.compute_units, "unit"))}
+end
+
+-- As many loads, in chains where each tells the next, by 16x the work-items.
+function trials.latency(list)
+  local following = chain_of(CHAIN)
+  local k = kernel "course/chain"
+  local units = cl.device().compute_units
+  local few = 64 * units
+  local out = cl.buffer("int", 16 * few)
+  local o = list:launches(("%d work-items of 128 loads against %d of 2048")
+    :format(16 * few, few), {k:range({few}, {64}), 2048, following, out},
+    {k:range({16 * few}, {64}), 128, following, out})
+  o.why = function()
+    return ("of %d work-groups %d run at once, of %d %d"):format(16 * units,
+      at_once(16 * units, 256), units, at_once(units, 256))
+  end
+  return o
+end
+
+-- The work of one work-group, spread over a work-group for each unit.
+function trials.units(list)
+  local units = cl.device().compute_units
+  if units == 1 then
+    list:cannot("the device has one compute unit")
+  end
+  local x, k = floats(64 * units), kernel "course/branch"
+  local all, one = k:range({64 * units}, {64}), k:range({64}, {64})
+  local turns = turns_of(function(n) return all(n, 64, x) end)
+  local o = list:launches(("%d work-groups of 64 against one with %d times "
+    .. "the turns"):format(units, units), {one, turns * units, 64, x},
+    {all, turns, 64, x})
+  o.why = function()
+    return ("of %d work-groups %d run at once"):format(units,
+      at_once(units, 256))
+  end
+  return o
+end
+
+-- As many updates, of 512 private values of a work-item and of 128.
+function trials.spills(list)
+  local few = kernel("course/private", {CELLS = 128})
+  local many = kernel("course/private", {CELLS = 512})
+  if many.private_mem_size <= few.private_mem_size then
+    list:cannot(("the driver tells %d bytes of private memory for 128 values "
+      .. "of a work-item, %d for 512: it needs one that tells spills"):format(
+        few.private_mem_size, many.private_mem_size))
+  end
+  local items = 64 * 8 * cl.device().compute_units
+  local x, launch = floats(items), many:range({items}, {64})
+  local turns = turns_of(function(n) return launch(n, x) end)
+  -- the driver tells it, whatever GPU the occupancy is asked for
+  local spilled = occupancy(launch, {gpu = "H100"}).spilled
+  return list:launches(("%d work-items; 128 values of each against 512, for "
+    .. "which the driver tells %d and %d bytes of private memory%s"):format(
+      items, few.private_mem_size, many.private_mem_size,
+      spilled and (", the assembler %d of spill stores and loads"):format(
+        spilled) or ""),
+    {launch, turns, x}, {few:range({items}, {64}), 4 * turns, x})
+end
+
+-- A kernel that reads a Buffer in the host's memory, and one on the device.
+function trials.host_memory(list)
+  if cl.device().host_unified_memory then
+    list:cannot("the device's memory is the host's; it needs a GPU with its "
+      .. "own")
+  end
+  local n = 2^22 | 0
+  local h <close> = cl.array("float", n):fill(1)
+  local there, here = cl.buffer("float", n, h), cl.buffer("float", n,
+    {host = true})
+  here:write(h)
+  local y = cl.buffer("float", n)
+  local launch = kernel "course/copy":range({n}, {64})
+  return list:launches("16 MiB in the device's memory against the host's",
+    {launch, 0, 0, here, y}, {launch, 0, 0, there, y})
+end
+
+-- Lanes of a warp that take two sides of a branch against whole warps.
+function trials.divergence(list)
+  local x, launch = floats(256), kernel "course/branch":range({256}, {64})
+  local function share(width)
+    local least = 1
+    for _, b in ipairs(counted(list, launch, 4, width, x).branches) do
+      least = math.min(least, b.active)
+    end
+    return least
+  end
+  local parted, whole = share(1), share(64)
+  return {holds = parted == 0.5 and whole == 1, factor = whole / parted,
+    reason = ("%.0f %% of the lanes active, against %.0f %%"):format(
+      100 * parted, 100 * whole),
+    detail = "256 work-items in groups of 64, sides in turns of 1 against 64; "
+      .. "the simulator, as an H100"}
+end
+
+-- Warps of work-groups of 48 work-items against warps of groups of 64.
+function trials.odd_groups(list)
+  local k, x = kernel "course/branch", floats(768)
+  local function warps(size)
+    return counted(list, k:range({768}, {size}), 4, 1024, x).warps
+  end
+  local odd, even = warps(48), warps(64)
+  return {holds = odd > even, factor = odd / even,
+    reason = ("%d warps in place of %d, for as many work-items"):format(odd,
+      even), detail = "768 work-items in groups of 48 against 64; the "
+      .. "simulator, as an H100"}
+end
+
+-- The requests and sectors of the loads of a copy of 1024 floats.
+local function copied(list, width, flip, shift)
+  local n, kind = 1024 // width, width == 1 and "float" or "float" .. width
+  local a = counted(list, kernel("course/copy", {WIDTH = width}):range({n},
+    {64}), flip, shift, cl.buffer(kind, n + 64), cl.buffer(kind, n))
+  for _, row in ipairs(a.rows) do
+    if row.kind == "load" then
+      return row
+    end
+  end
+end
+
+-- Loads of 16 bytes against loads of 4.
+function trials.width(list)
+  local narrow, wide = copied(list, 1, 0, 0), copied(list, 4, 0, 0)
+  return {holds = wide.requests * 4 == narrow.requests
+      and wide.sectors == narrow.sectors,
+    factor = narrow.requests / wide.requests,
+    reason = ("%d requests in place of %d, for %d and %d sectors"):format(
+      wide.requests, narrow.requests, wide.sectors, narrow.sectors),
+    detail = "a copy of 1024 floats by float4 against float; the simulator, "
+      .. "as an H100"}
+end
+
+-- Lanes in any order within their 128 bytes, and one element further.
+function trials.order(list)
+  local straight, turned = copied(list, 1, 0, 0), copied(list, 1, 21, 0)
+  local further = copied(list, 1, 0, 1)
+  return {holds = turned.sectors == straight.sectors,
+    factor = turned.sectors / straight.sectors,
+    reason = ("%d sectors either way; one element further, %d"):format(
+      turned.sectors, further.sectors),
+    detail = "a copy of 1024 floats, lane i reads element i ^ 21 against i; "
+      .. "the simulator, as an H100"}
+end
+
+-- The first sum of 64 ones in each of 4 work-groups, on the device.
+local function sum_of(defines)
+  local x, out = floats(256), floats(4)
+  kernel("course/reduce", defines):range({256}, {64})(x, out):wait()
+  return out:read()[1]
+end
+
+-- A sum over a work-group without the barrier between its steps, and with.
+function trials.race(list)
+  if not oclgrind.driver() then
+    list:cannot("the simulator Oclgrind is not installed")
+  end
+  local x, out = floats(256), floats(4)
+  local function findings(barrier)
+    return check(kernel("course/reduce", {BARRIER = barrier}):range(
+      {256}, {64}), x, out).findings
+  end
+  local without, with = findings(0), findings(1)
+  local f = without[1]
+  local sum = sum_of{BARRIER = 0}
+  return {holds = f ~= nil and f.kind == "race" and #with == 0,
+    reason = ("%s; this device's sum of 64 ones was %g"):format(f and f.text
+      or "the simulator finds none", sum),
+    detail = "256 work-items in groups of 64, the barrier left out; the "
+      .. "simulator"}
+end
+
+-- The sum that texts begin with, run on the device; where it is wrong, also
+-- with the work-group's size as a constant.
+function trials.pairs()
+  local sum = sum_of{PAIRS = 1}
+  return {holds = sum == 64, reason = sum ~= 64 and ("the sum is %g, not 64; "
+    .. "with the constant 64 in place of get_local_size(0) it is %g"):format(
+      sum, sum_of{PAIRS = 1, SIZE = 64}) or nil,
+    detail = "64 ones in each of 4 work-groups, on the device"}
+end
+
+-- A text's last version of a product of diagonals: offsets in local memory,
+-- four rows for each work-item. The text's mistakes replace parts of it.
+local PRINTED = [[
+#define X(i) ((i) >= 0 && (i) < n ? x[i] : 0.0f)
+kernel void spmv(int n, int diagonals, global const int *offsets,
+                 global const float *values, global const float *x,
+                 global float *y)
+{
+  DECLARE
+  int row = get_global_id(0) * 4;
+  for (int d = get_local_id(0); d < diagonals; d += get_local_size(0))
+    near[d] = offsets[d];
+  barrier(CLK_LOCAL_MEM_FENCE);
+  float4 sum = 0.0f;
+  for (int d = 0; d < diagonals; d++) {
+    int i = row + near[d];
+    sum += vload4(0, values + d * n + row)
+      * (float4)(X(i), X(i + 1), X(i + 2), X(i + 3));
+  }
+  vstore4(sum, 0, y + BASE);
+}
+]]
+
+local RIGHT = {declare = "local int near[256];", base = "row", diagonals = 3}
+
+local MISTAKES = {
+  {says = "an undeclared local array", declare = "", base = "row",
+    diagonals = 3},
+  {says = "a name declared twice", base = "row", diagonals = 3,
+    declare = "local int near[256]; local float near[256];"},
+  {says = "a store at the wrong base", declare = RIGHT.declare,
+    base = "get_global_id(0)", diagonals = 3},
+  {says = "257 diagonals in room for 256", declare = RIGHT.declare,
+    base = "row", diagonals = 257},
+}
+
+-- The word on a version: "right", "does not compile" or the defect.
+local function judged(version)
+  local n, d = 64, version.diagonals
+  local source = PRINTED:gsub("DECLARE", version.declare):gsub("BASE",
+    version.base)
+  local built, k = pcall(cl.kernel, source)
+  if not built then
+    return "does not compile"
+  end
+  local offsets <close> = cl.array("int", d)
+  for i = 1, d do
+    offsets[i] = (i - 2) % 3 - 1
+  end
+  local buffers = {cl.buffer("int", d, offsets), floats(d * n), floats(n),
+    floats(n)}
+  local launch = k:range({n // 4}, {8})
+  if d > 256 then
+    local r = oclgrind.driver() and check(launch, n, d,
+      table.unpack(buffers))
+    return not r and "not tried: the simulator Oclgrind is not installed"
+      or r.findings[1] and r.findings[1].text or "right"
+  end
+  launch(n, d, table.unpack(buffers)):wait()
+  local y = buffers[4]:read()
+  for i = 1, n do
+    if y[i] ~= ((i == 1 or i == n) and 2 or 3) then
+      return "wrong result"
+    end
+  end
+  return "right"
+end
+
+-- The mistakes of a text's last versions, each built, run and judged.
+function trials.printed(list)
+  local words, wrong = {}, 0
+  for i, version in ipairs(MISTAKES) do
+    local word = judged(version)
+    wrong = wrong + (word ~= "right" and 1 or 0)
+    words[i] = version.says .. ": " .. word
+  end
+  if judged(RIGHT) ~= "right" then
+    list:cannot("the version without mistakes is wrong here")
+  end
+  return {holds = wrong == 0, reason = table.concat(words, "; "),
+    detail = ("%s of 64 rows by one work-item for four; the version without "
+      .. "mistakes is right"):format(text.count(#MISTAKES, "version"))}
+end
+
+-- The claims ----------------------------------------------------------------
+
 --- Each: id, says, gain (the factor claimed; true: any; 1: no gain; nil: the
 --- trial decides), try(list) -> outcome, see claims.lua; needs: the device or
 --- tool without which the trial shows nothing.
@@ -386,11 +764,13 @@ return {
     try = tiles(BY_ROWS_8X8, 8)},
   {id = "A3", needs = "GPU", gain = 1, says = "in work-groups of one warp the "
     .. "compiler drops barriers: they cost nothing (the factor: without them)",
-    try = trials.barriers()},
+    try = trials.barriers},
   {id = "A4", gain = 1, says = "sizes beside the tile: guarded loads or "
     .. "padded matrices, both right (the factor: padded against guarded)",
     try = function(list)
-      return odd(list, "tiled", {edge = "guard"}, "tiled", {edge = "pad"})
+      local shape = square(list.n + 1)
+      return list:pair({"gemm.tiled", params = {edge = "guard"},
+        shape = shape}, {"gemm.tiled", params = {edge = "pad"}, shape = shape})
     end},
   {id = "A5", gain = true, says = "reading in larger pieces is faster",
     try = rungs("tiled", {tile = 16}, "tiled_float4", {tile = 16})},
@@ -417,18 +797,10 @@ return {
     try = rungs("naive", {map = "row"}, "naive", {map = "col"})},
   {id = "B5", needs = "GPU", gain = true,
     says = "one more column in the tile mends bank "
-    .. "conflicts", try = function(list)
-      local tile = widest(list, "tiled_padded")
-      return list:gemm("tiled_padded", {tile = tile, pad = 0},
-        "tiled_padded", {tile = tile, pad = 1})
-    end},
+    .. "conflicts", try = mended("tiled_padded", 1)},
   {id = "B6", needs = "GPU", gain = true,
     says = "permuting the elements in the tile's rows mends them as well",
-    try = function(list)
-      local tile = widest(list, "tiled_swizzled")
-      return list:gemm("tiled_padded", {tile = tile, pad = 0},
-        "tiled_swizzled", {tile = tile})
-    end},
+    try = mended("tiled_swizzled")},
   {id = "B7", gain = true, says = "several outputs per work-item pay",
     try = rungs("tiled", {tile = 16}, "register", {})},
   {id = "B8", gain = true, says = "the best tile is not square",
@@ -436,11 +808,7 @@ return {
   {id = "B9", gain = true, says = "unrolling the inner loop pays",
     try = unrolling},
   {id = "B10", gain = true, says = "4-wide loads pay (a transpose)",
-    try = function(list)
-      local shape = {rows = 4 * list.n, cols = 4 * list.n}
-      return list:pair({"transpose.tiled_padded", shape = shape},
-        {"transpose.float4", shape = shape}, {cache = "cold"})
-    end},
+    try = transpose("tiled_padded", "float4")},
   {id = "B11", says = "a product on the CPU is the baseline and the check",
     try = host_baseline},
   {id = "B12", says = "transfers can cost more than the computation",
@@ -493,7 +861,7 @@ return {
     try = rungs("tiled_padded_by_rows", {tile = 8, pad = 0},
       "tiled_padded_by_rows", {tile = 8, pad = 1})},
   {id = "E1", gain = 10, says = "a transpose through local memory: x10 over "
-    .. "the direct one", try = transpose},
+    .. "the direct one", try = transpose("naive_read", "tiled_padded")},
   {id = "E2", gain = 1.1, says = "DIA SpMV with aligned rows: +10 %",
     try = spmv("naive", "pitch")},
   {id = "E3", gain = 1.5, says = "offsets copied to local memory: +50 %",

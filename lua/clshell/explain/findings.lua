@@ -1,32 +1,117 @@
--- explain/findings.lua - the reports of the simulator as findings: each
--- defect once, in words
+-- explain/findings.lua - the defects that a launch shows, each once and in
+-- words, from the log of the simulator Oclgrind or from guard bands; they
+-- print as the messages of a failed build do
 -- SPDX-License-Identifier: MIT
 
+local build_error = require "clshell.errors.build_error"
+local excerpt = require "clshell.errors.excerpt"
 local jobs = require "clshell.explain.job"
-local reports = require "clshell.explain.reports"
+local oclgrind = require "clshell.explain.oclgrind"
+local system = require "clshell.system"
 local text = require "clshell.base.text"
+local user_source = require "clshell.errors.user_source"
 
 local M = {}
 
-local OFFSET = 48       -- bits of an address below the number of its memory
-local NEAR = 1 << 47    -- the reach of an argument's address space, in bytes
+-- The simulator's log --------------------------------------------------------
 
--- The argument that holds an address, or else the nearest argument; and the
--- address as bytes from the argument's beginning.
-local function argument_at(launch, address)
-  local best, least, distance
-  for i, a in ipairs(launch.args) do
-    local from = launch.addresses[i]
-    local d = from and address - from
-    if d and d > -NEAR and d < NEAR then
-      local off = d < 0 and -d or math.max(0, d - a.bytes + 1)
-      if not least or off < least then
-        best, least, distance = a, off, d
+local SPACE = "(%a+) memory address 0x(%x+)"
+
+-- The titles of reports: a pattern, the kind, and the names of its captures.
+local TITLES = {
+  {"^Invalid (%a+) of size %d+ at " .. SPACE, "outside",
+    "access space address"},
+  {"^Index %((%-?%d+)%) exceeds static array size %((%d+)%)", "index",
+    "index count"},
+  {"^(%a+%-write) data race at " .. SPACE, "race", "access space address"},
+  {"^Work%-group divergence detected %((.-)%)", "divergence", "access"},
+  {"^Uninitialized value written to " .. SPACE, "unwritten", "space address"},
+  {"^Uninitialized address used to (%a+) %a+ " .. SPACE, "unwritten address",
+    "access space address"},
+  {"^Controlflow depends on uninitialized value", "unwritten branch", ""},
+  {"^Instruction depends on an uninitialized index value",
+    "unwritten address", ""},
+  {"^Invalid memory (%a+) %- source pointer is not aligned", "misaligned",
+    "access"},
+  {"^Invalid write to read%-only buffer", "constant", ""},
+  {"^Invalid read from write%-only buffer", "write-only", ""},
+  {"^Invalid wait event", "wait", ""},
+  {"^Work%-item finished without waiting for events", "events", ""},
+}
+
+local BASES = {address = 16, index = 10, count = 10}
+
+-- A report without its lines.
+local function begin(title)
+  for _, entry in ipairs(TITLES) do
+    local values = table.pack(title:match(entry[1]))
+    if values[1] then
+      local r, i = {kind = entry[2], title = title, places = {}}, 0
+      for name in entry[3]:gmatch "%a+" do
+        i = i + 1
+        r[name] = BASES[name] and tonumber(values[i], BASES[name])
+          or values[i]
       end
+      return r
     end
   end
-  return best, distance
+  return {kind = "other", title = title, places = {}}
 end
+
+-- The three numbers behind a label, or nil.
+local function triple(line, label)
+  local x, y, z = line:match(label .. "%((%d+),(%d+),(%d+)%)")
+  return x and {tonumber(x), tonumber(y), tonumber(z)}
+end
+
+-- Adds a line of a report to its last place; a race has two places.
+local function add(r, line)
+  if line:find "^Kernel:" then
+    return
+  elseif line:find "^%a* ?[Ee]ntity:" then
+    table.insert(r.places, {item = triple(line, "Global"),
+      group = triple(line, "Group")})
+    return
+  end
+  local place = r.places[#r.places] or {}
+  r.places[math.max(1, #r.places)] = place
+  local group = triple(line, "^Work%-group:%s*")
+  local some, all = line:match "^Only (%d+) out of (%d+) work%-items"
+  local n, column, file = line:match "^At line (%d+) %(column (%d+)%) of (.*):"
+  if group then
+    place.group = group
+  elseif some then
+    r.some, r.all = tonumber(some), tonumber(all)
+  elseif n then
+    place.line, place.column = tonumber(n), tonumber(column)
+    place.file = file
+  elseif not place.line and not place.code
+      and line ~= "(location unknown)" then
+    place.code = line -- a line of intermediate code
+  end
+end
+
+-- The reports of a log: each has kind, title, what its title tells of access,
+-- space, address, index, count, and places: {item, group, line, column, file,
+-- code}.
+local function parse(log)
+  local list = {}
+  for line in log:gmatch "[^\r\n]+" do
+    local rest = line:match "^\t(.*)$"
+    if not rest and line:find "%S"
+        and not line:find "suppressing further errors" then
+      list[#list + 1] = begin(line)
+    elseif list[1] and rest and rest ~= "" then
+      add(list[#list], rest)
+    end
+  end
+  return list
+end
+
+-- Words ----------------------------------------------------------------------
+
+local OFFSET = 48       -- bits of an address below the number of its memory
+local NEAR = 1 << 47    -- the reach of an argument's address space, in bytes
 
 -- "(3, 1)" or "3", as the launch has dimensions.
 local function index(launch, ids)
@@ -45,53 +130,66 @@ local function item(launch, place)
 end
 
 -- What an access does, by the intermediate code.
-local function does(place, store, load)
+local function does(place)
   local code = place.code or ""
-  if code:find "^%s*store" then
-    return store
-  elseif code:find "^%s*%%?[%w._]*%s*=?%s*load" then
-    return load
+  if code:find "^%s*%%?[%w._]*%s*=?%s*load" then
+    return "reads"
   end
-  return code:find "atomic" and "changes" or store
+  return not code:find "^%s*store" and code:find "atomic" and "changes"
+    or "writes"
+end
+
+-- What the n-th access of a race does. A copy has no code: it reads if the
+-- other access must be the write.
+local function races(f, n)
+  if f.places[n].code or f.access:find "^Write"
+      or does(f.places[3 - n]) == "reads" then
+    return does(f.places[n])
+  end
+  return "reads"
 end
 
 -- "x[8]", by the offset in bytes.
 local function element(a, offset)
-  if offset % a.size == 0 then
-    return ("%s[%d]"):format(a.name, offset // a.size)
-  end
-  return ("%s[%d] + %d bytes"):format(a.name, offset // a.size,
-    offset % a.size)
+  local rest = offset % a.size
+  return ("%s[%d]%s"):format(a.name, offset // a.size,
+    rest > 0 and (" + %d bytes"):format(rest) or "")
 end
 
-local function span(f)
+-- The elements of a finding's argument, or the name of its memory.
+local function place_of(f)
   local a = f.argument
+  if not a then
+    return (f.space == "local" or f.space == "private") and f.space
+      .. " memory" or "global memory"
+  end
   local first, last = element(a, f.first), element(a, f.last)
   return first == last and first or ("%s to %s"):format(first, last)
 end
 
-local function holds(a)
-  return ("it has %s"):format(text.count(a.count, "element"))
-end
-
--- The name of the memory of a finding without an argument.
-local function memory(f)
-  return f.space == "local" and "local memory"
-    or f.space == "private" and "private memory" or "global memory"
-end
-
-local words = {}
+-- The words of each kind of finding, or a function that makes them.
+local words = {
+  ["unwritten address"] = "the address depends on a value that was never "
+    .. "written",
+  ["unwritten branch"] = "the branch depends on a value that was never "
+    .. "written",
+  constant = "write to constant memory",
+  ["write-only"] = "read of a Buffer that kernels may only write",
+  wait = "a wait for an event that no copy has given",
+  events = "an asynchronous copy that nobody waits for",
+}
 
 function words.outside(f)
   local a = f.argument
-  local act = f.access
   if a and (f.first < 0 or f.last >= a.bytes) then
-    return ("%s outside '%s': %s; %s"):format(act, a.name, span(f), holds(a))
+    return ("%s outside '%s': %s; it has %s"):format(f.access, a.name,
+      place_of(f), text.count(a.count, "element"))
   elseif f.space == "global" and f.address >> OFFSET == 0 then
-    return ("%s through a pointer to no Buffer: address 0x%x"):format(act,
-      f.address)
+    return ("%s through a pointer to no Buffer: address 0x%x"):format(
+      f.access, f.address)
   end
-  return ("%s outside an array in %s"):format(act, memory(f))
+  return ("%s outside an array in %s"):format(f.access,
+    place_of{space = f.space})
 end
 
 function words.index(f)
@@ -100,20 +198,9 @@ function words.index(f)
     text.count(f.count, "element"))
 end
 
--- What the n-th access of a race does. A copy has no code: it reads if the
--- other access must be the write.
-local function races(f, n)
-  local other = f.places[3 - n]
-  if f.places[n].code or f.access:find "^Write"
-      or does(other, "writes", "reads") == "reads" then
-    return does(f.places[n], "writes", "reads")
-  end
-  return "reads"
-end
-
 function words.race(f, launch)
-  return ("race on %s: %s %s, and %s %s"):format(f.argument and span(f)
-    or memory(f), item(launch, f.places[1]), races(f, 1),
+  return ("race on %s: %s %s, and %s %s"):format(place_of(f),
+    item(launch, f.places[1]), races(f, 1),
     item(launch, f.places[2]), races(f, 2))
 end
 
@@ -130,16 +217,7 @@ function words.divergence(f, launch)
 end
 
 function words.unwritten(f)
-  return ("a value that was never written goes to %s"):format(f.argument
-    and span(f) or memory(f))
-end
-
-words["unwritten address"] = function()
-  return "the address depends on a value that was never written"
-end
-
-words["unwritten branch"] = function()
-  return "the branch depends on a value that was never written"
+  return "a value that was never written goes to " .. place_of(f)
 end
 
 function words.misaligned(f)
@@ -149,24 +227,32 @@ function words.misaligned(f)
     and text.count(tonumber(align), "byte") or "the type's size")
 end
 
-function words.constant()
-  return "write to constant memory"
-end
-
-words["write-only"] = function()
-  return "read of a Buffer that kernels may only write"
-end
-
-function words.wait()
-  return "a wait for an event that no copy has given"
-end
-
-function words.events()
-  return "an asynchronous copy that nobody waits for"
-end
-
 function words.other(f)
   return f.title
+end
+
+-- Findings -------------------------------------------------------------------
+
+-- Places a report's address in the argument that holds the address, or else in
+-- the nearest argument: first and last are bytes from its beginning.
+local function locate(r, launch)
+  local least
+  for i, a in ipairs(r.space == "global" and r.address and launch.args or {})
+      do
+    local from = launch.addresses[i]
+    local d = from and r.address - from
+    if d and d > -NEAR and d < NEAR then
+      local off = d < 0 and -d or math.max(0, d - a.bytes + 1)
+      if not least or off < least then
+        least, r.argument, r.first, r.last = off, a, d, d
+      end
+    end
+  end
+  r.low, r.high = r.index, r.index
+  local p, q = r.places[1], r.places[2]
+  if q and q.line and not p.line then -- the place in the source comes first
+    r.places = {q, p}
+  end
 end
 
 -- The key that all repetitions of a defect share.
@@ -184,27 +270,15 @@ end
 -- Adds a repetition to a finding.
 local function join(f, r)
   f.times = f.times + 1
-  if r.access and not f.access:find(r.access, 1, true) then
-    f.access = f.kind == "outside" and "read and write" or f.access
+  if r.access and f.kind == "outside"
+      and not f.access:find(r.access, 1, true) then
+    f.access = "read and write"
   end
   if r.first then
     f.first, f.last = math.min(f.first, r.first), math.max(f.last, r.last)
   end
   if r.index then
     f.low, f.high = math.min(f.low, r.index), math.max(f.high, r.index)
-  end
-end
-
--- Places a report's address in an argument of the launch.
-local function locate(r, launch)
-  if r.space == "global" and r.address then
-    local a, offset = argument_at(launch, r.address)
-    r.argument, r.first, r.last = a, offset, offset
-  end
-  r.low, r.high = r.index, r.index
-  local p, q = r.places[1], r.places[2]
-  if q and q.line and not p.line then -- the place in the source comes first
-    r.places = {q, p}
   end
 end
 
@@ -226,24 +300,8 @@ local function follows(f, list)
   return false
 end
 
---- findings.band(argument, first, last) -> finding
---- A write to the bytes `first` to `last`, from the beginning of an argument.
-function M.band(argument, first, last)
-  local f = {kind = "outside", access = "write", space = "global", places = {},
-    times = 1, first = first, last = last - last % argument.size,
-    argument = argument}
-  f.first = f.first - f.first % argument.size
-  f.text = words.outside(f)
-  return f
-end
-
---- findings.fold(list, launch) -> list
---- The reports of a launch as findings, each once: kind, text, times (how
---- often), line, column, file, item (the first work-item) and, of a race,
---- `other` (line, column, item of the second access). `launch`: global (its
---- size), args ({name, count, size, bytes}) and their addresses; unsure (see
---- job.unsure).
-function M.fold(reported, launch)
+-- The reports of a launch as findings, each once.
+local function fold(reported, launch)
   local list, known = {}, {}
   for _, r in ipairs(reported) do
     locate(r, launch)
@@ -263,9 +321,10 @@ function M.fold(reported, launch)
   for _, f in ipairs(list) do
     local unsure = launch.unsure and f.kind:find "^unwritten"
     if not (unsure or follows(f, list)) then
-      f.text = words[f.kind](f, launch)
-      f.who = f.kind ~= "race" and f.kind ~= "divergence" and f.places[1]
-        and f.places[1].item and item(launch, f.places[1]) or nil
+      local said = words[f.kind]
+      f.text = type(said) == "string" and said or said(f, launch)
+      f.who = f.kind ~= "race" and f.kind ~= "divergence" and f.item
+        and item(launch, f.places[1]) or nil
       out[#out + 1] = f
     end
   end
@@ -278,16 +337,24 @@ function M.fold(reported, launch)
   return out
 end
 
--- The findings of guard bands.
-local function of_bands(launch, bands)
+--- findings.of(launch, result) -> list
+--- The findings of a launch of a job, by its result (see job.run): of guard
+--- bands, or of the log, each once: kind, text, times (how often), line,
+--- column, file, item (the first work-item) and, of a race, `other` (line,
+--- column, item of the second access).
+function M.of(launch, result)
+  if not result.bands then
+    launch.addresses = result.addresses
+    return fold(parse(result.log), launch)
+  end
   local list = {}
-  for _, band in ipairs(bands) do
-    for _, a in ipairs(launch.args) do
-      if a.memory and jobs.settled(a.memory).index == band.memory then
-        list[#list + 1] = M.band(a, band.first, band.last)
-        break
-      end
-    end
+  for i, band in ipairs(result.bands) do
+    local a = launch.args[band.arg]
+    list[i] = {kind = "outside", access = "write", space = "global",
+      places = {}, times = 1, argument = a,
+      first = band.first - band.first % a.size,
+      last = band.last - band.last % a.size}
+    list[i].text = words.outside(list[i])
   end
   return list
 end
@@ -313,14 +380,95 @@ function M.merge(list, fresh, at)
   end
 end
 
---- findings.of(launch, result) -> list
---- The findings of a launch of a job, by its result (see replay.run).
-function M.of(launch, result)
-  if result.bands then
-    return of_bands(launch, result.bands)
+-- The result of a check ------------------------------------------------------
+
+local BLIND = ("without the simulator only writes next to Buffers are seen, "
+  .. "within %s; reads outside, races, barriers and values that were never "
+  .. "written are not"):format(text.bytes(jobs.BAND))
+
+local Check = {__name = "check"}
+Check.__index = Check
+
+--- findings.build(program) -> table
+--- The source of a program as build_error wants it.
+function M.build(program)
+  local path = program.file
+  local source = path and excerpt.read(path) or program.source
+  return {source = source, program = program:info().name, log = "",
+    is_text = not path, literal = not path and user_source.literal(source)
+    or nil}
+end
+
+-- A place of a finding as a diagnostic of a compiler.
+local function diagnostic(kind, f)
+  return {kind = kind, text = f.text, line = f.line, column = f.column,
+    file = f.file, notes = {}, also = {}}
+end
+
+-- Adds a finding to the lines: its message and the source, as of a failed
+-- build.
+local function add_finding(lines, f, build)
+  local d, o = diagnostic("error", f), f.other
+  if o and o.line and (o.line ~= f.line or o.column ~= f.column) then
+    d.notes[1] = diagnostic("note", o)
   end
-  launch.addresses = result.addresses
-  return M.fold(reports.parse(result.log), launch)
+  local own = f.line and build_error.lines(build, {d})
+    or {"error: " .. f.text}
+  table.move(own, 1, #own, #lines + 1, lines)
+  if f.times and f.times > 1 then
+    lines[#lines + 1] = ("  %s%d times%s"):format(f.times >= oclgrind.ERRORS
+      and "at least " or "", f.times, f.who and ", first by " .. f.who or "")
+  elseif f.who then
+    lines[#lines + 1] = "  by " .. f.who
+  end
+  lines[#lines + 1] = f.at and text.fold("  at " .. table.concat(f.at, "; "),
+    build.width or 80)
+end
+
+function Check:__tostring()
+  local width, lines = system.winsize(1), {}
+  local function put(line)
+    lines[#lines + 1] = text.fold(line, width or 80)
+  end
+  for _, line in ipairs(self.head) do
+    put(line)
+  end
+  for _, f in ipairs(self.findings) do
+    local build = f.build or self.build or {} -- a crash may have none
+    build.width = width
+    add_finding(lines, f, build)
+  end
+  if self.blind then
+    put("note: " .. BLIND .. (oclgrind.driver() and ""
+      or "; it is a package: " .. oclgrind.PACKAGES))
+  end
+  return table.concat(lines, "\n")
+end
+
+--- findings.check(fields) -> check
+--- A result of check: `head`, its first lines, findings, `build` (see
+--- findings.build; the build of a finding wins), blind (whether guard bands,
+--- which miss much, made it), and any further fields.
+function M.check(fields)
+  return setmetatable(fields, Check)
+end
+
+--- findings.count(list) -> string
+--- "2 findings", of a list.
+function M.count(list)
+  return #list == 0 and "no finding" or text.count(#list, "finding")
+end
+
+--- findings.check_of(launch, added, list, looked) -> check
+--- The findings `list` of a launch; `added` is the launch as the job has it,
+--- `looked` ends the first line.
+function M.check_of(launch, added, list, looked)
+  return M.check{kernel = added.kernel, global = added.global,
+    localsize = added.localsize, findings = list, ok = #list == 0,
+    build = M.build(launch.kernel.program),
+    head = {("check: %s in %s over %s, local %s%s"):format(M.count(list),
+      added.kernel, text.shape(added.global), added.localsize
+      and text.shape(added.localsize) or "left to the driver", looked)}}
 end
 
 return M

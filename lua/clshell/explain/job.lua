@@ -1,5 +1,5 @@
--- explain/job.lua - launches with copies of their arguments, for a process
--- that runs them on the simulator (see replay.lua)
+-- explain/job.lua - launches with copies of their arguments: made in this
+-- process, run in a child process, on the simulator or between guard bands
 -- SPDX-License-Identifier: MIT
 
 local argument = require "clshell.base.argument"
@@ -11,73 +11,72 @@ local M = {}
 local LARGEST = 1 << 25 -- bytes of all memory: the simulator takes 60 times it
 local GROUP = 64        -- work-items, where the driver would choose
 
+--- job.BAND
+--- The bytes of a guard band: more than devices align to.
+M.BAND = 1 << 16
+
+local BAND <const> = M.BAND
+
+-- In the process that asks ---------------------------------------------------
+
 --- job.new(what) -> table
 --- An empty job; `what` names the caller in messages. Its lists are programs,
 --- memories and launches. The caller may set guarded, for guard bands, and
 --- back, to have the Buffers changed as the launches change their copies.
 function M.new(what)
-  return {what = what, programs = {}, memories = {}, launches = {}}
+  return {what = what, programs = {}, memories = {}, launches = {},
+    known = {}, buffers = {}}
 end
 
 -- The number of the program of a kernel in the job.
 local function add_program(job, kernel)
   local program = kernel.program
-  for i, known in ipairs(job.programs) do
-    if rawequal(known.program, program) then
-      return i
-    end
-  end
   if not program.source then
     cl.error(("%s: %s: the program was built from a binary; the simulator "
       .. "needs its source"):format(job.what, kernel.name))
+  elseif not job.known[program] then
+    job.known[program] = #job.programs + 1
+    job.programs[#job.programs + 1] = {name = program:info().name,
+      source = program.defines .. program.source, options =
+      program.options:gsub("^%-cl%-kernel%-arg%-info%s*", "")}
   end
-  local n = #job.programs + 1
-  job.programs[n] = {program = program, name = program:info().name,
-    source = program.defines .. program.source, options =
-    program.options:gsub("^%-cl%-kernel%-arg%-info%s*", "")}
-  return n
+  return job.known[program]
 end
 
--- Moves the content of memory `from` into memory `m`.
-local function absorb(m, from)
-  m.first, m.last = math.min(m.first, from.first), math.max(m.last, from.last)
-  m.constant = m.constant and from.constant
-  table.move(from.pieces, 1, #from.pieces, #m.pieces + 1, m.pieces)
-  from.into = m
-end
-
-local function meets(m, buffer)
-  for _, piece in ipairs(m.pieces) do
-    if piece.buffer:overlaps(buffer) then
+local function meets(job, memory, buffer)
+  for _, a in ipairs(memory.pieces) do
+    if job.buffers[a]:overlaps(buffer) then
       return true
     end
   end
   return false
 end
 
--- The memory of a Buffer. Buffers that meet share a memory; any other memory
--- ends with the Buffer's last element, so that a step over the edge is seen.
-local function add_memory(job, buffer, constant)
-  local first = buffer.offset
-  local m = {first = first, last = first + buffer.bytes, constant = constant,
-    pieces = {{at = first, buffer = buffer}}}
+-- Gives an argument its memory. Buffers that meet share a memory; any other
+-- memory ends with the Buffer's last element, so that a step over the edge is
+-- seen.
+local function add_memory(job, a, buffer)
+  local m = {first = a.first, last = a.first + a.bytes, constant = a.constant,
+    pieces = {a}}
   for i = #job.memories, 1, -1 do
-    if meets(job.memories[i], buffer) then
-      absorb(m, table.remove(job.memories, i))
+    local other = job.memories[i]
+    if meets(job, other, buffer) then
+      table.remove(job.memories, i)
+      m.first = math.min(m.first, other.first)
+      m.last = math.max(m.last, other.last)
+      m.constant = m.constant and other.constant
+      table.move(other.pieces, 1, #other.pieces, #m.pieces + 1, m.pieces)
     end
   end
-  job.memories[#job.memories + 1] = m
-  return m
+  for _, piece in ipairs(m.pieces) do
+    piece.memory = m
+  end
+  job.buffers[a] = buffer
+  table.insert(job.memories, m)
 end
 
-local function too_large(job, bytes)
-  cl.error(("%s: the Buffers must have at most %s together; got %s"):format(
-    job.what, text.bytes(LARGEST), text.bytes(bytes)),
-    {hint = "take a smaller problem, or parts: x:view(1, n)"})
-end
-
--- An argument for the child: {value}, or the place of a Buffer in a memory,
--- and the fields that findings needs.
+-- An argument for the child: {value}, or a piece of a memory, with the fields
+-- that findings needs.
 local function add_argument(job, param, value)
   local class, b, base = text.class(value), value, false
   if class == "Any" then
@@ -89,10 +88,11 @@ local function add_argument(job, param, value)
         .. "not copied; pass the Buffer of the view"):format(job.what,
         param.name))
     end
-    local _ = b.bytes -- raises for a closed one
-    return {buffer = b, bytes = b.bytes, count = #b, name = param.name,
-      memory = add_memory(job, b, param.space == "constant"),
-      size = cl.typesize(b.type)}
+    local a = {bytes = b.bytes, -- raises for a closed one
+      first = b.offset, count = #b, name = param.name,
+      constant = param.space == "constant", size = cl.typesize(b.type)}
+    add_memory(job, a, b)
+    return a
   elseif class == "Local" or class == "Value" or type(value) == "number"
       or type(value) == "table" then
     return {value = value}
@@ -148,86 +148,188 @@ function M.add(job, launch, args)
   end
   local added = {kernel = kernel.name, program = add_program(job, kernel),
     global = launch.global, localsize = M.local_size(launch, launch.global),
-    offset = launch.offset, args = {}}
-  added.unsure = M.unsure(kernel)
+    offset = launch.offset, unsure = M.unsure(kernel), args = {}}
   for i, param in ipairs(params) do
     added.args[i] = add_argument(job, param, args[i])
   end
-  job.launches[#job.launches + 1] = added
+  table.insert(job.launches, added)
   return added
 end
 
---- job.settled(memory) -> table
---- The memory that an argument lies in, as Buffers that meet share a memory.
-function M.settled(memory)
-  while memory.into do
-    memory = memory.into
-  end
-  return memory
-end
-
--- The parts of a launch that the child needs.
-local function sent_launch(launch)
-  local args = {}
-  for i, a in ipairs(launch.args) do
-    local m = a.memory and M.settled(a.memory)
-    args[i] = m and {memory = m.index, first = a.buffer.offset - m.first,
-      bytes = a.bytes} or {value = a.value}
-  end
-  return {kernel = launch.kernel, program = launch.program, args = args,
-    global = launch.global, localsize = launch.localsize,
-    offset = launch.offset}
-end
-
--- A memory with its content.
-local function sent_memory(m)
-  local pieces = {}
-  for i, piece in ipairs(m.pieces) do
-    pieces[i] = {first = piece.at - m.first,
-      content = M.bytes(piece.buffer):read()}
-  end
-  return {bytes = m.last - m.first, constant = m.constant, pieces = pieces}
-end
-
---- job.bytes(buffer) -> Buffer
---- The memory that a kernel gets of a Buffer, as chars.
-function M.bytes(buffer)
+-- The memory that a kernel gets of a Buffer, as chars.
+local function bytes_of(buffer)
   return buffer:as("char"):view(1, buffer.bytes)
 end
 
---- job.sent(job) -> table
---- The job as replay.run takes it: plain values, and Arrays.
-function M.sent(job)
-  local out = {programs = {}, memories = {}, launches = {},
-    guarded = job.guarded, back = job.back}
+--- job.call(job, worker) -> true, list; or nil and a reason
+--- Runs the job in the worker, a process of room calls, see job.run; with
+--- job.back its Buffers get what the launches wrote.
+function M.call(job, worker)
   local bytes = 0
-  for i, m in ipairs(job.memories) do
-    m.index, bytes = i, bytes + m.last - m.first
+  for _, m in ipairs(job.memories) do
+    bytes = bytes + m.last - m.first
   end
   if bytes > LARGEST then
-    too_large(job, bytes)
+    cl.error(("%s: the Buffers must have at most %s together; got %s"):format(
+      job.what, text.bytes(LARGEST), text.bytes(bytes)),
+      {hint = "take a smaller problem, or parts: x:view(1, n)"})
   end
-  for i, m in ipairs(job.memories) do
-    out.memories[i] = sent_memory(m)
+  local contents = {}
+  for a, buffer in pairs(job.buffers) do
+    contents[a] = bytes_of(buffer):read()
   end
-  for i, p in ipairs(job.programs) do
-    out.programs[i] = {source = p.source, options = p.options, name = p.name}
-  end
-  for i, launch in ipairs(job.launches) do
-    out.launches[i] = sent_launch(launch)
-  end
-  return out
-end
-
---- job.take(job, contents)
---- Writes the memories as the launches have left them, which replay.run
---- returns, to the Buffers.
-function M.take(job, contents)
-  for i, pieces in ipairs(contents) do
-    for j, content in ipairs(pieces) do
-      M.bytes(job.memories[i].pieces[j].buffer):write(content)
+  local ok, list, back = worker:call("clshell.explain.job", "run", {
+    programs = job.programs, launches = job.launches, contents = contents,
+    memories = job.memories, guarded = job.guarded, back = job.back})
+  for i, m in ipairs(ok and job.back and job.memories or {}) do
+    for j, a in ipairs(m.pieces) do
+      bytes_of(job.buffers[a]):write(back[i][j])
     end
   end
+  return ok, list
+end
+
+-- In the child process -------------------------------------------------------
+
+local ADDRESS = [[
+kernel void clshell_address(global char *p, global ulong *address) {
+  address[0] = (ulong)p;
+}]]
+
+-- A band of a pattern that no kernel writes by chance.
+local function band(seed)
+  return cl.array("int", BAND // 4):random(seed):as "char"
+end
+
+-- So many bytes of a memory, from an offset on, which counts as the offsets of
+-- its arguments do.
+local function part(m, first, bytes)
+  return m.buffer:matrix(m.lead + first - m.first + 1, 1, bytes)
+end
+
+-- Makes the Buffer of a memory, with its content, and guard bands or none.
+local function fill(m, job)
+  m.lead = job.guarded and BAND or 0
+  m.buffer = cl.buffer("char", m.last - m.first + 2 * m.lead, nil,
+    {access = m.constant and not job.guarded and "read_only" or nil})
+  for _, a in ipairs(m.pieces) do
+    part(m, a.first, a.bytes):write(job.contents[a])
+  end
+  m.bands = job.guarded and {m.first - BAND, m.last} or {}
+  for seed, first in ipairs(m.bands) do
+    part(m, first, BAND):write(band(seed))
+  end
+end
+
+-- The bytes of a guard band that have changed: the first and the last, from 0.
+local function changed(now, before)
+  local first, last
+  for i = 1, now:equal(before) and 0 or BAND do
+    if now[i] ~= before[i] then
+      first, last = first or i - 1, i - 1
+    end
+  end
+  return first, last
+end
+
+-- The bytes around the memories of a launch that have changed, counted from
+-- the beginning of a memory, with the number of its first argument.
+local function look(launch)
+  local list, seen = {}, {}
+  for i, a in ipairs(launch.args) do
+    local m = a.memory
+    for seed, at in ipairs(m and not seen[m] and m.bands or {}) do
+      local first, last = changed(part(m, at, BAND):read():as "char"
+        :reshape(BAND), band(seed))
+      if first then
+        list[#list + 1] = {arg = i, first = at - m.first + first,
+          last = at - m.first + last}
+      end
+    end
+    seen[m or 0] = true
+  end
+  return list
+end
+
+-- The value that a kernel takes for an argument of the job.
+local function value_of(a)
+  local m = a.memory
+  if not m then
+    return a.value
+  elseif a.bytes == m.buffer.bytes then
+    return cl.any(m.buffer)
+  end
+  local first = m.lead + a.first - m.first
+  return cl.any(m.buffer:view(first + 1, first + a.bytes))
+end
+
+--- job.address(value) -> integer
+--- Where a Buffer, or cl.any of one, begins in the simulator's memory.
+function M.address(value)
+  M.probe = M.probe or cl.kernel(ADDRESS):range(1)
+  local found <close> = cl.buffer("ulong", 1, 0)
+  M.probe(text.class(value) == "Any" and value or cl.any(value), found):wait()
+  return found:read()[1]
+end
+
+local read = 0 -- bytes of the simulator's log
+
+--- job.news() -> string
+--- What the simulator has written to its log since the last call.
+function M.news()
+  local log = os.getenv "OCLGRIND_LOG"
+  local f <close> = log and io.open(log, "rb")
+  if not f or not f:seek("set", read) then
+    return ""
+  end
+  local news = f:read "a"
+  read = read + #news
+  return news
+end
+
+local built = {} -- programs by source and options
+
+-- Runs a launch and returns its result.
+local function run(job, launch)
+  local program = job.programs[launch.program]
+  local key = program.options .. "\0" .. program.source
+  built[key] = built[key] or cl.build(program.source .. "\n",
+    {options = program.options, name = program.name})
+  local values, addresses = {}, {}
+  for i, a in ipairs(launch.args) do
+    values[i] = value_of(a)
+    addresses[i] = a.memory and not job.guarded and M.address(values[i]) or nil
+  end
+  M.news()
+  local start = cl.now()
+  built[key]:kernel(launch.kernel):range(launch.global, launch.localsize,
+    launch.offset)(table.unpack(values, 1, #launch.args)):wait()
+  return {seconds = cl.now() - start, log = M.news(), addresses = addresses,
+    bands = job.guarded and look(launch)}
+end
+
+--- job.run(job) -> list, contents
+--- Runs a job that job.call has sent. For each launch the list has {seconds,
+--- addresses (of Buffers, by number of argument), log (what the simulator
+--- wrote), bands (parts of guard bands that were written)}, or {error}. With
+--- job.back the contents of its memories come back, too.
+function M.run(job)
+  local results, contents = {}, {}
+  for _, m in ipairs(job.memories) do
+    fill(m, job)
+  end
+  for i, launch in ipairs(job.launches) do
+    local ok, result = pcall(run, job, launch)
+    results[i] = ok and result or {error = tostring(result)}
+  end
+  for i, m in ipairs(job.memories) do
+    contents[i] = {}
+    for j, a in ipairs(job.back and m.pieces or {}) do
+      contents[i][j] = part(m, a.first, a.bytes):read()
+    end
+    m.buffer:close()
+  end
+  return results, contents
 end
 
 return M

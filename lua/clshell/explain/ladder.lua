@@ -1,13 +1,18 @@
 -- explain/ladder.lua - the reading of a ladder: each rung beside the rung that
--- it builds on, whether its step paid here, and why
+-- it builds on, whether its step paid here, and why; where the traffic model
+-- sees no difference, both run at a small size on the simulator
 -- SPDX-License-Identifier: MIT
 
+local access = require "clshell.base.lazy".module "clshell.explain.access"
 local argument = require "clshell.base.argument"
+local bench = require "clshell.measure.bench"
 local cl = require "cl"
-local source_lines = require "clshell.explain.lines"
 local reading = require "clshell.explain.reading"
-local fields = require "clshell.results.fields"
+local protocol = require "clshell.measure.protocol"
 local report = require "clshell.results.tables"
+local text = require "clshell.base.text"
+local trace = require "clshell.explain.trace"
+local workload = require "clshell.ladder.workload"
 
 local M = {}
 
@@ -17,60 +22,52 @@ local ALMOST = 0.8 -- the share of a roof that leaves nothing to gain
 local STEADY = 1.1 -- the greatest factor between the quartiles of a steady run
 local UNSEEN = 1.25 -- of a CPU slowed down by others, before it is "clock!"
 
--- The rungs that each rung builds on; the first that was measured counts.
-local AFTER = {
-  gemm = {
-    naive = {"naive_global"}, transposed_b = {"naive"}, tiled = {"naive"},
-    tiled_transposed_b = {"transposed_b", "tiled"},
-    tiled_constant = {"tiled"}, tiled_padded = {"tiled"},
-    tiled_swizzled = {"tiled"}, tiled_float4 = {"tiled"},
-    register = {"tiled_float4", "tiled"}, simd = {"naive"},
-    nv_ffma = {"register"}, nv_dmma = {"nv_ffma", "register"},
-    nv_fp16x3_mma = {"nv_ffma", "register"},
-    nv_fp16x3 = {"nv_fp16x3_mma", "nv_ffma", "register"},
-    nv_tf32 = {"nv_ffma", "register"}, nv_wgmma = {"nv_tf32", "nv_ffma"},
-    nv_hgemm = {"register"}, small = {"naive"}, small_simd = {"simd"},
-  },
-  spmv = {
-    pitch = {"naive"}, local_offsets = {"pitch"},
-    float4 = {"local_offsets"}, specialised = {"float4", "pitch"},
-    simd = {"naive"}, csr_vector = {"csr_scalar"},
-  },
-  transpose = {
-    naive_write = {"naive_read"}, tiled = {"naive_read"},
-    tiled_padded = {"tiled"}, tiled_swizzled = {"tiled"},
-    float4 = {"tiled_padded", "tiled"}, simd = {"naive_write"},
-  },
-  reduce = {
-    strided = {"modulo"}, sequential = {"strided"},
-    first_add = {"sequential"}, last_steps = {"first_add"},
-    unrolled = {"last_steps"}, grid_stride = {"unrolled", "first_add"},
-    nv_one_launch = {"grid_stride"}, simd = {"grid_stride"},
-  },
-  scan = {
-    tree = {"doubling"}, tree_padded = {"tree"},
-    registers = {"tree_padded", "doubling"}, totals = {"registers"},
-    lookback = {"registers"}, nv_stream = {"lookback", "totals"},
-    blocks = {"totals"},
-  },
-  sort = {
-    bitonic_local = {"bitonic"}, split = {"bitonic_local"},
-    radix = {"split"}, wide = {"radix"}, blocks = {"wide"},
-  },
-  gemv = {
-    group = {"naive"}, lanes = {"group"}, vector = {"lanes", "group"},
-    simd = {"naive"}, split = {"columns"}, strips = {"split"},
-    simd_split = {"columns"},
-  },
-  stencil = {
-    tiled = {"naive"}, rows = {"naive"}, vector = {"rows"}, simd = {"rows"},
-  },
-  conv2d = {
-    constant = {"naive"}, tiled = {"constant"}, register = {"tiled"},
-    unrolled = {"register"}, vector = {"unrolled"}, slide = {"vector"},
-    simd = {"naive"},
-  },
+-- The rungs that each rung builds on, "rung: rung rung"; the first that was
+-- measured counts.
+local STEPS = {
+  gemm = [[
+    naive: naive_global; transposed_b: naive; tiled: naive;
+    tiled_transposed_b: transposed_b tiled; tiled_constant: tiled;
+    tiled_padded: tiled; tiled_swizzled: tiled; tiled_float4: tiled;
+    register: tiled_float4 tiled; simd: naive; nv_ffma: register;
+    nv_dmma: nv_ffma register; nv_fp16x3_mma: nv_ffma register;
+    nv_fp16x3: nv_fp16x3_mma nv_ffma register; nv_tf32: nv_ffma register;
+    nv_wgmma: nv_tf32 nv_ffma; nv_hgemm: register; small: naive;
+    small_simd: simd]],
+  spmv = [[
+    pitch: naive; local_offsets: pitch; float4: local_offsets;
+    specialised: float4 pitch; simd: naive; csr_vector: csr_scalar]],
+  transpose = [[
+    naive_write: naive_read; tiled: naive_read; tiled_padded: tiled;
+    tiled_swizzled: tiled; float4: tiled_padded tiled; simd: naive_write]],
+  reduce = [[
+    strided: modulo; sequential: strided; first_add: sequential;
+    last_steps: first_add; unrolled: last_steps;
+    grid_stride: unrolled first_add; nv_one_launch: grid_stride;
+    simd: grid_stride]],
+  scan = [[
+    tree: doubling; tree_padded: tree; registers: tree_padded doubling;
+    totals: registers; lookback: registers; nv_stream: lookback totals;
+    blocks: totals]],
+  sort = [[
+    bitonic_local: bitonic; split: bitonic_local; radix: split; wide: radix;
+    blocks: wide]],
+  gemv = [[
+    group: naive; lanes: group; vector: lanes group; simd: naive;
+    split: columns; strips: split; simd_split: columns]],
+  stencil = "tiled: naive; rows: naive; vector: rows; simd: rows",
+  conv2d = [[
+    constant: naive; tiled: constant; register: tiled; unrolled: register;
+    vector: unrolled; slide: vector; simd: naive]],
 }
+
+local AFTER = {}
+for family, steps in pairs(STEPS) do
+  AFTER[family] = {}
+  for rung, list in steps:gmatch "([%w_]+): ([%w_ ]+)" do
+    AFTER[family][rung] = list
+  end
+end
 
 -- Rungs whose step is to avoid bank conflicts.
 local MENDS = {tiled_padded = true, tiled_swizzled = true,
@@ -117,10 +114,10 @@ local function before(list, i)
     earlier = other or earlier
     same = other and other.kernel == g.kernel and other or same
   end
-  for _, kernel in ipairs(wanted or {}) do
-    for j, other in ipairs(list) do
-      same = same or j ~= i and other.kernel == kernel and other.best and other
-        or nil
+  for kernel in (wanted or ""):gmatch "%S+" do
+    for _, other in ipairs(list) do
+      same = same or other ~= g and other.kernel == kernel and other.best
+        and other or nil
     end
   end
   return same or wanted == nil and earlier or nil
@@ -149,7 +146,7 @@ local function range(r)
     return nil
   end
   local least, most = r.min or r.lo, r.max or r.hi
-  if not r.lo or fields.flagged(r, "clock!") then
+  if not r.lo or protocol.flagged(r, "clock!") then
     return least / 2, 2 * most
   end
   local lo, hi = math.min(r.lo, r.q1 or r.lo), math.max(r.hi, r.q3 or r.hi)
@@ -180,25 +177,27 @@ local function times(x)
   return ("%.2g"):format(x)
 end
 
+-- What the traffic model counts: the limit, the key, and the words.
+local COUNTS = {
+  {"memory", "global", "through the caches go"},
+  {"memory", "fetch", "work-groups fetch"},
+  {"local memory", "locals", "local memory moves"},
+}
+
 -- The changes of the traffic model from a to b by half or more: a list of
 -- {limit, ratio, words}.
 local function changes(a, b)
   local list = {}
-  local function compare(limit, key, what)
-    local x, y = a[key], b[key]
-    if x and y and x > 0 and y > 0 then
-      local ratio = x / y
-      if ratio >= CHANGE or ratio <= 1 / CHANGE then
-        list[#list + 1] = {limit = limit, ratio = ratio,
-          words = ratio > 1 and ("%s 1/%s of the bytes"):format(what,
-            times(ratio)) or ("%s %s times the bytes"):format(what,
-            times(1 / ratio))}
-      end
+  for _, count in ipairs(COUNTS) do
+    local limit, key, what = table.unpack(count)
+    local x, y = a[key] or 0, b[key] or 0
+    local ratio = x / y
+    if x > 0 and y > 0 and (ratio >= CHANGE or ratio <= 1 / CHANGE) then
+      list[#list + 1] = {limit = limit, ratio = ratio, words = (ratio > 1
+        and "%s 1/%s of the bytes" or "%s %s times the bytes"):format(what,
+        times(math.max(ratio, 1 / ratio)))}
     end
   end
-  compare("memory", "global", "through the caches go")
-  compare("memory", "fetch", "work-groups fetch")
-  compare("local memory", "locals", "local memory moves")
   if a.ways ~= b.ways and math.max(a.ways, b.ways) >= CHANGE
       and a.from_local and b.from_local then
     list[#list + 1] = {limit = "local memory", ratio = a.ways / b.ways,
@@ -208,21 +207,17 @@ local function changes(a, b)
   return list
 end
 
+-- The greatest change to the better, or to the worse; of a limit, or of any.
 local function find(list, limit, better)
   local best
   for _, c in ipairs(list) do
-    if (not limit or c.limit == limit) and (c.ratio > 1) == better
-        and (not best or better and c.ratio > best.ratio
-          or not better and c.ratio < best.ratio) then
-      best = c
+    local ratio = better and c.ratio or 1 / c.ratio
+    if (not limit or c.limit == limit) and ratio > 1
+        and (not best or ratio > best.ratio) then
+      best = {ratio = ratio, words = c.words, limit = c.limit}
     end
   end
   return best
-end
-
-local function purpose(r)
-  local rung = reading.rung(r)
-  return rung and rung.lesson ~= "" and rung.lesson or nil
 end
 
 -- Why a step did not pay.
@@ -290,6 +285,204 @@ function M.why(a, b, paid, opts)
   return why_not(b, ra, rb, list, device)
 end
 
+-- The line that tells two rungs apart, on the simulator ----------------------
+
+local LEAST = 64     -- a side of the matrices at a small size
+local ROWS = 256     -- rows of a matrix by diagonals
+local DIFFERS = 1.05 -- the least factor of a count that is told
+
+-- The counts to compare: the words; of accesses the memory and the field, else
+-- of branches; and whether only a device with warps has the count.
+local MEASURES = {
+  {"sectors of global memory", "global", "sectors", true},
+  {"passes of local memory", "local", "passes", true},
+  {"passes of constant memory", "constant", "passes", true},
+  {"bytes of global memory", "global", "bytes"},
+  {"bytes of local memory", "local", "bytes"},
+  {"instructions"},
+}
+
+-- A measure of a whole result of access.
+local function whole(a, measure)
+  local _, space, field = table.unpack(measure)
+  return (space and a.total[space][field] or a.instructions) * a.groups
+    / a.looked
+end
+
+-- A small shape like a dense result's, with sides of at most `least`, and its
+-- words; nil where the result has no such shape.
+local function dense(dims, shape, least)
+  local small, sizes = {}, {}
+  for i, name in ipairs(dims) do
+    if math.type(shape[name]) ~= "integer" then
+      return nil
+    end
+    small[name] = math.min(shape[name], least)
+    sizes[i] = small[name]
+  end
+  return small, text.shape(sizes)
+end
+
+-- A small matrix with as many diagonals, side by side, and its words; or nil.
+local function diagonals(shape)
+  local count, offsets = shape.ndiags, {}
+  if math.type(count) ~= "integer" or count < 1 or count > ROWS // 4 then
+    return nil
+  end
+  for d = 1, count do
+    offsets[d] = d - 1 - count // 2
+  end
+  return {rows = ROWS, offsets = offsets}, ("%d rows of %s side by side")
+    :format(ROWS, text.count(count, "diagonal"))
+end
+
+-- The operands of a result's family at a small size, and the shape in words;
+-- nil where the result has no small shape.
+local function operands(family, a, b)
+  local least = LEAST
+  for _, r in ipairs{a, b} do
+    for _, value in pairs(r.params or {}) do
+      while math.type(value) == "integer" and least < value do
+        least = 2 * least
+      end
+    end
+  end
+  local shape, words
+  if family.spec.dims then
+    shape, words = dense(family.spec.dims, a.shape, least)
+  else
+    shape, words = diagonals(a.shape)
+  end
+  if shape then
+    return workload.operands(family, shape, a.type, "lesson"), words
+  end
+end
+
+local function precedes(row, other)
+  return row.line < other.line
+    or row.line == other.line and row.column < other.column
+end
+
+-- The lines of a result with their counts of a measure, the highest first, and
+-- by kind and code: {key, kind, count, row}, with one of the rows.
+local function by_line(a, measure)
+  local list, _, space, field = {}, table.unpack(measure)
+  for _, row in ipairs(space and a.rows or a.branches) do
+    local key = ("%s %s"):format(row.kind or "", row.code)
+    local line = list[key] or {key = key, kind = row.kind or "", count = 0}
+    if not list[key] then
+      list[key], list[#list + 1] = line, line
+    end
+    local n = not space and row.times or row.space == space and row[field]
+      or 0
+    line.count, line.row = line.count + n * a.groups / a.looked, row
+  end
+  table.sort(list, function(x, y)
+    return x.count > y.count
+      or x.count == y.count and precedes(x.row, y.row)
+  end)
+  return list
+end
+
+-- The line whose count in the result `more` is most above its count in `less`:
+-- {row, count, other}. A line that `less` lacks may have another text there:
+-- such lines of one kind are paired in the order of their counts, and come
+-- before lines of the same text.
+local function line_of(more, less, measure)
+  local mine, theirs = by_line(more, measure), by_line(less, measure)
+  local spare, found = {}, nil
+  for _, line in ipairs(theirs) do
+    if not mine[line.key] then
+      spare[line.kind] = spare[line.kind] or {}
+      table.insert(spare[line.kind], line.count)
+    end
+  end
+  for _, line in ipairs(mine) do
+    local same = theirs[line.key]
+    local other = same and same.count
+      or table.remove(spare[line.kind] or {}, 1) or 0
+    local excess = line.count - other
+    if line.row.line > 0 and excess > 0 and (not found
+        or excess > found.excess or excess == found.excess and not same
+        and (found.same or precedes(line.row, found.row))) then
+      found = {row = line.row, excess = excess, count = line.count,
+        same = same, other = same and same.count or 0}
+    end
+  end
+  return found
+end
+
+-- The count that differs most between the results of access x and y of rungs'
+-- results a and b, in words.
+local function counted(x, y, a, b, warps)
+  local best
+  for _, m in ipairs(MEASURES) do
+    local old, new = whole(x, m), whole(y, m)
+    if (warps or not m[4]) and old > 0 and new > 0 then
+      local far = math.max(old / new, new / old)
+      if far >= DIFFERS and (not best or far > best.far) then
+        best = {measure = m, far = far, less = new < old}
+      end
+    end
+  end
+  if not best then
+    return nil
+  end
+  local words = ("%s %s%.2f"):format(best.measure[1], best.less and "1/"
+    or "x", best.far)
+  local more, less, r = y, x, b
+  if best.less then
+    more, less, r = x, y, a
+  end
+  local found = line_of(more, less, best.measure)
+  if not found then
+    return words
+  end
+  local rung = reading.rung(r)
+  return ("%s (%s:%d, %s `%s`: %.0f, then %.0f)"):format(words,
+    (rung.path or rung.name):match "[^/]*$", found.row.line,
+    found.row.kind or "branches at", text.cut(found.row.code, 40, "..."),
+    best.less and found.count or found.other,
+    best.less and found.other or found.count)
+end
+
+--- ladder.difference(a, b [, opts]) -> words or nil, remedy or nil
+--- What `access` counts at a small size for the rungs of two results, old and
+--- new: the count that differs most, with the source line where it does. nil
+--- where they cannot run on the simulator, with a remedy where it is missing.
+--- On a device without warps no sectors and banks are told. Options as for
+--- lesson.
+function M.difference(a, b, opts)
+  opts = opts or {}
+  local rung, family = reading.rung(a)
+  if not (rung and reading.rung(b)) or a.family ~= b.family
+      or type(a.shape) ~= "table" then
+    return nil
+  end
+  local plugin, _, remedy = trace.plugin()
+  if not plugin then
+    return nil, remedy
+  end
+  local dev = opts.device or (opts.context or cl.context()).device
+  local warp = dev.nv_warp_size or dev.amd_wavefront_width
+  local ok, x, y, size = pcall(function()
+    local o, words = operands(family, a, b)
+    if o then
+      return access(family.rung(a.kernel), o, a.params, {warp = warp}),
+        access(family.rung(b.kernel), o, b.params, {warp = warp}), words
+    end
+  end)
+  if not ok and bench.interrupted(x) then
+    error(x, 0)
+  elseif not (ok and x) then
+    return nil
+  end
+  return ("simulated at %s, %s"):format(size, counted(x, y, a, b, warp)
+    or "its accesses, branches and instructions are as many")
+end
+
+-- The words -----------------------------------------------------------------
+
 local function describe(r)
   return r.config and r.config ~= "" and (" (%s)"):format(r.config) or ""
 end
@@ -311,34 +504,20 @@ local function step(g, a, opts, simulate)
       or "which the noise leaves open")
   end
   local reason, short = M.why(old, new, kind == "paid", opts)
-  if reason and not short then
-    return kind, ("%s; %s"):format(head, reason)
+  local parts, missing = {head, reason or "the model sees no cause"}, nil
+  if not reason or short then
+    if simulate then
+      parts[3], missing = M.difference(old, new, opts)
+    end
+    local rung = g.kernel ~= a.kernel and reading.rung(new)
+    parts[#parts + 1] = rung and rung.lesson ~= "" and "the step is: "
+      .. rung.lesson or nil
   end
-  local meant = g.kernel ~= a.kernel and purpose(new)
-  local seen, missing
-  if simulate then
-    seen, missing = source_lines.difference(old, new, opts)
-  end
-  return kind, ("%s; %s%s%s"):format(head, reason or "the model sees no cause",
-    seen and "; " .. seen or "", meant and "; the step is: " .. meant or ""),
-    missing
-end
-
--- The words on the best and the slowest row of a rung; nil for a single row.
-local function spread(g)
-  local worst = g.rows[#g.rows]
-  if #g.rows > 1 then
-    return ("%s: best%s, x%.2f over%s"):format(g.name, describe(g.best),
-      worst.median / g.best.median, describe(worst))
-  end
+  return kind, table.concat(parts, "; "), missing
 end
 
 local function put(lines, head, words, width)
-  local room = width - 6
-  for i, line in ipairs(report.wrap(words, room)) do
-    lines[#lines + 1] = (i == 1 and "%-6s" or "      %.0s"):format(head)
-      .. line
-  end
+  lines[#lines + 1] = text.hang(("%-6s"):format(head), words, width)
 end
 
 -- Adds the refused groups to the lines, by their reasons.
@@ -375,14 +554,14 @@ function M.text(rows, opts)
   local said = {paid = {}, level = {}, lost = {}, noisy = {}}
   local best, remedy
   for i, g in ipairs(list) do
-    if g.best then
-      best = (not best or g.best.median < best.best.median) and g or best
-      local a = before(list, i)
-      if a then
-        local kind, words, missing = step(g, a, own, simulate)
-        table.insert(said[kind], words)
-        remedy = remedy or missing
-      end
+    local a = g.best and before(list, i)
+    if g.best and (not best or faster(g.best, best.best)) then
+      best = g
+    end
+    if a then
+      local kind, words, missing = step(g, a, own, simulate)
+      table.insert(said[kind], words)
+      remedy = remedy or missing
     end
   end
   if not best then
@@ -397,9 +576,11 @@ function M.text(rows, opts)
   put_refused(out, list, width)
   put(out, "best", ("%s%s. %s"):format(best.name, describe(best.best),
     reading.read(best.best, own).text), width)
-  local words = spread(best)
-  if words then
-    put(out, "tiles", words, width)
+  local worst = best.rows[#best.rows]
+  if worst ~= best.best then
+    put(out, "tiles", ("%s: best%s, x%.2f over%s"):format(best.name,
+      describe(best.best), worst.median / best.best.median, describe(worst)),
+      width)
   end
   if remedy then
     put(out, "more", "where the model sees no cause, the simulator names "

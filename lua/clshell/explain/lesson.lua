@@ -22,9 +22,7 @@ local M = require "clshell.base.lazy".table(...)
 --- local r = bench("gemm.tiled", {64, 64, 64}, nil, {effort = "quick"})
 --- local reading = lesson.read(r)
 --- print(reading.limit, reading.share)
-function M.read(r, opts)
-  return reading.read(r, opts)
-end
+M.read = reading.read
 
 --- lesson(r [, opts]) -> string
 --- One sentence on the limit of a result of bench on this device: memory,
@@ -72,9 +70,7 @@ end
 ---     {effort = "quick"})
 --- end
 --- print(lesson.ladder(rows))
-function M.ladder(rows, opts)
-  return ladder.text(rows, opts)
-end
+M.ladder = ladder.text
 
 return setmetatable(M, {__call = function(_, ...)
   return M.lesson(...)

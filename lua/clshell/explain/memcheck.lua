@@ -6,12 +6,9 @@ local cl = require "cl"
 local excerpt = require "clshell.errors.excerpt"
 local file = require "clshell.base.file"
 local findings = require "clshell.explain.findings"
-local job_of = require "clshell.explain.job"
+local jobs = require "clshell.explain.job"
 local oclgrind = require "clshell.explain.oclgrind"
-local replay = require "clshell.explain.replay"
-local reports = require "clshell.explain.reports"
 local text = require "clshell.base.text"
-local verdict = require "clshell.explain.verdict"
 
 local M = {}
 
@@ -37,19 +34,20 @@ local function place()
   end
 end
 
--- The launch with its arguments' addresses, as findings takes it; without
--- arguments where the job refuses the launch.
+-- The launch as findings takes it, without arguments where the job refuses the
+-- launch; and the addresses of its arguments.
 local function described(launch, args)
-  local ok, added = pcall(job_of.add, job_of.new "memcheck", launch, args)
+  local ok, added = pcall(jobs.add, jobs.new "memcheck", launch, args)
   if not ok then
     added = {kernel = launch.kernel.name, global = launch.global, args = {},
-      unsure = job_of.unsure(launch.kernel)}
+      unsure = jobs.unsure(launch.kernel)}
   end
-  added.localsize, added.addresses = launch.localsize, {}
+  local addresses = {}
   for i, a in ipairs(added.args) do
-    added.addresses[i] = a.buffer and replay.address(args[i]) or nil
+    addresses[i] = a.memory and jobs.address(args[i]) or nil
   end
-  return added
+  added.localsize = launch.localsize
+  return added, addresses
 end
 
 -- Adds a line to the file that the parent counts.
@@ -77,17 +75,18 @@ local function keep(...)
 end
 
 -- Looks at the log after a launch and tells its new findings.
-local function look(log, counts, launch, ...)
+local function look(counts, launch, ...)
   count(counts, "launch")
   keep(...)
-  local list = reports.parse(replay.news(log))
-  if #list == 0 then
+  local log = jobs.news()
+  if not log:find "%S" then
     return
   end
-  local added = described(launch, table.pack(...))
-  replay.news(log)
+  local added, addresses = described(launch, table.pack(...))
+  jobs.news() -- of the kernel that tells an address
   local fresh = {}
-  for _, f in ipairs(findings.fold(list, added)) do
+  for _, f in ipairs(findings.of(added, {log = log, addresses = addresses}))
+      do
     local key = ("%s|%s|%s|%s|%s"):format(added.kernel, f.kind, f.file,
       f.line, f.argument and f.argument.name)
     if not known[key] then
@@ -98,7 +97,7 @@ local function look(log, counts, launch, ...)
   if #fresh > 0 then
     local at = place()
     io.stdout:flush()
-    io.stderr:write(tostring(verdict.of(launch, added, fresh, at
+    io.stderr:write(tostring(findings.check_of(launch, added, fresh, at
       and ", launched at " .. at or "")), "\n")
   end
 end
@@ -107,9 +106,9 @@ end
 --- Checks each launch of this process, which the simulator runs. Measurements
 --- are cut short: timers and peaks of the simulator mean nothing.
 function M.begin()
-  local log, counts = os.getenv "OCLGRIND_LOG", os.getenv "CLSHELL_MEMCHECK"
+  local counts = os.getenv "CLSHELL_MEMCHECK"
   cl.launched(function(...)
-    look(log, counts, ...)
+    look(counts, ...)
   end)
   for _, effort in pairs(require "clshell.measure.protocol".efforts) do
     effort.warmup, effort.busy, effort.seconds = 0, 0, 0.02
@@ -120,9 +119,13 @@ function M.begin()
   end
 end
 
--- The words of the command line without --memcheck and the device.
-local function command(arg)
-  local words, first = {}, 0
+-- The command line without --memcheck and the device, with the variables.
+local function command(arg, variables)
+  local words, first = {"env"}, 0
+  for name, value in pairs(variables) do
+    words[#words + 1] = name .. "=" .. text.quote(value)
+  end
+  words[#words + 1] = text.quote(cl.commandline.program)
   while arg[first - 1] do
     first = first - 1
   end
@@ -156,15 +159,14 @@ function M.run(arg)
   local counts <const>, _ <close> = file.temporary ".counts"
   local variables = oclgrind.environment(log)
   variables.CLSHELL_MEMCHECK = counts
-  local _, how, code = os.execute(("%s %s %s"):format(oclgrind.words(
-    variables), text.quote(cl.commandline.program), command(arg)))
+  local _, how, code = os.execute(command(arg, variables))
   local sums = {launch = 0, finding = 0}
   for line in io.lines(counts) do
     sums[line] = sums[line] + 1
   end
-  io.stderr:write(("memcheck: %s in %s\n"):format(sums.finding == 0
-    and "no finding" or text.count(sums.finding, "finding"), text.count(
-    sums.launch, sums.launch == 1 and "launch" or "launche")))
+  io.stderr:write(("memcheck: %s in %d launch%s\n"):format(sums.finding == 0
+    and "no finding" or text.count(sums.finding, "finding"), sums.launch,
+    sums.launch == 1 and "" or "es"))
   if how == "signal" then
     return 128 + code
   end

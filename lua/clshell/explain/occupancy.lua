@@ -1,16 +1,14 @@
 -- explain/occupancy.lua - occupancy: the work-items of a kernel that share a
 -- compute unit, from the registers and local memory that the driver tells, or
 -- for any figures on a named GPU
--- The figures are rows of a table; multiprocessor.lua knows the GPUs.
 -- SPDX-License-Identifier: MIT
 
+local argument = require "clshell.base.argument"
 local cl = require "cl"
-local integer = require "clshell.base.integer"
-local multiprocessor = require "clshell.explain.multiprocessor"
+local gpus = require "clshell.base.gpus"
 local options = require "clshell.base.options"
 local program = require "clshell.ladder.program"
 local ptx = require "clshell.ladder.ptx"
-local range = require "clshell.base.range"
 local report = require "clshell.results.tables"
 local text = require "clshell.base.text"
 
@@ -20,6 +18,8 @@ local Occupancy = {__name = "occupancy"}
 Occupancy.__index = Occupancy
 
 local MOST = 4096 -- rows of a sweep
+local LARGEST = 1024 -- work-items of a work-group, on all of these GPUs
+local REGISTER_UNIT, PARTITIONS = 256, 4 -- where the limits lack them
 
 --- occupancy.limits(dev) -> table; nil, reason
 --- The limits of a compute unit of the device: {items, groups, registers,
@@ -31,7 +31,36 @@ local MOST = 4096 -- rows of a sweep
 --- capability.
 --- Example:
 --- print(occupancy.limits(cl.device())) -- nil and the reason where not known
-M.limits = multiprocessor.limits
+function M.limits(dev)
+  local major = dev.nv_compute_capability_major
+  if not major then
+    return nil, "this driver tells no registers"
+  end
+  local name = ("%d.%d"):format(major, dev.nv_compute_capability_minor or 0)
+  local limits = gpus.nvidia(name)
+  if not limits then
+    return nil, ("the limits of compute capability %s are unknown"):format(
+      name)
+  end
+  limits.warp = dev.nv_warp_size or limits.warp
+  return limits
+end
+
+local function roundup(n, unit)
+  return (n + unit - 1) // unit * unit
+end
+
+-- The registers that a warp takes, and the warps for which a unit has them.
+local function register_share(registers, limits)
+  local per_warp = roundup(registers * limits.warp,
+    limits.register_unit or REGISTER_UNIT)
+  local partitions = limits.partitions or PARTITIONS
+  return limits.registers // partitions // per_warp * partitions
+end
+
+local function warps_of(items, limits)
+  return (items + limits.warp - 1) // limits.warp
+end
 
 --- occupancy.of(use, limits) -> table
 --- The occupancy of a kernel with use.items in a work-group, use.registers of
@@ -47,7 +76,23 @@ M.limits = multiprocessor.limits
 --- local o = occupancy.of({items = 256, registers = 128, local_bytes = 0},
 ---   limits)
 --- print(o.groups, o.share, o.by) --> 2 0.25 registers
-M.of = multiprocessor.of
+function M.of(use, limits)
+  local warps = warps_of(use.items, limits)
+  local bytes = roundup(use.local_bytes + limits.reserve, limits.unit)
+  local groups, by
+  for _, pair in ipairs{
+      {"work-groups", warps > 1 and limits.barriers or limits.groups},
+      {"work-items", limits.items // (warps * limits.warp)},
+      {"registers", register_share(use.registers, limits) // warps},
+      {"local memory", limits.local_bytes // math.max(1, bytes)}} do
+    if not groups or pair[2] < groups then
+      by, groups = pair[1], math.tointeger(pair[2])
+    end
+  end
+  return {groups = groups, items = groups * use.items, by = by,
+    warps = groups * warps,
+    share = groups * warps * limits.warp / limits.items}
+end
 
 --- occupancy.registers(log, kernel) -> registers, spilled, local; nil
 --- The figures of NVIDIA's assembler for a kernel in a build log made with
@@ -88,8 +133,9 @@ local function figures(kernel, source, opts, key, edited)
   if not context.device.nv_compute_capability_major then
     return nil, "this driver tells no registers"
   end
-  told[context] = told[context] or {}
-  if told[context][key] == nil then
+  local known = told[context] or {}
+  told[context] = known
+  if known[key] == nil then
     opts.options = (opts.options and opts.options .. " " or "")
       .. "-cl-nv-verbose"
     local ok, registers, spilled, bytes = pcall(function()
@@ -97,16 +143,11 @@ local function figures(kernel, source, opts, key, edited)
       local last <close> = edited and assert(ptx.rebuild(built, opts)) or nil
       return M.registers((last or built).log, kernel)
     end)
-    told[context][key] = ok and registers and {
-      registers = registers, spilled = spilled,
-      local_bytes = bytes,
-      source = "the assembler's figures in the build log",
-    } or false
+    known[key] = ok and registers and {registers = registers,
+      spilled = spilled, local_bytes = bytes,
+      source = "the assembler's figures in the build log"} or false
   end
-  if not told[context][key] then
-    return nil, "the build log names no registers"
-  end
-  return told[context][key]
+  return known[key] or nil, "the build log names no registers"
 end
 
 --- occupancy.kernel(rung, kernel, defines, options, context) -> table; nil,
@@ -158,36 +199,24 @@ end
 -- The driver's figures for the kernel, as use {registers, local_bytes,
 -- spilled}, and notes on the other figures.
 local function told_of(kernel)
-  local notes = {}
   local use, reason = kernel_figures(kernel)
-  -- where a kernel has none, NVIDIA's driver tells 1 byte
-  local bytes = use and use.local_bytes or kernel.local_mem_size or 0
   local hidden = kernel.private_mem_size or 0
-  if use then
-    notes[1] = use.spilled > 0 and ("the assembler tells %s of spill stores "
-      .. "and loads of a work-item"):format(text.bytes(use.spilled))
-      or "the assembler tells no spills"
-  else
-    notes[1] = ("%s, and no spills%s"):format(reason, hidden > 0
+  local notes = {not use and ("%s, and no spills%s"):format(reason, hidden > 0
       and ("; %s of private memory of a work-item may be arrays or spills")
       :format(text.bytes(hidden)) or "")
-  end
+    or use.spilled > 0 and ("the assembler tells %s of spill stores and loads "
+      .. "of a work-item"):format(text.bytes(use.spilled))
+    or "the assembler tells no spills"}
   for _, arg in ipairs(kernel.args) do
     if arg.space == "local" then
       notes[#notes + 1] = ("local_bytes leaves out the parameter %s, as its "
         .. "size comes with the call"):format(arg.name)
     end
   end
-  return {registers = use and use.registers, local_bytes = bytes,
-    spilled = use and use.spilled}, notes
-end
-
-local function product(sizes)
-  local n = sizes and 1
-  for _, size in ipairs(sizes or {}) do
-    n = n * size
-  end
-  return n
+  -- where a kernel has no local memory, NVIDIA's driver tells 1 byte
+  use = use or {local_bytes = kernel.local_mem_size or 0}
+  return {registers = use.registers, local_bytes = use.local_bytes,
+    spilled = use.spilled}, notes
 end
 
 -- Values where neither the caller nor the driver gives one.
@@ -199,16 +228,57 @@ local LOW = {wg = 1, registers = 1, local_bytes = 0}
 local function values_of(name, value)
   local what = "occupancy: " .. name
   if type(value) == "string" then
-    value = range.list(value, what, MOST)
+    value = argument.range(value, what, MOST)
   end
   local list = type(value) == "table" and value or {value}
   if not list[1] then
     cl.error(what .. " must have a value; got none", {arg = name})
   end
   for _, v in ipairs(list) do
-    integer.check("occupancy", name, v, LOW[name])
+    argument.integer("occupancy", name, v, LOW[name])
   end
   return list
+end
+
+-- Why no work-group of this use fits, if none does.
+local function misfit_of(use, limits)
+  if use.items > LARGEST then
+    return ("a work-group has at most %d work-items"):format(LARGEST)
+  elseif use.registers > limits.most_registers then
+    return ("a work-item has at most %d registers"):format(
+      limits.most_registers)
+  elseif use.local_bytes > limits.most_local then
+    return ("a work-group has at most %s of local memory"):format(
+      text.bytes(limits.most_local))
+  elseif register_share(use.registers, limits)
+      < warps_of(use.items, limits) then
+    return ("a work-group has %s, a unit registers for %d"):format(
+      text.count(warps_of(use.items, limits), "warp"),
+      register_share(use.registers, limits))
+  end
+end
+
+-- The most registers of a work-item and bytes of local memory of a work-group,
+-- at most those of `use`, with which a unit holds `groups` groups; nil where a
+-- unit holds fewer in any case.
+local function room(use, limits, groups)
+  if use.items > LARGEST then
+    return nil
+  end
+  local warps = warps_of(use.items, limits)
+  local registers = math.min(use.registers, limits.most_registers)
+  while registers > 0
+      and register_share(registers, limits) // warps < groups do
+    registers = registers - 1
+  end
+  local bytes = math.min(use.local_bytes, limits.most_local,
+    limits.local_bytes // groups // limits.unit * limits.unit
+    - limits.reserve)
+  local o = registers > 0 and bytes >= 0 and M.of({items = use.items,
+    registers = registers, local_bytes = bytes}, limits)
+  if o and o.groups >= groups then
+    return registers, bytes
+  end
 end
 
 -- "3 groups at 80 registers and 45 KiB", "100 % at wg 512"; nil where no step
@@ -217,7 +287,7 @@ local function step_of(row, limits)
   local use = {items = row.wg, registers = row.registers,
     local_bytes = row.local_bytes}
   local groups = row.groups + 1
-  local registers, bytes = multiprocessor.room(use, limits, groups)
+  local registers, bytes = room(use, limits, groups)
   if registers then
     local parts = {}
     if registers < row.registers then
@@ -230,10 +300,10 @@ local function step_of(row, limits)
       table.concat(parts, " and "))
   end
   local best
-  for items = limits.warp, multiprocessor.largest, limits.warp do
+  for items = limits.warp, LARGEST, limits.warp do
     use.items = items
-    local share = not multiprocessor.misfit(use, limits)
-      and multiprocessor.of(use, limits).share or 0
+    local share = not misfit_of(use, limits)
+      and M.of(use, limits).share or 0
     if share > (best and best.share or row.share) then
       best = {items = items, share = share}
     end
@@ -242,26 +312,32 @@ local function step_of(row, limits)
     or nil
 end
 
--- One row of the result.
-local function row_of(wg, registers, bytes, limits)
-  local use = {items = wg, registers = registers, local_bytes = bytes}
-  local misfit = multiprocessor.misfit(use, limits)
-  local o = misfit and {groups = 0, warps = 0, items = 0, share = 0}
-    or multiprocessor.of(use, limits)
-  return {wg = wg, registers = registers, local_bytes = bytes,
-    groups = o.groups, warps = o.warps, items = o.items, share = o.share,
-    by = o.by, misfit = misfit}
+-- The rows of all combinations of the values of the axes.
+local function rows_of(values, limits)
+  local rows = {}
+  for _, wg in ipairs(values.wg) do
+    for _, registers in ipairs(values.registers) do
+      for _, bytes in ipairs(values.local_bytes) do
+        local use = {items = wg, registers = registers, local_bytes = bytes}
+        local misfit = misfit_of(use, limits)
+        local row = misfit and {groups = 0, warps = 0, items = 0, share = 0}
+          or M.of(use, limits)
+        row.wg, row.registers, row.local_bytes = wg, registers, bytes
+        row.misfit = misfit
+        rows[#rows + 1] = row
+      end
+    end
+  end
+  return rows
 end
 
 -- Whether a row is better: more occupancy, then more registers and local
 -- memory to use, then the smaller work-group.
 local function better(row, other)
-  if row.share ~= other.share then
-    return row.share > other.share
-  elseif row.registers ~= other.registers then
-    return row.registers > other.registers
-  elseif row.local_bytes ~= other.local_bytes then
-    return row.local_bytes > other.local_bytes
+  for _, key in ipairs{"share", "registers", "local_bytes"} do
+    if row[key] ~= other[key] then
+      return row[key] > other[key]
+    end
   end
   return row.wg < other.wg
 end
@@ -317,32 +393,32 @@ end
 --- print(occupancy{gpu = "A100", wg = "64..256:64", registers = 48}:table(60))
 function Occupancy:table(width)
   width = width or report.width()
-  local limits = self.limits
-  local columns = {}
+  local limits, lines, columns = self.limits, {}, {}
+  local function put(words)
+    lines[#lines + 1] = text.hang("", words, width)
+  end
   for i, column in ipairs(COLUMNS) do
     if not AXES[i] or #self.values[AXES[i]] > 1 then
       columns[#columns + 1] = column
     end
   end
-  local lines = {("occupancy: %s; a unit holds %d work-items in warps of %d, "
-    .. "%d work-groups, %d registers, %s of local memory (%s)"):format(
-      self.gpu, limits.items, limits.warp, limits.groups, limits.registers,
-      text.bytes(limits.local_bytes), limits.source)}
+  put(("occupancy: %s; a unit holds %d work-items in warps of %d, %d "
+    .. "work-groups, %d registers, %s of local memory (%s)"):format(self.gpu,
+    limits.items, limits.warp, limits.groups, limits.registers,
+    text.bytes(limits.local_bytes), limits.source))
   local same = words_of(self, self.best, false)
-  lines[2] = same ~= "" and same or nil
-  local last = {table.unpack(self.notes)}
+  if same ~= "" then
+    put(same)
+  end
+  lines[#lines + 1] = report.format(self.rows, columns, {width = width})
   if #self.rows > 1 and self.best.share > 0 then
-    table.insert(last, 1, ("best: %.0f %% with %s"):format(
-      100 * self.best.share, words_of(self, self.best, true)))
+    put(("best: %.0f %% with %s"):format(100 * self.best.share,
+      words_of(self, self.best, true)))
   end
-  local function put(list)
-    for i, line in ipairs(list) do
-      list[i] = table.concat(text.wrap(line, width), "\n")
-    end
-    return table.concat(list, "\n")
+  for _, note in ipairs(self.notes) do
+    put(note)
   end
-  return put(lines) .. "\n" .. report.format(self.rows, columns, {width =
-    width}) .. (last[1] and "\n" .. put(last) or "")
+  return table.concat(lines, "\n")
 end
 
 function Occupancy:__tostring()
@@ -355,14 +431,14 @@ local LABELS = {wg = "work-items of a work-group",
 
 -- All values of an axis, up to the GPU's limit.
 local function whole(axis, limits)
-  local last, step = limits.most_registers, 1
+  local first, last, step = 1, limits.most_registers, 1
   if axis == "wg" then
-    last, step = multiprocessor.largest, limits.warp
+    first, last, step = limits.warp, LARGEST, limits.warp
   elseif axis == "local_bytes" then
-    last, step = limits.most_local, 1024
+    first, last, step = 0, limits.most_local, 1024
   end
   local list = {}
-  for value = axis == "local_bytes" and 0 or step, last, step do
+  for value = first, last, step do
     list[#list + 1] = value
   end
   return list
@@ -384,21 +460,11 @@ function Occupancy:plot(axis, opts)
   elseif not LABELS[axis] then
     cl.error("Occupancy:plot: " .. text.unknown("axis", axis, AXES))
   end
-  local values = {[axis] = whole(axis, self.limits)}
-  local varied = {}
+  local values, varied = {}, {}
   for _, name in ipairs(AXES) do
-    if name ~= axis then
-      values[name] = self.values[name]
-      varied[#varied + 1] = #values[name] > 1 and name or nil
-    end
-  end
-  local rows = {}
-  for _, wg in ipairs(values.wg) do
-    for _, registers in ipairs(values.registers) do
-      for _, bytes in ipairs(values.local_bytes) do
-        rows[#rows + 1] = row_of(wg, registers, bytes, self.limits)
-      end
-    end
+    values[name] = name == axis and whole(axis, self.limits)
+      or self.values[name]
+    varied[#varied + 1] = name ~= axis and #values[name] > 1 and name or nil
   end
   local all = {x = axis, y = function(row)
     return 100 * row.share
@@ -413,13 +479,19 @@ function Occupancy:plot(axis, opts)
   for name, value in pairs(options.given(opts)) do
     all[name] = value
   end
-  return require "clshell.results.charts".line(rows, all)
+  return require "clshell.results.charts".line(rows_of(values, self.limits),
+    all)
 end
 
 -- The GPU of a call: its name and limits, of the option gpu or of the device.
 local function gpu_of(opts, dev)
   if opts.gpu ~= nil then
-    return multiprocessor.named(opts.gpu)
+    local name, known = gpus.named(opts.gpu, "occupancy")
+    if not known.unit then
+      cl.error(("occupancy: %s: its registers and work-groups of a unit are "
+        .. "not known"):format(name), {arg = "gpu"})
+    end
+    return name, known.unit
   end
   local limits, reason = M.limits(dev)
   if not limits then
@@ -438,10 +510,16 @@ local function arguments(subject, opts)
     subject = subject.commands[subject.main].launch -- of a plan
   end
   local class = text.class(subject)
-  if class == "Launch" then
-    return subject.kernel, product(subject.localsize), opts
-  elseif class == "Kernel" then
-    return subject, product(subject.required_work_group_size), opts
+  if class == "Launch" or class == "Kernel" then
+    local kernel, key = subject, "required_work_group_size"
+    if class == "Launch" then
+      kernel, key = subject.kernel, "localsize"
+    end
+    local items = subject[key] and 1
+    for _, size in ipairs(subject[key] or {}) do
+      items = items * size
+    end
+    return kernel, items, opts
   end
   cl.error(("occupancy: launch must be a Launch, a Kernel or a table; got %s")
     :format(text.got(subject)), {arg = "launch", hint =
@@ -495,20 +573,15 @@ local function occupancy(launch, opts)
       n))
   end
   local o = setmetatable({gpu = gpu, limits = limits, values = values,
-    rows = {}, notes = notes, spilled = use.spilled}, Occupancy)
+    rows = rows_of(values, limits), notes = notes, spilled = use.spilled},
+    Occupancy)
   local opencl = limits.opencl_local or math.huge
   local beyond, odd = false, nil
-  for _, items in ipairs(values.wg) do
-    odd = odd or items % limits.warp > 0 and items or nil
-    for _, registers in ipairs(values.registers) do
-      for _, bytes in ipairs(values.local_bytes) do
-        local row = row_of(items, registers, bytes, limits)
-        row.step = step_of(row, limits)
-        o.rows[#o.rows + 1] = row
-        o.best = (not o.best or better(row, o.best)) and row or o.best
-        beyond = beyond or not row.misfit and bytes > opencl
-      end
-    end
+  for _, row in ipairs(o.rows) do
+    row.step = step_of(row, limits)
+    o.best = (not o.best or better(row, o.best)) and row or o.best
+    odd = odd or row.wg % limits.warp > 0 and row.wg or nil
+    beyond = beyond or not row.misfit and row.local_bytes > opencl
   end
   if odd then
     notes[#notes + 1] = ("a work-group of %d leaves %d of the %d lanes of its "

@@ -2,10 +2,10 @@
 -- on it in a child process
 -- SPDX-License-Identifier: MIT
 
+local calls = require "clshell.calls"
+local cl = require "cl"
 local file = require "clshell.base.file"
 local jobs = require "clshell.explain.job"
-local text = require "clshell.base.text"
-local worker = require "clshell.calls"
 
 local M = {}
 
@@ -25,9 +25,10 @@ local NAMES = {"liboclgrind-rt-icd.so", "liboclgrind-rt-icd.dylib"}
 --- work-items.
 M.ERRORS = 20000
 
-local function exists(path)
+--- oclgrind.exists(path) -> path or nil
+function M.exists(path)
   local f <close> = io.open(path, "rb")
-  return f ~= nil
+  return f and path
 end
 
 --- oclgrind.driver() -> path or nil
@@ -37,12 +38,13 @@ end
 function M.driver()
   local own = os.getenv "CLSHELL_OCLGRIND"
   if own and own ~= "" then
-    return exists(own) and own or nil
+    return M.exists(own)
   end
   for _, folder in ipairs(FOLDERS) do
     for _, name in ipairs(NAMES) do
-      if exists(folder .. "/" .. name) then
-        return folder .. "/" .. name
+      local path = M.exists(folder .. "/" .. name)
+      if path then
+        return path
       end
     end
   end
@@ -72,22 +74,10 @@ function M.environment(log)
     CLSHELL_DEVICE = "", CLSHELL_STORE = "none"}
 end
 
---- oclgrind.words(environment) -> string
---- The variables in front of a command of the system's shell.
-function M.words(environment)
-  local words = {"env"}
-  for name, value in pairs(environment) do
-    words[#words + 1] = name .. "=" .. text.quote(value)
-  end
-  return table.concat(words, " ")
-end
-
 -- What the simulator lacks, by words of a source that it cannot build.
 local LACKS = {
   {"%f[%w_]half%d*%f[^%w_]", "half precision (cl_khr_fp16)"},
-  {"sub_group", "sub-groups"},
-  {"%f[%w_]_*asm_*%s", "inline assembly"}, {"%f[%w_]_*asm_*%(",
-    "inline assembly"},
+  {"sub_group", "sub-groups"}, {"%f[%w_]_*asm_*[%s(]", "inline assembly"},
 }
 
 --- oclgrind.reason(job, launch, result) -> text, hint
@@ -109,6 +99,17 @@ function M.reason(job, launch, result)
   return missing and ("the simulator has no function %s, which the compiler "
     .. "made for %s"):format(missing, launch.kernel)
     or "on the simulator: " .. message
+end
+
+--- oclgrind.demand(job, result)
+--- Raises where the only launch of a job failed, with the reason.
+function M.demand(job, result)
+  if result.error then
+    local launch = job.launches[1]
+    local reason, hint = M.reason(job, launch, result)
+    cl.error(("%s: %s: %s"):format(job.what, launch.kernel, reason),
+      {hint = hint})
+  end
 end
 
 -- Limits above those of devices: the launch was made for a device, so the
@@ -140,46 +141,37 @@ function M.start(opts)
     device = index ~= 0 and index or nil}}, Runner)
 end
 
--- Begins the child process.
-local function begin(runner)
-  runner:stop()
-  local output <close> = assert(io.open(runner.said, "wb"))
-  runner.opts.output = output
-  runner.worker = assert(worker.start(runner.opts))
-end
-
-local function contents(path)
-  local f <close> = assert(io.open(path, "rb"))
-  return f:read "a"
-end
-
 --- runner:run(job, limit) -> list; nil, reason
 --- Runs a job (see job.lua) for so many seconds at most. The list comes from
---- replay.run, with `lacks`, the name of a function that the simulator lacks;
---- the reason is "time", or how the child ended and what it said.
+--- job.run, with `lacks`, the name of a function that the simulator lacks; the
+--- reason is "time", or how the child ended and what it said.
 function Runner:run(job, limit)
-  local sent = jobs.sent(job)
   self.opts.limit = limit -- the worker's, from now on
   if not self.worker or self.worker.lost then
-    begin(self)
+    self:stop()
+    local output <close> = assert(io.open(self.said, "wb"))
+    self.opts.output = output
+    self.worker = assert(calls.start(self.opts))
   end
-  local ok, list, back = self.worker:call("clshell.explain.replay", "run",
-    sent)
-  if ok then
-    jobs.take(job, back)
-    for _, result in ipairs(list) do
-      result.lacks = result.error and contents(self.said):match
-        "Undefined external function: (%S+)"
-    end
-    return list
-  elseif self.worker.lost == "time" then
+  local ok, list = jobs.call(job, self.worker)
+  if not ok and self.worker.lost == "time" then
     return nil, "time"
   end
-  local said = contents(self.said):match "^%s*(.-)%s*$"
+  local output <close> = assert(io.open(self.said, "rb"))
+  local said = output:read "a"
+  for _, result in ipairs(ok and list or {}) do
+    result.lacks = result.error
+      and said:match "Undefined external function: (%S+)"
+  end
+  said = said:match "^%s*(.-)%s*$"
+  if ok then
+    return list
+  end
   return nil, said == "" and list or ("%s; it said: %s"):format(list, said)
 end
 
--- Ends the process.
+--- runner:stop()
+--- Ends the process; the next job begins another.
 function Runner:stop()
   if self.worker then
     self.worker:close()
@@ -187,14 +179,11 @@ function Runner:stop()
   self.worker = nil
 end
 
---- runner:close()
-function Runner:close()
+function Runner:__close()
   self:stop()
   os.remove(self.log)
   os.remove(self.said)
 end
-
-Runner.__close = Runner.close
 
 --- oclgrind.run(job, limit [, opts]) -> list; nil, reason
 --- Runs one job in a child process of its own: see oclgrind.start.

@@ -56,47 +56,49 @@ local function cost_words(row)
       or ("%s; side by side %d"):format(text.count(c.sectors, "sector"),
         c.ideal)
   end
-  return c.passes == c.ideal and ("%d passes, no conflict"):format(c.passes)
-    :gsub("^1 passes", "1 pass")
+  return c.passes == c.ideal and ("%d pass%s, no conflict"):format(c.passes,
+    c.passes == 1 and "" or "es")
     or ("%d passes; without conflicts %d"):format(c.passes, c.ideal)
 end
 
--- The lines of global memory that a request touches: a list of {first (byte),
--- lanes, sectors: list of {touched, used: list of booleans}}.
+-- The rows of a drawing: each has `first`, its first byte, and cells {mark,
+-- class and title (in the SVG), gap (whether space follows)}.
+
+-- The lines of global memory that a request touches, with their lanes.
 local function lines_of(m, row)
-  local r = row.worst
+  local r, unit = row.worst, math.min(GRAIN, m.sector)
   local grains = by_piece(r, row.size, GRAIN)
   local sectors = by_piece(r, row.size, m.sector)
   local lanes, list = by_piece(r, row.size, m.line)
-  local rows = {}
   for i, line in ipairs(list) do
-    local parts = {}
-    for s = 0, m.line // m.sector - 1 do
-      local sector = line * m.line // m.sector + s
-      local used = {}
-      for g = 0, math.max(1, m.sector // GRAIN) - 1 do
-        used[g + 1] = grains[sector * m.sector // GRAIN + g] ~= nil
-      end
-      parts[s + 1] = {touched = sectors[sector] ~= nil, used = used}
+    local cells = {first = r.first + line * m.line, lanes = lanes[line]}
+    for at = 0, m.line - 1, unit do
+      local byte = line * m.line + at
+      local used = grains[byte // GRAIN]
+      local moved = sectors[byte // m.sector]
+      cells[#cells + 1] = {mark = used and "#" or moved and "." or " ",
+        class = used and "s3" or moved and "s5" or "other",
+        gap = (at + unit) % m.sector == 0,
+        title = ("byte %d: %s"):format(r.first + byte, used and "asked for"
+          or moved and "moved besides" or "left alone")}
     end
-    rows[i] = {first = r.first + line * m.line, lanes = lanes[line],
-      sectors = parts}
+    list[i] = cells
   end
-  return rows
+  return list
 end
 
 local function ruler(m, row, color)
   local rows, out = lines_of(m, row), {}
   local digits = #tostring(rows[#rows].first)
   for i = 1, math.min(#rows, ROWS) do
-    local parts = {}
-    for s, sector in ipairs(rows[i].sectors) do
-      local cells = {}
-      for g, used in ipairs(sector.used) do
-        cells[g] = used and "#" or sector.touched and "." or " "
+    local parts, marks = {}, ""
+    for _, cell in ipairs(rows[i]) do
+      marks = marks .. cell.mark
+      if cell.gap then
+        parts[#parts + 1] = style.paint(marks, "green",
+          color and marks:find "%S" ~= nil)
+        marks = ""
       end
-      parts[s] = style.paint(table.concat(cells), "green", color
-        and sector.touched)
     end
     out[i] = ("  byte %" .. digits .. "d |%s| lane%s %s"):format(
       rows[i].first, table.concat(parts, "|"), #rows[i].lanes > 1 and "s"
@@ -110,44 +112,51 @@ local function ruler(m, row, color)
   return table.concat(out, "\n")
 end
 
--- The words of local memory that a request touches, by rows of all banks: a
--- list of {row, lanes: bank -> list of lanes}, and the words of each bank.
-local function banks_of(m, row)
-  local lanes, list = by_piece(row.worst, row.size, m.bank_bytes)
-  local rows, hits = {}, {}
-  for _, word in ipairs(list) do
-    local n, bank = word // m.banks, word % m.banks
-    if not rows[1] or rows[#rows].row ~= n then
-      rows[#rows + 1] = {row = n, lanes = {}}
-    end
-    rows[#rows].lanes[bank] = lanes[word]
-    hits[bank] = (hits[bank] or 0) + 1
-  end
-  return rows, hits
-end
-
 -- A lane as one character: 0-9, A-Z for 10 to 35, a-z, then "+".
 local function character(lane)
   return lane < 10 and tostring(lane) or lane < 36 and string.char(55 + lane)
     or lane < 62 and string.char(61 + lane) or "+"
 end
 
+-- The colours and the classes of one, two and more words in a bank.
 local HUES = {"green", "yellow", "red"}
+local CLASSES = {"s3", "s5", "s6"}
 
--- The colour of a bank with so many words.
-local function hue(n)
-  return n <= 1 and 1 or n == 2 and 2 or 3
+-- The words of local memory that a request touches, by rows of all banks; and
+-- the number of words in each bank.
+local function banks_of(m, row)
+  local lanes, list = by_piece(row.worst, row.size, m.bank_bytes)
+  local rows, hits = {}, {}
+  for _, word in ipairs(list) do
+    local first = word // m.banks * m.banks
+    hits[word - first] = (hits[word - first] or 0) + 1
+    if not rows[1] or rows[#rows].word ~= first then
+      rows[#rows + 1] = {word = first, first = first * m.bank_bytes}
+    end
+  end
+  for _, cells in ipairs(rows) do
+    for bank = 0, m.banks - 1 do
+      local mine, name = lanes[cells.word + bank], ("bank %d"):format(bank)
+      cells[bank + 1] = {mark = mine and character(mine[1]) or ".",
+        hits = mine and hits[bank],
+        class = mine and CLASSES[math.min(hits[bank], 3)] or "other",
+        title = mine and ("%s: lanes %s; %s in this bank"):format(name,
+          ranges(mine), text.count(hits[bank], "word")) or name}
+    end
+  end
+  return rows, hits
 end
 
 local function grid(m, row, color)
   local rows, hits = banks_of(m, row)
   local wide = m.banks <= 32
+  -- a line of cells: f(bank) gives the text, and the words in the bank
   local function cells(f)
     local list = {}
     for bank = 0, m.banks - 1 do
       local s, n = f(bank)
       list[#list + 1] = style.paint(text.fill(s, wide and 2 or 1, wide),
-        n and HUES[hue(n)], color and n ~= nil)
+        n and HUES[math.min(n, 3)], color and n ~= nil)
     end
     return table.concat(list)
   end
@@ -156,12 +165,10 @@ local function grid(m, row, color)
       or (bank % 8 == 0 and "+" or "")
   end)}
   for i = 1, math.min(#rows, ROWS) do
-    out[#out + 1] = ("%7d "):format(rows[i].row * m.banks * m.bank_bytes)
-      .. cells(function(bank)
-        local lanes = rows[i].lanes[bank]
-        return lanes and character(lanes[1]) or ".",
-          lanes and hits[bank]
-      end)
+    out[#out + 1] = ("%7d "):format(rows[i].first) .. cells(function(bank)
+      local cell = rows[i][bank + 1]
+      return cell.mark, cell.hits
+    end)
   end
   if #rows > ROWS then
     out[#out + 1] = ("  ... and %d more rows"):format(#rows - ROWS)
@@ -193,58 +200,24 @@ end
 
 local CELL, GAP, LEFT = 11, 24, 56 -- pixels
 
--- Adds a rectangle with a text under the pointer.
-local function box(out, class, x, y, w, h, words)
-  out[#out + 1] = ('<rect class="%s" x="%d" y="%d" width="%d" height="%d" '
-    .. 'rx="1"><title>%s</title></rect>'):format(class, x, y, w, h,
-    svg.escape(words))
-end
-
 local function label(out, class, x, y, words, anchor)
   out[#out + 1] = ('<text class="%s" x="%d" y="%d"%s>%s</text>'):format(class,
     x, y, anchor and (' text-anchor="%s"'):format(anchor) or "",
     svg.escape(words))
 end
 
--- The classes of one, two and more words in a bank.
-local CLASSES = {"s3", "s5", "s6"}
-
-local function svg_grid(out, m, row, x, y)
-  local rows, hits = banks_of(m, row)
-  for bank = 0, m.banks - 1, 4 do
-    label(out, "soft", x + LEFT + bank * CELL, y - 4, tostring(bank))
-  end
+-- Adds the rows of a drawing, each cell with a text under the pointer; returns
+-- the y below them.
+local function svg_rows(out, rows, x, y)
   for i = 1, math.min(#rows, 2 * ROWS) do
-    label(out, "soft", x + LEFT - 6, y + i * CELL - 1,
-      tostring(rows[i].row * m.banks * m.bank_bytes), "end")
-    for bank = 0, m.banks - 1 do
-      local lanes = rows[i].lanes[bank]
-      box(out, lanes and CLASSES[hue(hits[bank])] or "other",
-        x + LEFT + bank * CELL, y + (i - 1) * CELL, CELL - 1, CELL - 1,
-        lanes and ("bank %d: lanes %s; %s in this bank"):format(bank,
-          ranges(lanes), text.count(hits[bank], "word"))
-        or ("bank %d"):format(bank))
-    end
-  end
-  return y + math.min(#rows, 2 * ROWS) * CELL
-end
-
-local function svg_ruler(out, m, row, x, y)
-  local rows = lines_of(m, row)
-  for i = 1, math.min(#rows, 2 * ROWS) do
-    local at, grains = x + LEFT, 0
+    local at = x + LEFT
     label(out, "soft", at - 6, y + i * CELL - 1, tostring(rows[i].first),
       "end")
-    for _, sector in ipairs(rows[i].sectors) do
-      for _, used in ipairs(sector.used) do
-        box(out, used and "s3" or sector.touched and "s5" or "other",
-          at + grains * CELL, y + (i - 1) * CELL, CELL - 1, CELL - 1,
-          ("byte %d: %s"):format(rows[i].first + grains * GRAIN,
-          used and "asked for" or sector.touched and "moved besides"
-          or "left alone"))
-        grains = grains + 1
-      end
-      at = at + 3
+    for _, cell in ipairs(rows[i]) do
+      out[#out + 1] = ('<rect class="%s" x="%d" y="%d" width="%d" '
+        .. 'height="%d" rx="1"><title>%s</title></rect>'):format(cell.class,
+        at, y + (i - 1) * CELL, CELL - 1, CELL - 1, svg.escape(cell.title))
+      at = at + CELL + (cell.gap and 3 or 0)
     end
   end
   return y + math.min(#rows, 2 * ROWS) * CELL
@@ -259,12 +232,16 @@ function M.svg(panels)
     local m, y, width = panel.machine, 22, 0
     label(out, "title", x, y, panel.title)
     for _, row in ipairs(panel.rows) do
-      local cells = row.space == "local" and m.banks or m.line // GRAIN
-      width = math.max(width, LEFT + cells * CELL + 12, 7 * #title(row))
+      local banks = row.space == "local" and m.banks
+      width = math.max(width, LEFT + (banks or m.line // GRAIN) * CELL + 12,
+        7 * #title(row))
       label(out, "bold", x, y + 24, title(row))
       label(out, "soft", x, y + 40, cost_words(row))
-      y = (row.space == "local" and svg_grid or svg_ruler)(out, m, row, x,
-        y + 60) + 12
+      for bank = 0, banks and banks - 1 or -1, 4 do
+        label(out, "soft", x + LEFT + bank * CELL, y + 56, tostring(bank))
+      end
+      y = svg_rows(out, (banks and banks_of or lines_of)(m, row), x, y + 60)
+        + 12
     end
     x, height = x + math.max(width, 160) + GAP, math.max(height, y)
   end

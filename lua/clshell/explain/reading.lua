@@ -9,9 +9,11 @@ local occupancy = require "clshell.explain.occupancy"
 local options = require "clshell.base.options"
 local peaks = require "clshell.measure.peaks"
 local quantity = require "clshell.base.quantity"
-local fields = require "clshell.results.fields"
+local protocol = require "clshell.measure.protocol"
+local record = require "clshell.measure.record"
 local roofline = require "clshell.measure.roofline"
 local rungs = require "clshell.ladder.rung"
+local text = require "clshell.base.text"
 local traffic = require "clshell.explain.traffic"
 
 local M = {}
@@ -39,10 +41,11 @@ function M.rung(r)
   end
 end
 
--- The grounds of a reading besides the result: device, peaks, and of a rung
--- its shape, work-groups and traffic.
+-- The grounds of a reading: the result, device, peaks, and of a rung its
+-- shape, work-groups and traffic.
 local function facts_of(r, opts)
-  local f = {device = opts.device, peaks = opts.peaks, use = opts.use}
+  local f = {result = r, device = opts.device, peaks = opts.peaks,
+    use = opts.use, roofs = {}}
   if not (f.device and f.peaks) then
     f.context = opts.context or cl.context()
     f.device = f.device or f.context.device
@@ -52,24 +55,23 @@ local function facts_of(r, opts)
   if not rung or type(r.shape) ~= "table" then -- a row of s:list has text
     return f
   end
-  local full = {type = r.type}
-  for name, value in pairs(r.shape) do
-    full[name] = name:find("^trans_") and value == 1 or value
-  end
   local known, p = pcall(rungs.parameters, rung, r.params or {}, "lesson")
   if not known then
     return f
+  end
+  local full = {type = r.type}
+  for name, value in pairs(r.shape) do
+    full[name] = name:find("^trans_") and value == 1 or value
   end
   f.rung, f.family, f.params = rung, family, p
   f.shape = family.spec.shape(full)
   f.shape.context = f.context or {device = f.device}
   local all, size = rung.range(f.shape, p)
-  f.items, f.groups = 1, 1
-  for i, n in ipairs(all) do
-    f.items = f.items * (size and size[i] or 1)
-    f.groups = f.groups * (n // (size and size[i] or 1))
+  f.items, f.groups = 1, size and 1
+  for i, n in ipairs(size and all or {}) do
+    f.items, f.groups = f.items * (size[i] or 1), f.groups * (n // (size[i]
+      or 1))
   end
-  f.groups = size and f.groups
   f.traffic = traffic.of(r, rung, f.device, f.shape, p)
   return f
 end
@@ -84,14 +86,14 @@ end
 
 -- Adds a roof: the least seconds for `amount` at the rate of the peak `name`.
 -- `words` is a format of the rate reached, the share and the peak.
-local function add(roofs, t, known, limit, amount, name, unit, words, model)
-  local top = name and known[name]
+local function add(f, limit, amount, name, words, model)
+  local top = name and f.peaks[name]
   if amount and amount > 0 and top and top > 0 then
-    local share = amount / top / t
-    roofs[#roofs + 1] = {limit = limit, share = share, model = model,
-      least = amount / top, words = words:format(rate(amount / t, unit),
-        percent(share), rate(top, unit)),
-      tried = peaks.words((known.tries or {})[name], top)}
+    local t, unit = f.result.median, limit == "compute" and "FLOP/s" or "B/s"
+    table.insert(f.roofs, {limit = limit, share = amount / top / t,
+      model = model, least = amount / top, words = words:format(
+        rate(amount / t, unit), percent(amount / top / t), rate(top, unit)),
+      tried = peaks.words((f.peaks.tries or {})[name], top)})
   end
 end
 
@@ -113,53 +115,47 @@ local function one_path(dev)
   return (dev.nv_compute_capability_major or 0) >= 7
 end
 
-local function traffic_roofs(roofs, t, f)
-  local moves, dev, known = f.traffic, f.device, f.peaks
-  if not moves then
-    return
-  end
+local function traffic_roofs(f)
+  local moves = f.traffic
   if moves.warps then
-    add(roofs, t, known, "memory", moves.fetch, "cache", "B/s", "its "
-      .. "work-groups fetch %s from the last cache, %s of the %s read there",
-      true)
+    add(f, "memory", moves.fetch, "cache", "its work-groups fetch %s from the "
+      .. "last cache, %s of the %s read there", true)
   end
-  local name = not moves.warps and "cache" or one_path(dev) and "local" or nil
-  add(roofs, t, known, "memory", moves.global, name, "B/s", "its work-items "
-    .. "move %s through the caches, %s of the %s measured"
+  local name = not moves.warps and "cache" or one_path(f.device) and "local"
+    or nil
+  add(f, "memory", moves.global, name, "its work-items move %s through the "
+    .. "caches, %s of the %s measured"
     .. (moves.warps and " on that path" or " there"), true)
-  if moves.locals then
-    local conflict = moves.ways >= 1.5 and (", bank conflicts of %.0f ways "
-      .. "counted"):format(moves.ways) or ""
-    add(roofs, t, known, "local memory", moves.locals, "local", "B/s",
-      "local memory moves %s, %s of the %s measured" .. conflict, true)
-  end
+  add(f, "local memory", moves.locals, "local", "local memory moves %s, %s of "
+    .. "the %s measured" .. (moves.ways >= 1.5 and (", bank conflicts of %.0f "
+      .. "ways counted"):format(moves.ways) or ""), true)
 end
 
 -- All roofs above a result, the nearest first, and a roof of the traffic model
 -- below the result, left out of the list: the model counted too much.
 local function roofs_of(r, f)
-  local roofs, t, known = {}, r.median, f.peaks
   local type = r.type or "float"
   if r.unit ~= "matrix" then
-    add(roofs, t, known, "compute", r.flop, "fma_" .. type, "FLOP/s",
-      "%s is %s of the %s that multiply-adds in " .. type .. " reach")
+    add(f, "compute", r.flop, "fma_" .. type, "%s is %s of the %s that "
+      .. "multiply-adds in " .. type .. " reach")
   end
   if r.bytes then
-    local _, name = highest(known, roofline.memory(r, function(names)
-      return (highest(known, names))
+    local _, name = highest(f.peaks, roofline.memory(r, function(names)
+      return (highest(f.peaks, names))
     end))
-    add(roofs, t, known, "memory", r.bytes, name, "B/s", "%s, each element "
-      .. "moved once, is %s of the %s of "
-      .. (name == "cache" and "the caches" or "memory"))
+    add(f, "memory", r.bytes, name, "%s, each element moved once, is %s of "
+      .. "the %s of " .. (name == "cache" and "the caches" or "memory"))
   end
-  traffic_roofs(roofs, t, f)
+  if f.traffic then
+    traffic_roofs(f)
+  end
   if r.floor and r.floor > 0 then
-    roofs[#roofs + 1] = {limit = "launch overhead", share = r.floor / t,
-      least = r.floor, words = ("an empty kernel takes %s of its %s"):format(
-        rate(r.floor, "s"), rate(t, "s"))}
+    table.insert(f.roofs, {limit = "launch overhead", least = r.floor,
+      share = r.floor / r.median, words = ("an empty kernel takes %s of its "
+        .. "%s"):format(rate(r.floor, "s"), rate(r.median, "s"))})
   end
   local good, over = {}, nil
-  for _, roof in ipairs(roofs) do
+  for _, roof in ipairs(f.roofs) do
     if roof.model and roof.share > M.ABOVE then
       over = roof
     else
@@ -194,11 +190,10 @@ end
 -- The occupancy of a result: {share, by, words, source}; or nil and a reason.
 local function occupancy_of(f)
   local limits, reason = occupancy.limits(f.device)
-  if not limits then
-    return nil, reason
-  end
   local use
-  use, reason = use_of(f)
+  if limits then
+    use, reason = use_of(f)
+  end
   if not use then
     return nil, reason
   end
@@ -216,9 +211,9 @@ end
 local function few_groups(f)
   local units = f.device.compute_units
   if f.groups and units and f.groups < units then
-    return ("%d work-group%s for %d compute units (source: the NDRange, "
-      .. "CL_DEVICE_MAX_COMPUTE_UNITS)"):format(f.groups,
-      f.groups == 1 and "" or "s", units)
+    return ("%s for %d compute units (source: the NDRange, "
+      .. "CL_DEVICE_MAX_COMPUTE_UNITS)"):format(text.count(f.groups,
+      "work-group"), units)
   end
 end
 
@@ -244,11 +239,10 @@ local function unknown(reading, roof)
     .. "the device's vectors of %d"):format(reading.one_lane) or ""
   local over = reading.over and ("; the traffic model counts more than was "
     .. "moved: by it %s"):format(reading.over.words) or ""
-  reading.limit = "unknown"
-  reading.text = ("The limit is unknown: %s; %s%s%s."):format(words, rest,
-    slow, over)
+  return ("The limit is unknown: %s; %s%s%s."):format(words, rest, slow, over)
 end
 
+-- The limit, the sentence on it, and the share of the limit's roof.
 local function judge(r, f, reading)
   local roof = reading.roofs[1]
   local launch = r.floor and r.floor / r.median or 0
@@ -256,21 +250,16 @@ local function judge(r, f, reading)
     or ""
   if roof and roof.share > M.ABOVE and not roof.model
       and roof.limit ~= "launch overhead" then
-    reading.limit = "unknown"
-    reading.text = ("The limit is unknown: %s%s, so the measured peak is too "
-      .. "low, or the result is wrong; peaks{again = true} measures anew.")
+    return "unknown", ("The limit is unknown: %s%s, so the measured peak is "
+      .. "too low, or the result is wrong; peaks{again = true} measures anew.")
       :format(roof.words, tried)
-    return
   elseif roof and roof.share >= SURE then
-    reading.limit, reading.share = roof.limit, roof.share
-    reading.text = ("Limited by %s: %s%s."):format(roof.limit, roof.words,
-      tried)
-    return
+    return roof.limit, ("Limited by %s: %s%s."):format(roof.limit, roof.words,
+      tried), roof.share
   elseif launch >= LAUNCH then
-    reading.limit, reading.share = "launch overhead", launch
-    reading.text = ("Limited by launch overhead: an empty kernel takes %s of "
-      .. "its %s."):format(rate(r.floor, "s"), rate(r.median, "s"))
-    return
+    return "launch overhead", ("Limited by launch overhead: an empty kernel "
+      .. "takes %s of its %s."):format(rate(r.floor, "s"), rate(r.median,
+      "s")), launch
   end
   local near = roof and ("; the nearest roof is %s (%s)"):format(roof.limit,
     percent(roof.share)) or ""
@@ -278,16 +267,13 @@ local function judge(r, f, reading)
   reading.occupancy, reading.reason = occupancy_of(f)
   local o = reading.occupancy
   if few then
-    reading.limit = "occupancy"
-    reading.text = ("Limited by occupancy: there are only %s%s."):format(few,
-      near)
+    return "occupancy", ("Limited by occupancy: there are only %s%s."):format(
+      few, near)
   elseif o and o.share < LOW then
-    reading.limit, reading.share = "occupancy", o.share
-    reading.text = ("Probably limited by occupancy: %s (%s)%s."):format(
-      o.words, o.source, near)
-  else
-    unknown(reading, roof)
+    return "occupancy", ("Probably limited by occupancy: %s (%s)%s."):format(
+      o.words, o.source, near), o.share
   end
+  return "unknown", unknown(reading, roof)
 end
 
 local meta = {
@@ -301,13 +287,13 @@ local function unread(r, device)
   if not r.median or r.median <= 0 or r.ok == false then
     return ("Nothing to read: %s."):format(r.note or r.error
       or r.status ~= "ok" and r.status or "there is no time")
-  elseif fields.flagged(r, "IMPOSSIBLE?") then
+  elseif protocol.flagged(r, "IMPOSSIBLE?") then
     return ("This time is not credible: %s."):format(r.note and
       r.note:match("IMPOSSIBLE%?[^;]*") or "it is above the roofline")
   elseif not r.device and (r.family or r.timer == "wall") then
     return "It ran on the host, whose roofs are not measured."
   end
-  local name = fields.device(r)
+  local name = record.device_of(r)
   if name and device and name ~= device.name then
     return ("The limit is unknown: this was measured on %s, whose peaks are "
       .. "unknown here."):format(name)
@@ -337,7 +323,7 @@ function M.read(r, opts)
   local lanes, one = lanes_of(r, f)
   reading.one_lane = one and top and top.share < LOW and lanes or nil
   reading.vectors = not one and lanes or nil
-  judge(r, f, reading)
+  reading.limit, reading.text, reading.share = judge(r, f, reading)
   return reading
 end
 

@@ -7,6 +7,7 @@ local file = require "clshell.base.file"
 local jobs = require "clshell.explain.job"
 local oclgrind = require "clshell.explain.oclgrind"
 local text = require "clshell.base.text"
+local user_source = require "clshell.errors.user_source"
 
 local M = {}
 
@@ -18,12 +19,10 @@ function M.plugin()
   if not oclgrind.driver() then
     return nil, "the simulator Oclgrind is not installed", oclgrind.PACKAGES
   end
-  for _, path in ipairs{cl.home .. "/build/trace.so", cl.home .. "/trace.so"}
-      do
-    local f <close> = io.open(path, "rb")
-    if f then
-      return path
-    end
+  local path = oclgrind.exists(cl.home .. "/build/trace.so")
+    or oclgrind.exists(cl.home .. "/trace.so")
+  if path then
+    return path
   end
   return nil, "the plugin of the simulator, trace.so, is not built",
     "make check-tools, then make (Debian, Ubuntu: liboclgrind-dev, g++)"
@@ -31,76 +30,70 @@ end
 
 -- "file:line" -> text, for the lines of a source as its #line lines tell.
 local function source_lines(source)
-  local lines, first, name, n = {}, nil, nil, 0
-  for line in (source .. "\n"):gmatch "(.-)\r?\n" do
-    n = n + 1
-    local number, other = line:match '^#line%s+(%d+)%s*"?([^"]*)'
-    if number then
-      n = tonumber(number) - 1
-      name = other ~= "" and other or name
-    else
-      first = first or name or ""
-      lines[(name or "") .. ":" .. n] = line
-      lines[":" .. n] = lines[":" .. n] or (name == first and line) or nil
+  local lines, first = {}, nil
+  for _, line in ipairs(user_source.numbered(source)) do
+    local name = line.file or ""
+    if not line.directive then
+      first = first or name
+      lines[name .. ":" .. line.line] = line.text
+      local key = ":" .. line.line
+      lines[key] = lines[key] or name == first and line.text or nil
     end
   end
   return lines
 end
 
--- Numbers of a line of the trace.
-local function integers(line)
-  local list = {}
-  for word in line:gmatch "%d+" do
-    list[#list + 1] = math.tointeger(tonumber(word))
-  end
-  return table.unpack(list)
-end
+-- The names of the numbers in the lines of a trace.
+local NUMBERS = {
+  groups = "groups looked warps instructions lost copied",
+  site = "space size elements line column asked distinct",
+  branch = "line column times lanes paths parted",
+}
 
--- A request: the lanes that take part and their addresses.
-local function request(line)
-  local count, first, rest = line:match "^(%d+) (%d+)(.*)$"
-  local r = {count = tonumber(count), lanes = {}, at = {}}
-  -- the buffer's number is in the upper bits of the simulator's addresses
-  r.first = math.tointeger(tonumber(first)) & 0xffffffffff
-  for lane, at in rest:gmatch "(%d+):(%d+)" do
-    r.lanes[#r.lanes + 1] = math.tointeger(tonumber(lane))
-    r.at[#r.at + 1] = math.tointeger(tonumber(at))
+-- Puts the numbers of a line into a table; `file` gets the words behind them.
+local function numbers(into, names, line)
+  local at = 1
+  for name in names:gmatch "%a+" do
+    local word, behind = line:match("^(%d+) ?()", at)
+    into[name], at = tonumber(word), behind
   end
-  return r
+  into.file = line:sub(at)
+  return into
 end
 
 local read = {}
 
 function read.groups(found, rest)
-  found.groups, found.looked, found.warps, found.instructions, found.lost,
-    found.copied = integers(rest)
+  numbers(found, NUMBERS.groups, rest)
 end
 
 function read.group(found, rest)
-  found.localsize = {integers(rest)}
+  found.localsize = {}
+  for word in rest:gmatch "%d+" do
+    table.insert(found.localsize, tonumber(word))
+  end
 end
 
 function read.site(found, rest)
-  local kind, space, size, elements, line, column, asked, distinct, name =
-    rest:match "^(%a+) (%d+) (%d+) (%d+) (%d+) (%d+) (%d+) (%d+) (.*)$"
-  found.sites[#found.sites + 1] = {kind = kind, requests = {},
-    space = tonumber(space), size = math.tointeger(tonumber(size)),
-    elements = math.tointeger(tonumber(elements)),
-    line = math.tointeger(tonumber(line)), file = name,
-    column = math.tointeger(tonumber(column)), asked = tonumber(asked),
-    distinct = tonumber(distinct)}
+  local kind, others = rest:match "^(%a+) (.*)$"
+  table.insert(found.sites, numbers({kind = kind, requests = {}},
+    NUMBERS.site, others))
 end
 
+-- A request: the lanes that take part and their addresses.
 function read.request(found, rest)
-  local list = found.sites[#found.sites].requests
-  list[#list + 1] = request(rest)
+  local count, first, pairs_of = rest:match "^(%d+) (%d+)(.*)$"
+  local r = {count = tonumber(count), lanes = {}, at = {}}
+  -- the buffer's number is in the upper bits of the simulator's addresses
+  r.first = tonumber(first) & 0xffffffffff
+  for lane, at in pairs_of:gmatch "(%d+):(%d+)" do
+    r.lanes[#r.lanes + 1], r.at[#r.at + 1] = tonumber(lane), tonumber(at)
+  end
+  table.insert(found.sites[#found.sites].requests, r)
 end
 
 function read.branch(found, rest)
-  local line, column, times, lanes, paths, parted = integers(rest)
-  found.branches[#found.branches + 1] = {line = line, column = column,
-    times = times, lanes = lanes, paths = paths, parted = parted,
-    file = rest:match "^%d+ %d+ %d+ %d+ %d+ %d+ (.*)$"}
+  table.insert(found.branches, numbers({}, NUMBERS.branch, rest))
 end
 
 read["end"] = function(found)
@@ -151,10 +144,8 @@ function M.run(launch, args, warp, groups)
     CLSHELL_WARP = tostring(warp), CLSHELL_GROUPS = groups == "all"
       and "4294967295" or tostring(groups or 0),
   })
-  if result.error then
-    local reason, hint = oclgrind.reason(job, added, result)
-    cl.error(("access: %s: %s"):format(added.kernel, reason), {hint = hint})
-  end
+  oclgrind.demand(job, result)
+  local lines = source_lines(job.programs[1].source)
   local found = {kernel = added.kernel, global = added.global, sites = {},
     branches = {}, plain = plain}
   for line in io.lines(path) do
@@ -164,7 +155,6 @@ function M.run(launch, args, warp, groups)
   if not found.whole then
     cl.error("access: the simulator ended without a result")
   end
-  local lines = source_lines(job.programs[1].source)
   function found.source(name, n)
     return lines[name .. ":" .. n] or lines[":" .. n]
   end

@@ -50,9 +50,8 @@ end
 --- print(text)
 function M.asm(prog)
   local binary = prog:binary{raw = true}
-  local text = binary:gsub("%z+$", "")
-  if not text:find("[^%g%s]") then
-    return text
+  if not binary:find "[^%g%s\0]" then
+    return (binary:gsub("\0", ""))
   end
   local files = elf_files(binary)
   if #files == 0 then

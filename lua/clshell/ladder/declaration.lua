@@ -4,30 +4,17 @@
 
 local argument = require "clshell.base.argument"
 local cl = require "cl"
+local definition = require "clshell.ladder.definition"
 local families = require "clshell.ladder.families"
-local integer = require "clshell.base.integer"
 local lazy = require "clshell.base.lazy"
 local operands = require "clshell.ladder.operands"
-local options = require "clshell.base.options"
 local result = require "clshell.base.result"
-local result_checks = require "clshell.ladder.result_checks"
 local text = require "clshell.base.text"
 local verify = require "clshell.ladder.verify"
 
 local M = {}
 
 local WHAT = "family.new"
-
--- The types of the fields that are no functions.
-local TYPES = {
-  name = "string", help = "string", signature = "string",
-  arguments = "table", options = "table", rungs = "table", types = "table",
-  hosts = "table", awkward = "table", placing = "table", cache = "string",
-  memory = "string", keeps_plans = "boolean",
-}
-
-local ANY = {output = true, dims = true} -- fields that are checked later
-local MEMORY = {copy = true, read = true, write = true}
 
 local function fail(what, format, ...)
   cl.error(("%s: %s"):format(what, format:format(...)),
@@ -38,33 +25,43 @@ local function is_name(x)
   return type(x) == "string" and x:find "^[%a_][%w_]*$" ~= nil
 end
 
--- Raises for an unknown field, a field of a wrong type or a missing field.
+local function is_list(x)
+  return #x > 0
+end
+
+-- Whether a value is one of the words of a text, as a function.
+local function one_of(words)
+  local set = text.set(words)
+  return function(x)
+    return set[x] ~= nil
+  end
+end
+
+local TABLE, STRING = {"table"}, {"string"}
+
+-- The fields that are no functions, see definition.fields.
+local FIELDS = {
+  name = {"string", "of letters and digits", function(x)
+    return is_name(x) and not x:find "_"
+  end},
+  arguments = {"table", 'a list such as {{"A", "rows", "cols"}}', is_list},
+  rungs = {"table", "a list of one rung at least", is_list},
+  cache = {"string", "'hot' or 'cold'", one_of "hot cold"},
+  memory = {"string", "'copy', 'read' or 'write'", one_of "copy read write"},
+  help = STRING, signature = STRING, options = TABLE, types = TABLE,
+  hosts = TABLE, awkward = TABLE, placing = TABLE, keeps_plans = {"boolean"},
+  output = {}, dims = {},
+}
+
 local function check_fields(given)
   if type(given) ~= "table" then
     fail(WHAT, "the declaration must be a table; got %s", text.got(given))
   end
-  cl.options(given, options.names(WHAT), WHAT)
-  for _, name in ipairs{"name", "arguments", "output", "rungs"} do
-    if given[name] == nil then
-      fail(WHAT, "field '%s' is missing", name)
-    end
+  definition.fields(WHAT, WHAT, given, FIELDS, "name arguments output rungs")
+  if not (given.reference or given.truth) then
+    fail(WHAT, "field 'reference' is missing: no rate is told of a result "
+      .. "that was not checked")
   end
-  for name, value in pairs(given) do
-    local kind = TYPES[name] or not ANY[name] and "function" or type(value)
-    if type(value) ~= kind then
-      fail(WHAT, "%s must be %s; got %s", name, text.article(kind),
-        text.got(value))
-    end
-  end
-  if not is_name(given.name) or given.name:find "_" then
-    fail(WHAT, "name must be of letters and digits; got '%s'", given.name)
-  elseif given.cache and given.cache ~= "hot" and given.cache ~= "cold" then
-    fail(WHAT, "cache must be 'hot' or 'cold'; got '%s'", given.cache)
-  elseif given.memory and not MEMORY[given.memory] then
-    fail(WHAT, "memory must be 'copy', 'read' or 'write'; got '%s'",
-      given.memory)
-  end
-  return ("%s: %s"):format(WHAT, given.name)
 end
 
 -- Raises where a script's family takes a name of clshell's own.
@@ -74,7 +71,8 @@ local function check_name(name)
   end
 end
 
--- An operand {"A", "rows", "cols"} as {name =, sizes =}.
+-- An operand {"A", "rows", "cols"} as {name =, sizes =, ld =}: `ld` is the
+-- name of the leading dimension of a matrix, "lda".
 local function operand(what, field, given)
   if type(given) ~= "table" or not is_name(given[1]) then
     fail(what, '%s must be a list of a name and its sizes, such as {"A", '
@@ -91,7 +89,17 @@ local function operand(what, field, given)
         .. "got %s", given[1], text.got(size))
     end
   end
-  return {name = given[1], sizes = sizes}
+  return {name = given[1], sizes = sizes,
+    ld = #sizes == 2 and "ld" .. given[1]:lower() or nil}
+end
+
+local function check_types(what, types, format)
+  for _, type in ipairs(types) do
+    if not pcall(cl.typesize, type) then
+      fail(what, format, text.got(type))
+    end
+  end
+  return types
 end
 
 -- An option {name =, default =, values =, help =}, or, with sizes and a type,
@@ -103,104 +111,100 @@ local function option(what, given)
   end
   cl.options(given, {"name", "values", "default", "help", "sizes", "type"},
     ("%s: option %s"):format(what, given.name))
-  local values, default = given.values, given.default
+  local one = {name = given.name, help = given.help or ""}
+  local where = "option " .. given.name
   if given.sizes ~= nil then
-    local one = operand(what, "option " .. given.name, {given.name,
+    local sized = operand(what, where, {given.name,
       table.unpack(argument.check(what, "sizes", given.sizes, "table"))})
-    if given.type ~= nil and not pcall(cl.typesize, given.type) then
-      fail(what, "option %s: no type %s", given.name, text.got(given.type))
-    end
-    one.type, one.help = given.type, given.help or ""
+    one.sizes, one.ld = sized.sizes, sized.ld
+    one.type = check_types(what, {given.type}, where .. ": no type %s")[1]
     return one
   end
-  if values ~= nil and (type(values) ~= "table" or #values == 0) then
-    fail(what, "option %s: values must be a list of legal values; got %s",
-      given.name, text.got(values))
-  elseif values == nil and math.type(default) == nil then
-    fail(what, "option %s needs values, or a number as default; got %s",
-      given.name, text.got(default))
+  one.values, one.default = given.values, given.default
+  if one.values ~= nil and (type(one.values) ~= "table"
+      or #one.values == 0) then
+    fail(what, "%s: values must be a list of legal values; got %s", where,
+      text.got(one.values))
+  elseif one.values == nil and math.type(one.default) == nil then
+    fail(what, "%s needs values, or a number as default; got %s", where,
+      text.got(one.default))
+  elseif one.default == nil then
+    one.default = one.values[1]
   end
-  if default == nil then
-    default = values[1]
-  end
-  return {name = given.name, values = values, help = given.help or "",
-    default = default}
+  return one
 end
 
--- The name of the leading dimension of a matrix: "lda"; nil of a vector.
-local function ld_of(one)
-  return #one.sizes == 2 and "ld" .. one.name:lower() or nil
+-- The names of the parts in one or two lists.
+local function names_of(first, second)
+  local names = {}
+  for _, list in ipairs{first, second} do
+    for _, one in ipairs(list) do
+      names[#names + 1] = one.name
+    end
+  end
+  return names
 end
 
--- The operands and options of a declaration: {inputs, output, options, dims,
--- all (inputs and output)}.
+-- The operands and options of a declaration: {inputs, output, all (inputs and
+-- output), options, dims}, and of the options `settings` (values) and `more`
+-- (Buffers).
 local function parts_of(what, given)
-  local parts = {inputs = {}, options = {}, dims = {}, all = {}}
-  local taken = {}
+  local parts = {inputs = {}, options = {}, dims = {}, all = {},
+    settings = {}, more = {}}
+  local taken = text.set "kernel queue after type"
   local function take(name)
     if taken[name] then
       fail(what, "the name '%s' is there twice", name)
     end
     taken[name] = true
   end
-  for _, name in ipairs{"kernel", "queue", "after", "type"} do
-    taken[name] = true
-  end
   for i, one in ipairs(given.arguments) do
     parts.inputs[i] = operand(what, "argument " .. i, one)
-    take(parts.inputs[i].name)
+    parts.all[i] = parts.inputs[i]
   end
   parts.output = operand(what, "output", given.output)
-  take(parts.output.name)
-  parts.all = table.move(parts.inputs, 1, #parts.inputs, 1, {})
   parts.all[#parts.all + 1] = parts.output
   for i, one in ipairs(given.options or {}) do
-    parts.options[i] = option(what, one)
-    take(parts.options[i].name)
+    one = option(what, one)
+    parts.options[i] = one
+    table.insert(one.sizes and parts.more or parts.settings, one)
+  end
+  for _, name in ipairs(names_of(parts.all, parts.options)) do
+    take(name)
   end
   local known = {}
-  for _, one in ipairs(parts.inputs) do
-    for _, size in ipairs(one.sizes) do
-      if type(size) == "string" and not known[size] then
-        take(size)
-        known[size], parts.dims[#parts.dims + 1] = true, size
+  for _, list in ipairs{parts.inputs, {parts.output}, parts.more} do
+    for _, one in ipairs(list) do
+      for _, size in ipairs(one.sizes) do
+        if type(size) == "string" and not known[size] then
+          if list ~= parts.inputs then
+            fail(what, "no argument has the size '%s' of %s", size, one.name)
+          end
+          take(size)
+          known[size], parts.dims[#parts.dims + 1] = true, size
+        end
       end
     end
-  end
-  if #parts.dims == 0 then
-    fail(what, "one size of the arguments at least must be a name")
-  end
-  for _, one in ipairs{parts.output, table.unpack(parts.options)} do
-    for _, size in ipairs(one.sizes or {}) do
-      if type(size) == "string" and not known[size] then
-        fail(what, "no argument has the size '%s' of %s", size, one.name)
-      end
+    if #parts.dims == 0 then
+      fail(what, "one size of the arguments at least must be a name")
     end
   end
   return parts
 end
 
--- The sizes of an operand by a shape.
+-- The sizes of an operand by a shape, and their product.
 local function sizes_in(what, one, s)
-  local sizes = {}
+  local sizes, product = {}, 1
   for i, size in ipairs(one.sizes) do
     if type(size) == "function" then
-      sizes[i] = integer.check(what, ("size %d of %s, by its function,")
+      sizes[i] = argument.integer(what, ("size %d of %s, by its function,")
         :format(i, one.name), math.tointeger(size(s)) or size(s), 1)
     else
       sizes[i] = type(size) == "string" and s[size] or size
     end
+    product = product * sizes[i]
   end
-  return sizes
-end
-
-local function same(a, b)
-  for i = 1, math.max(#a, #b) do
-    if a[i] ~= b[i] then
-      return false
-    end
-  end
-  return true
+  return sizes, product
 end
 
 -- Takes the sizes of an argument into `s`; `from` has the argument that gave
@@ -211,48 +215,38 @@ local function take_sizes(what, one, b, s, from)
     shape = {#b} -- elements without gaps are a vector
   end
   if #shape ~= n then
-    cl.error(("%s: %s must be %s; got %s"):format(what, one.name,
+    argument.refuse(what, one.name, "must be %s; got %s",
       n == 1 and "a vector, or elements without gaps"
       or n == 2 and "a matrix" or "a block of three dimensions",
-      operands.describe(b)), {arg = one.name})
+      operands.describe(b))
   end
   for i, name in ipairs(one.sizes) do
     if type(name) == "string" then
       if s[name] and s[name] ~= shape[i] then
-        cl.error(("%s: %s is %s, but %s of %s is %d"):format(what, one.name,
-          operands.describe(b), name, from[name], s[name]), {arg = one.name})
+        argument.refuse(what, one.name, "is %s, but %s of %s is %d",
+          operands.describe(b), name, from[name], s[name])
       end
       s[name], from[name] = shape[i], from[name] or one.name
     end
   end
-  for i, size in ipairs(sizes_in(what, one, s)) do
-    if size ~= shape[i] then
-      cl.error(("%s: %s is %s, but %s must be %d"):format(what, one.name,
-        operands.describe(b), n == 1 and "its size" or "size " .. i, size),
-        {arg = one.name})
-    end
+  if one.ld then
+    s[one.ld] = b.ld
   end
-  local ld = ld_of(one)
-  if ld then
-    s[ld] = b.ld
+  for i, size in ipairs((sizes_in(what, one, s))) do
+    if size ~= shape[i] then
+      argument.refuse(what, one.name, "is %s, but %s must be %d",
+        operands.describe(b), n == 1 and "its size" or "size " .. i, size)
+    end
   end
 end
 
--- The value of an option, checked and rounded to the element type.
-local function option_value(what, one, value, type)
-  if value == nil then
-    value = one.default
+-- Raises unless a value is one of a list.
+local function check_listed(what, name, value, list)
+  if not definition.index_of(list, value) then
+    argument.refuse(what, name, "must be one of %s; got %s", text.values(list),
+      text.got(value))
   end
-  if not one.values then
-    return operands.scalar(what, one.name, value, type)
-  end
-  for _, legal in ipairs(one.values) do
-    if legal == value then
-      return legal
-    end
-  end
-  cl.error(("%s: %s must be one of %s; got %s"):format(what, one.name,
-    text.values(one.values), text.got(value)), {arg = one.name})
+  return value
 end
 
 -- The type of the first operand that has one; nil where all are tables.
@@ -267,62 +261,39 @@ local function type_of(parts, o)
   end
 end
 
-local function check_type(what, types, type)
-  for _, legal in ipairs(types) do
-    if legal == type then
-      return type
-    end
-  end
-  cl.error(("%s: the type must be one of %s; got %s"):format(what,
-    text.values(types), text.got(type)))
-end
-
--- Makes the output, or checks a given one; `updated`: the kernel reads it too.
-local function bind_output(what, parts, o, s, context, queue, updated)
-  local one = parts.output
-  local name, sizes = one.name, sizes_in(what, one, s)
-  local b = o[name]
-  if b == nil then
-    if updated then
-      cl.error(("%s: %s is missing: the result depends on its content")
-        :format(what, name), {arg = name, hint = ("give it as option %s")
-        :format(name)})
-    end
-    b = result.new(s.type, sizes, context, queue)
-    o[name] = b
-  else
-    operands.check_output(what, name, b)
-    operands.same_type(what, parts.inputs[1].name, o[parts.inputs[1].name],
-      name, b)
-    if not same(b.shape, sizes) then
-      cl.error(("%s: %s is %s%s, but the result is %s"):format(what, name,
-        text.shape(b.shape), b.shape[2] and "" or " elements",
-        text.shape(sizes)), {arg = name})
-    end
-    for _, input in ipairs(parts.inputs) do
-      operands.check_alias(what, name, b, input.name, o[input.name])
-    end
-  end
-  local ld = ld_of(one)
-  if ld then
-    s[ld] = b.ld
-  end
-end
-
--- Checks a Buffer for more results; it shares no memory with `bound` Buffers.
-local function bind_more(what, one, o, s, bound)
-  local name, b = one.name, o[one.name]
-  local sizes = sizes_in(what, one, s)
-  operands.check_output(what, name, b)
-  operands.check_type(what, name, b, {one.type or s.type})
-  if not same(b.shape, sizes) then
-    cl.error(("%s: %s must have %s elements; got %s"):format(what, name,
-      text.shape(sizes), text.shape(b.shape)), {arg = name})
+-- Raises where a Buffer for results has other sizes than `sizes`, which
+-- `format` tells, or shares memory with the Buffers of `bound`.
+local function check_result(what, name, b, sizes, bound, format)
+  local own, wanted = text.shape(b.shape), text.shape(sizes)
+  if own ~= wanted then
+    argument.refuse(what, name, format:gsub("OWN", own):gsub("WANTED", wanted))
   end
   for other, given in pairs(bound) do
     operands.check_alias(what, name, b, other, given)
   end
-  bound[name] = b
+end
+
+-- Makes the output, or checks a given one.
+local function bind_output(d, o, s, context, queue, bound)
+  local name, first = d.parts.output.name, d.parts.inputs[1].name
+  local sizes = sizes_in(d.name, d.parts.output, s)
+  local b = o[name]
+  if b ~= nil then
+    operands.check_output(d.name, name, b)
+    operands.same_type(d.name, first, o[first], name, b)
+    check_result(d.name, name, b, sizes, bound, "is OWN"
+      .. (b.shape[2] and "" or " elements") .. ", but the result is WANTED")
+  elseif d.updates(s) then
+    cl.error(("%s: %s is missing: the result depends on its content")
+      :format(d.name, name), {arg = name, hint = ("give it as option %s")
+      :format(name)})
+  else
+    o[name] = result.new(s.type, sizes, context, queue)
+  end
+  bound[name] = o[name]
+  if d.parts.output.ld then
+    s[d.parts.output.ld] = o[name].ld
+  end
 end
 
 -- The functions of a specification that follow from the declared sizes. Each
@@ -340,13 +311,21 @@ end
 
 -- A new shape with a type and options, but no sizes yet.
 local function started(d, type, o)
-  local s = {type = check_type(d.name, d.types, type or d.types[1])}
+  local s = {type = check_listed(d.name, "the type", type or d.types[1],
+    d.types)}
   s.esize = cl.typesize(s.type)
-  for _, one in ipairs(d.parts.options) do
-    if one.sizes then -- whether the call names the Buffer
-      s[one.name] = o[one.name] and true or false
-    else
-      s[one.name] = option_value(d.name, one, o[one.name], s.type)
+  for _, one in ipairs(d.parts.more) do -- whether the call names the Buffer
+    s[one.name] = o[one.name] and true or false
+  end
+  for _, one in ipairs(d.parts.settings) do
+    local name, value = one.name, o[one.name]
+    if value == nil then
+      value = one.default
+    end
+    if one.values then
+      s[name] = check_listed(d.name, name, value, one.values)
+    else -- rounded to the element type
+      s[name] = operands.scalar(d.name, name, value, s.type)
     end
   end
   return s
@@ -355,19 +334,23 @@ end
 function derived.bind(d, o, context, queue)
   local name, parts = d.name, d.parts
   local s, from, bound = started(d, type_of(parts, o), o), {}, {}
+  local first = parts.inputs[1].name
   for _, one in ipairs(parts.inputs) do
     local b = operands.buffer(name, one.name, o[one.name], context, s.type)
     o[one.name], bound[one.name] = b, b
     take_sizes(name, one, b, s, from)
-    local first = parts.inputs[1].name
     operands.same_type(name, first, o[first], one.name, b)
   end
-  bind_output(name, parts, o, s, context, queue, d.updates(s))
-  bound[parts.output.name] = o[parts.output.name]
-  for _, one in ipairs(parts.options) do
-    if one.sizes and s[one.name] then
-      bind_more(name, one, o, s, bound)
-    elseif one.sizes then
+  bind_output(d, o, s, context, queue, bound)
+  for _, one in ipairs(parts.more) do
+    local b = o[one.name]
+    if s[one.name] then
+      operands.check_output(name, one.name, b)
+      operands.check_type(name, one.name, b, {one.type or s.type})
+      check_result(name, one.name, b, sizes_in(name, one, s), bound,
+        "must have WANTED elements; got OWN")
+      bound[one.name] = b
+    else
       o[one.name] = nil -- the shape has `false` for it
     end
   end
@@ -378,12 +361,11 @@ end
 function derived.shape(d, given)
   local s = started(d, given.type, given)
   for _, dim in ipairs(d.parts.dims) do
-    s[dim] = integer.check(d.name, "the shape's " .. dim, given[dim], 1)
+    s[dim] = argument.integer(d.name, "the shape's " .. dim, given[dim], 1)
   end
   for _, one in ipairs(d.parts.all) do
-    local ld = ld_of(one)
-    if ld then
-      s[ld] = given[ld] or sizes_in(d.name, one, s)[2]
+    if one.ld then
+      s[one.ld] = given[one.ld] or sizes_in(d.name, one, s)[2]
     end
   end
   return s
@@ -392,8 +374,8 @@ end
 -- The arguments of a kernel, by the names of its parameters.
 function derived.args(d, s, _, o)
   local args = {n = #d.parameters}
-  for i, take in ipairs(d.parameters) do
-    args[i] = take(s, o)
+  for i, parameter in ipairs(d.parameters) do
+    args[i] = parameter(s, o)
   end
   return args
 end
@@ -407,12 +389,12 @@ function derived.make(d, s, seed)
     local h <close> = cl.array(s.type, sizes)
     o[one.name] = cl.buffer(s.type, sizes, h:random(seed + i - 1))
   end
-  for _, one in ipairs(d.parts.options) do
+  for _, one in ipairs(d.parts.settings) do
     o[one.name] = s[one.name]
-    if one.sizes then
-      o[one.name] = s[one.name] and cl.buffer(one.type or s.type,
-        sizes_in(name, one, s)) or nil
-    end
+  end
+  for _, one in ipairs(d.parts.more) do
+    o[one.name] = s[one.name] and cl.buffer(one.type or s.type,
+      (sizes_in(name, one, s))) or nil
   end
   return o
 end
@@ -420,22 +402,17 @@ end
 function derived.bytes(d, s)
   local elements = 0
   for _, one in ipairs(d.parts.all) do
-    local count = one == d.parts.output and d.updates(s) and 2 or 1
-    for _, size in ipairs(sizes_in(d.name, one, s)) do
-      count = count * size
-    end
-    elements = elements + count
+    local _, count = sizes_in(d.name, one, s)
+    local twice = one == d.parts.output and d.updates(s)
+    elements = elements + (twice and 2 or 1) * count
   end
   return elements * s.esize
 end
 
 -- The value that rows of choices.lua may ask for: bytes of the first operand.
 function derived.measures(d, s)
-  local bytes = s.esize
-  for _, size in ipairs(sizes_in(d.name, d.parts.inputs[1], s)) do
-    bytes = bytes * size
-  end
-  return {bytes = bytes}
+  local _, count = sizes_in(d.name, d.parts.inputs[1], s)
+  return {bytes = count * s.esize}
 end
 
 function derived.title(d, s)
@@ -443,13 +420,13 @@ function derived.title(d, s)
   for i, dim in ipairs(d.parts.dims) do
     sizes[i] = s[dim]
   end
+  words[1] = table.concat(sizes, "x") .. " " .. s.type
   for _, one in ipairs(d.parts.options) do
     words[#words + 1] = one.values and s[one.name] ~= one.default
       and ("%s=%s"):format(one.name, s[one.name])
       or one.sizes and s[one.name] and one.name or nil
   end
-  return table.concat({table.concat(sizes, "x") .. " " .. s.type,
-    table.unpack(words)}, " ")
+  return table.concat(words, " ")
 end
 
 -- The sizes and words that tell one shape from another: whole numbers, the
@@ -478,100 +455,49 @@ end
 
 -- The Buffers of the result: the output, and Buffers that are options.
 local function pieces_of(parts)
-  local more = {}
-  for _, one in ipairs(parts.options) do
-    more[#more + 1] = one.sizes and one.name or nil
-  end
-  return #more > 0 and function(plan)
+  return #parts.more > 0 and function(plan)
     local list = {plan.output}
-    for _, name in ipairs(more) do
-      list[#list + 1] = plan.operands[name]
+    for _, one in ipairs(parts.more) do
+      list[#list + 1] = plan.operands[one.name]
     end
     return list
   end or nil
 end
 
-local function check_types(what, types)
-  for _, type in ipairs(types) do
-    if not pcall(cl.typesize, type) then
-      fail(what, "types must be a list of element types; got %s",
-        text.got(type))
-    end
-  end
-  return types[1] and types or fail(what, "types must not be empty")
-end
-
--- The names of leading dimensions and of sizes, which are ints in kernels.
-local function ints_of(parts)
-  local ints = {table.unpack(parts.dims)}
-  for _, one in ipairs(parts.all) do
-    ints[#ints + 1] = ld_of(one)
-  end
-  return ints
-end
-
-local function names_of(parts)
-  local names = {}
-  for i, one in ipairs(parts) do
-    names[i] = one.name
-  end
-  return names
-end
-
--- The parameters of a kernel of declared sizes.
-local function signature(parts)
-  local words = {}
-  for i, dim in ipairs(parts.dims) do
-    words[i] = "int " .. dim
-  end
-  for _, one in ipairs(parts.all) do
-    words[#words + 1] = ("global %sREAL *%s"):format(one ~= parts.output
-      and "const " or "", one.name)
-    words[#words + 1] = ld_of(one) and "int " .. ld_of(one) or nil
-  end
-  for _, one in ipairs(parts.options) do
-    words[#words + 1] = not one.values and not one.sizes and "REAL "
-      .. one.name or nil
-  end
-  return table.concat(words, ", ")
-end
-
--- By the name of a parameter: the function(s, o) that gives its argument.
-local function arguments_of(parts)
-  local by_name = {}
-  local function take(name, f)
-    by_name[name] = f
-  end
-  local function of_shape(name)
-    take(name, function(s) return s[name] end)
+-- The functions(s, o) that give the arguments of a kernel, in the order of its
+-- signature, such as "int n, global REAL *x"; and the signature: by default
+-- all sizes, operands and numbers.
+local function parameters_of(what, given, parts)
+  local by_name, words, list = {}, {}, {}
+  local function add(name, word, take)
+    by_name[name] = take or function(s) return s[name] end
+    words[#words + 1] = word
   end
   for _, dim in ipairs(parts.dims) do
-    of_shape(dim)
+    add(dim, "int " .. dim)
   end
-  for _, list in ipairs{parts.all, parts.options} do
-    for _, one in ipairs(list) do
-      local name = one.name
-      if not one.sizes then
-        of_shape(name)
-      else
-        take(name, function(_, o) return o[name] end)
-        take(ld_of(one) or name .. ".ld", function(_, o) return o[name].ld end)
+  for _, operands_of in ipairs{parts.all, parts.more} do
+    for _, one in ipairs(operands_of) do
+      local name, shown = one.name, operands_of == parts.all
+      add(name, shown and ("global %sREAL *%s"):format(
+        one ~= parts.output and "const " or "", name) or nil,
+        function(_, o) return o[name] end)
+      if one.ld then
+        add(one.ld, shown and "int " .. one.ld or nil,
+          function(_, o) return o[name].ld end)
       end
     end
   end
-  return by_name
-end
-
--- The arguments for a list of parameters, such as "int n, global REAL *x", as
--- functions(s, o).
-local function parameters_of(what, text_of, parts)
-  local by_name, list = arguments_of(parts), {}
-  for one in text_of:gmatch "[^,]+" do
+  for _, one in ipairs(parts.settings) do
+    add(one.name, not one.values and "REAL " .. one.name or nil)
+  end
+  local signature = given.signature or table.concat(words, ", ")
+  for one in (given.args and "" or signature):gmatch "[^,]+" do
     local name = one:match "([%a_][%w_]*)%s*$"
     list[#list + 1] = by_name[name] or fail(what, "signature: no size, "
       .. "operand or number is called '%s'", tostring(name))
   end
-  return list
+  return list, signature
 end
 
 -- The entry of help for a family's call, in the form of base/api.lua.
@@ -608,33 +534,42 @@ local function hosts_of(what, hosts)
   return hosts
 end
 
+-- The field `placing` of families whose kernels take the operands as they are.
+local AS_THEY_ARE = {
+  adapt = function(_, s)
+    return s
+  end,
+  pass = function(args)
+    return args
+  end,
+  stage = function(_, s, _, o, _, launch)
+    return launch(s, o)
+  end,
+}
+
 --- declaration.spec(given, foreign) -> specification
 --- The specification by which the engine runs a family, from the table that
 --- family.new takes; `foreign`: a script's family takes no name of clshell's.
 function M.spec(given, foreign)
-  local what = check_fields(given)
+  check_fields(given)
   if foreign then
     check_name(given.name)
   end
-  if #given.arguments == 0 then
-    fail(what, 'arguments must be a list such as {{"A", "rows", "cols"}}')
-  elseif #given.rungs == 0 then
-    fail(what, "rungs must be a list of one rung at least")
-  elseif not (given.reference or given.truth) then
-    fail(what, "field 'reference' is missing: no rate is told of a result "
-      .. "that was not checked")
-  end
+  local what = ("%s: %s"):format(WHAT, given.name)
   local parts = parts_of(what, given)
-  local parameters = given.signature or signature(parts)
   local d = {name = given.name, given = given, parts = parts,
-    parameters = not given.args and parameters_of(what, parameters, parts),
     terms = given.terms
-      and result_checks.checked(given.name, "terms", given.terms),
-    types = check_types(what, given.types or {"float", "double"}),
+      and definition.checked(given.name, "terms", given.terms),
+    types = check_types(what, given.types or {"float", "double"},
+      "types must be a list of element types; got %s"),
     updates = given.updates or function() return false end}
-  local spec = {signature = parameters, dims = parts.dims, keeps_plans = true,
+  if #d.types == 0 then
+    fail(what, "types must not be empty")
+  end
+  local spec = {dims = parts.dims, keeps_plans = true, placing = AS_THEY_ARE,
     flop = function() return 0 end,
     pieces = given.truth and pieces_of(parts)}
+  d.parameters, spec.signature = parameters_of(what, given, parts)
   for name, f in pairs(derived) do
     spec[name] = function(...)
       return f(d, ...)
@@ -644,12 +579,15 @@ function M.spec(given, foreign)
     spec[key] = value
   end
   spec.inputs, spec.output = names_of(parts.inputs), parts.output.name
-  spec.extras = {spec.output, table.unpack(names_of(parts.options))}
-  spec.ints = ints_of(parts)
+  spec.extras = names_of({parts.output}, parts.options)
+  spec.ints = {table.unpack(parts.dims)} -- ints of kernels
+  for _, one in ipairs(parts.all) do
+    spec.ints[#spec.ints + 1] = one.ld
+  end
   spec.hosts = hosts_of(what, given.hosts or {})
   for _, name in ipairs{"flop", "bytes", "make", "measures"} do
     spec[name] = spec[name]
-      and result_checks.checked(given.name, name, spec[name])
+      and definition.checked(given.name, name, spec[name])
   end
   spec.page = page(spec, given, parts)
   return spec

@@ -3,7 +3,6 @@
 -- SPDX-License-Identifier: MIT
 
 local arguments = require "clshell.ladder.operands"
-local cl = require "cl"
 local ptx = require "clshell.ladder.ptx"
 local text = require "clshell.base.text"
 
@@ -15,31 +14,6 @@ local M = {}
 -- Whether a number is above a limit; false where the device tells no limit.
 local function above(n, limit)
   return math.type(limit) ~= nil and n > limit
-end
-
--- The local size of a launch, nil where the driver chooses.
-local function local_size(rung, s, p)
-  local _, size = rung.range(s, p)
-  for i = 1, type(size) == "table" and math.max(#size, 1) or 0 do
-    if math.type(size[i]) == nil then
-      size = "a list with a " .. type(size[i])
-    end
-  end
-  if size ~= nil and type(size) ~= "table" then
-    cl.error(("%s: the local size of `range` must be a list of numbers; got "
-      .. "%s"):format(rung.name, tostring(size)))
-  end
-  return size
-end
-
--- The local memory of a launch, in bytes.
-local function local_bytes(rung, s, p)
-  local bytes = rung.local_bytes and rung.local_bytes(s, p) or 0
-  if math.type(bytes) == nil or bytes ~= bytes then
-    cl.error(("%s: `local_bytes` must be a number; got %s"):format(rung.name,
-      tostring(bytes)))
-  end
-  return bytes
 end
 
 -- The work-items of a group of `size` (nil: the driver chooses).
@@ -75,13 +49,14 @@ function M.device(ints, rung, p, s, dev)
   if reason then
     return reason
   end
-  local bytes = local_bytes(rung, s, p)
+  local bytes = rung.local_bytes and rung.local_bytes(s, p) or 0
   local room = rung.ptx and ptx.local_limit(dev) or dev.local_mem_size
   if above(bytes, room) then
     return ("local memory: needs %s, device has %s"):format(
       text.bytes(bytes), text.bytes(room))
   end
-  local size, most = local_size(rung, s, p), dev.max_work_item_sizes
+  local _, size = rung.range(s, p)
+  local most = dev.max_work_item_sizes
   for i, n in ipairs(size or {}) do
     local limit = most and most[1] and (most[i] or 1) -- no such dimension: 1
     if above(n, limit) then

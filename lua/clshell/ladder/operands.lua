@@ -2,9 +2,11 @@
 -- device, Buffers packed once for a rung, and the checks of all of them
 -- SPDX-License-Identifier: MIT
 
+local argument = require "clshell.base.argument"
 local cl = require "cl"
-local integer = require "clshell.base.integer"
 local text = require "clshell.base.text"
+
+local refuse = argument.refuse
 
 local M = {}
 
@@ -44,27 +46,22 @@ function M.buffer(what, name, x, context, like)
     x = x:eval()
   end
   if M.is_buffer(x) then
-    if x.closed then
-      cl.error(("%s: %s is closed"):format(what, name), {arg = name})
-    end
-    return x
+    return x.closed and refuse(what, name, "is closed") or x
   elseif text.class(x) == "Array" then
     return cl.buffer(x.type, x.shape, x, {context = context})
   elseif type(x) == "table" and x[1] ~= nil and getmetatable(x) == nil then
     return cl.buffer(like or "float", nested_shape(x), x,
       {context = context})
   end
-  cl.error(("%s: %s must be a Buffer, an Array or a nested table; got %s")
-    :format(what, name, text.got(x)),
-    {arg = name})
+  refuse(what, name, "must be a Buffer, an Array or a nested table; got %s",
+    text.got(x))
 end
 
 -- M.buffer for an operand that has to be a matrix.
 function M.matrix(what, name, x, context, like)
   local b = M.buffer(what, name, x, context, like)
   if not b.rows then
-    cl.error(("%s: %s must be a matrix; got %s"):format(what, name,
-      M.describe(b)), {arg = name})
+    refuse(what, name, "must be a matrix; got %s", M.describe(b))
   end
   return b
 end
@@ -72,8 +69,7 @@ end
 -- Raises unless an operand is an open Buffer, which can take the result.
 function M.check_output(what, name, x)
   if not M.is_buffer(x) then
-    cl.error(("%s: %s must be a Buffer: the result is written there"):format(
-      what, name), {arg = name})
+    refuse(what, name, "must be a Buffer: the result is written there")
   end
   M.buffer(what, name, x)
 end
@@ -82,7 +78,7 @@ end
 -- in bytes; raises unless the fields of these names are >= 1.
 function M.shape(what, s, ...)
   for _, name in ipairs{...} do
-    integer.check(what, "the shape's " .. name, s[name], 1)
+    argument.integer(what, "the shape's " .. name, s[name], 1)
   end
   local type = s.type or "float"
   return type, cl.typesize(type)
@@ -115,9 +111,8 @@ end
 function M.check_context(what, buffers, context)
   for name, b in pairs(buffers) do
     if b.context ~= context then
-      cl.error(("%s: %s is on another device: %s; the others are on %s")
-        :format(what, name, b.context.device.name, context.device.name),
-        {arg = name})
+      refuse(what, name, "is on another device: %s; the others are on %s",
+        b.context.device.name, context.device.name)
     end
   end
 end
@@ -144,16 +139,14 @@ end
 -- Raises if the output shares memory with an input: kernels say `restrict`.
 function M.check_alias(what, outname, out, inname, input)
   if out:overlaps(input) then
-    cl.error(("%s: %s must not share memory with %s"):format(what, outname,
-      inname), {arg = outname})
+    refuse(what, outname, "must not share memory with %s", inname)
   end
 end
 
 -- A number option as the kernels get it: rounded to the element type.
 function M.scalar(what, name, value, type)
   if math.type(value) == nil then
-    cl.error(("%s: %s must be a number; got %s"):format(what, name,
-      tostring(value)), {arg = name})
+    refuse(what, name, "must be a number; got %s", tostring(value))
   end
   local cell <close> = cl.array(type, 1)
   cell[1] = value
@@ -191,27 +184,6 @@ function M.packed(fields)
   return setmetatable(fields, meta)
 end
 
--- A packed operand with Buffers of its own, for measurements that rotate them.
-function M.copy_packed(x)
-  local function copied(value)
-    if text.class(value) ~= "Buffer" then
-      return value
-    end
-    local b = cl.buffer(value.type, value.shape, nil,
-      {context = value.context})
-    value:copy(b)
-    return b
-  end
-  local fields = {source = copied(x.source), ready = {}}
-  for key, value in pairs(x.ready) do
-    fields.ready[key] = copied(value)
-  end
-  for key, value in pairs(x) do
-    fields[key] = fields[key] or value
-  end
-  return M.packed(fields)
-end
-
 -- Releases the memory of a packed operand; calls refuse it from then on.
 function methods.close(x)
   for _, b in ipairs(buffers_of(x)) do
@@ -236,14 +208,15 @@ end
 -- which is packed; or nil.
 local function against(x, opts)
   local other = opts.kernel ~= nil and opts.kernel ~= x.kernel
-    and ("the call names %s"):format(tostring(opts.kernel))
+    and "names " .. tostring(opts.kernel)
   for key, value in pairs(x.params) do
     if opts[key] ~= nil and opts[key] ~= value then
-      other = other or ("the call has %s=%s"):format(key, opts[key])
+      other = other or ("has %s=%s"):format(key, opts[key])
     end
   end
-  return other and ("%s is packed for %s %s, %s: pack it for that, or hand "
-    .. "the Buffer to the call"):format(x.name, x.kernel, x.config, other)
+  return other and ("%s is packed for %s %s, the call %s: pack it for that, "
+    .. "or hand the Buffer to the call"):format(x.name, x.kernel, x.config,
+    other)
 end
 
 -- operands.packed_for(family, given, opts) -> name, params; nil, nil, reason

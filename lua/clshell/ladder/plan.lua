@@ -1,6 +1,7 @@
 -- ladder/plan.lua - a call with everything checked, built and allocated: its
 -- kernel, its commands (the launch of the rung with the helper launches before
--- and after it), its runs, and the Event of a run
+-- and after it), its runs, and the Event of a run; and the plans of earlier
+-- calls, so that the same call again costs little more than its launch
 -- SPDX-License-Identifier: MIT
 
 local argument = require "clshell.base.argument"
@@ -10,7 +11,6 @@ local device_limits = require "clshell.ladder.device_limits"
 local operands = require "clshell.ladder.operands"
 local options = require "clshell.base.options"
 local program = require "clshell.ladder.program"
-local recording = require "clshell.base.recording"
 local result = require "clshell.base.result"
 local rungs = require "clshell.ladder.rung"
 local text = require "clshell.base.text"
@@ -23,63 +23,54 @@ local RECORDED = 3 -- the run of a plan from which on its commands are recorded
 -- the last command, or are the sum over all commands. A driver may compile a
 -- kernel at its first launch, between two commands (PoCL does): span_ms counts
 -- that time, ms does not.
-local FIRST = {queued = true, submit = true, start = true}
-local LAST = {stop = true, status = true}
-local SUMS = {ms = true, flop = true, bytes = true}
-
--- The sum of a field over all events; nil where no event has the field.
-local function sum_of(span, name)
-  local sum
-  for _, event in ipairs(span.events) do
-    sum = event[name] and (sum or 0) + event[name] or sum
-  end
-  return sum
-end
+local FIELDS = {queued = "first", submit = "first", start = "first",
+  stop = "last", status = "last", ms = "sum", flop = "sum", bytes = "sum"}
 
 local METHODS = {}
 
-function METHODS.wait(span)
-  for _, event in ipairs(span.events) do
-    event:wait()
-  end
-  return span
-end
-
-function METHODS.close(span)
-  for _, event in ipairs(span.events) do
-    event:close()
+for _, name in ipairs{"wait", "close"} do
+  METHODS[name] = function(span)
+    for _, event in ipairs(span.events) do
+      event[name](event)
+    end
+    return span
   end
 end
 
-function METHODS.gflops(span, flop)
-  return (flop or span.flop) / span.ms / 1e6
+for name, field in pairs{gflops = "flop", gbs = "bytes"} do
+  METHODS[name] = function(span, amount)
+    return (amount or span[field]) / span.ms / 1e6
+  end
 end
 
-function METHODS.gbs(span, bytes)
-  return (bytes or span.bytes) / span.ms / 1e6
+local function unknown(key)
+  local names = {"command", "events", "span_ms"}
+  for _, list in ipairs{FIELDS, METHODS} do
+    for name in pairs(list) do
+      names[#names + 1] = name
+    end
+  end
+  table.sort(names)
+  cl.error("an Event span: " .. text.unknown("field or method", tostring(key),
+    names))
 end
-
-local NAMES = {"bytes", "close", "command", "events", "flop", "gbs", "gflops",
-  "ms", "queued", "span_ms", "start", "status", "stop", "submit", "wait"}
 
 local function index(span, key)
-  if FIRST[key] then
-    return span.events[1][key]
-  elseif LAST[key] then
-    return span.events[#span.events][key]
-  elseif SUMS[key] then
-    return sum_of(span, key)
+  local from, list = FIELDS[key], span.events
+  if from == "sum" then
+    local sum -- nil where no event has the field
+    for _, event in ipairs(list) do
+      sum = event[key] and (sum or 0) + event[key] or sum
+    end
+    return sum
+  elseif from then
+    return list[from == "first" and 1 or #list][key]
   elseif key == "span_ms" then
     return (span.stop - span.start) / 1e6
   elseif key == "command" then
-    return ("%d commands"):format(#span.events)
+    return ("%d commands"):format(#list)
   end
-  local method = METHODS[key]
-  if not method then
-    cl.error("an Event span: " .. text.unknown("field or method",
-      tostring(key), NAMES))
-  end
-  return method
+  return METHODS[key] or unknown(key)
 end
 
 local meta = {
@@ -148,21 +139,19 @@ function Plan:run()
   return #list == 1 and list[1] or M.event(list)
 end
 
--- Writes the places of the output among the arguments, {command, index}.
-local function set_output(places, output)
-  for i = 1, #places do
-    places[i][1][places[i][2]] = output
-  end
-end
-
 -- Runs a plan whose calls name no output, into `y` or a new Buffer. The Buffer
 -- belongs to the caller alone: the plan lets go of it.
 function Plan:run_into(y)
   local like = self.output_like
   y = y or result.new(like.type, like.shape, like.context, self.queue)
-  set_output(self.output_places, y)
+  local places = self.output_places -- among the arguments, {command, index}
+  for i = 1, #places do
+    places[i][1][places[i][2]] = y
+  end
   local event = self:run()
-  set_output(self.output_places, false)
+  for i = 1, #places do
+    places[i][1][places[i][2]] = false
+  end
   return y, event
 end
 
@@ -202,7 +191,7 @@ end
 -- Event takes 7 us of NVIDIA's driver, and a launch from here 5 us.
 function Plan:again()
   if #self.commands == 1 or self.queue or self.after or not self.ran
-      or recording.current() then
+      or result.recording() then
     return self:run()
   end
   self.runs = (self.runs or 1) + 1
@@ -217,69 +206,58 @@ end
 
 Plan.__call = Plan.again
 
--- A new kernel object of a rung's configuration, or nil and the reason.
-local function build(rung, p, s, context)
-  local prog, reason = program.get(context, rung, rungs.defines(rung, p, s),
-    rung.options and rung.options(p, s))
-  if prog == nil then
-    return nil, reason
-  end
-  return program.kernel(prog, rung.kernel)
-end
-
 -- The shape for a rung, with operands in the form that the rung takes.
 function M.shape(family, rung, s)
-  local placing = family.spec.placing
-  return placing and placing.adapt(rung, s) or s
+  return family.spec.placing.adapt(rung, s)
+end
+
+-- The reason why the device cannot run a configuration on a bound shape, found
+-- before anything is built; or nil.
+function M.refusal(family, rung, p, s)
+  return device_limits.device(family.spec.ints, rung, p,
+    M.shape(family, rung, s), s.context.device)
 end
 
 -- The parameters of a call of a rung: the `given` values, and for the others
 -- the defaults, or the nearest values that the device allows. Where it allows
 -- none, the defaults stay and the call tells the reason.
 function M.parameters(family, rung, given, s)
-  local own, dev = M.shape(family, rung, s), s.context.device
   return rungs.nearest(rung, given, family.name, function(p)
-    return not device_limits.device(family.spec.ints, rung, p, own, dev)
+    return not M.refusal(family, rung, p, s)
   end) or rungs.parameters(rung, given, family.name)
 end
 
 -- The kernel of a configuration, or nil and why the device cannot run it.
 function M.kernel(family, rung, p, s)
-  local dev = s.context.device
+  local prog
+  local reason = M.refusal(family, rung, p, s)
+  if reason then
+    return nil, reason
+  end
   s = M.shape(family, rung, s)
-  local kernel
-  local reason = device_limits.device(family.spec.ints, rung, p, s, dev)
-  if not reason then
-    kernel, reason = build(rung, p, s, s.context)
+  prog, reason = program.get(s.context, rung, rungs.defines(rung, p, s),
+    rung.options and rung.options(p, s))
+  if not prog then
+    return nil, reason
   end
-  if kernel then
-    local _, size = rung.range(s, p)
-    reason = device_limits.kernel(rung, kernel, size, dev)
-  end
+  local kernel, _, size = program.kernel(prog, rung.kernel), rung.range(s, p)
+  reason = device_limits.kernel(rung, kernel, size, s.context.device)
   return not reason and kernel or nil, reason
 end
 
 -- The fields of two tables (nil: none) in one; `changes` win.
 function M.merged(o, changes)
   local both = {}
-  for key, value in pairs(o or {}) do
-    both[key] = value
-  end
-  for key, value in pairs(changes or {}) do
-    both[key] = value
+  for _, from in ipairs{o or {}, changes} do
+    for key, value in pairs(from) do
+      both[key] = value
+    end
   end
   return both
 end
 
--- Arguments as a kernel takes them, and the number of matrices in dimension 2
--- of the NDRange; nil for a launch without a batch.
-local function pass(family, args)
-  if family.spec.placing then
-    return family.spec.placing.pass(args)
-  end
-  return args
-end
-
+-- The NDRange of a launch of `count` matrices, in dimension 2; nil: without a
+-- batch.
 local function batched(count, global, size)
   if (count or 1) == 1 then
     return global, size
@@ -303,7 +281,7 @@ local function helper(plan, s)
       end
       return
     end
-    local args, count = pass(family, table.pack(...))
+    local args, count = family.spec.placing.pass(table.pack(...))
     local path = program.locate(from.file, {family.folder}, family.name)
     local prog = assert(program.get(s.context, {path = path, ptx = from.ptx},
       M.merged(defines, {PLACED = count and 1})))
@@ -318,7 +296,7 @@ end
 local function launch(plan, run, s, o)
   local rung, p, spec = plan.rung, plan.params, plan.family.spec
   local own = M.merged(o, rung.prepare and rung.prepare(s, p, o, run))
-  local args, count = pass(plan.family, (rung.args or spec.args)(s, p, own))
+  local args, count = spec.placing.pass((rung.args or spec.args)(s, p, own))
   local reason = device_limits.constants(plan.kernel, args, s.context.device)
   if reason then
     return reason
@@ -342,17 +320,11 @@ end
 
 -- Fills in the commands of a plan. Returns the reason of a refusal, or nil.
 local function fill(plan)
-  local s, o, placing = plan.shape, plan.operands, plan.family.spec.placing
-  local run = helper(plan, s)
-  local function add(own_shape, own)
-    return launch(plan, run, own_shape, own)
-  end
-  local reason
-  if placing then
-    reason = placing.stage(plan.rung, s, plan.own_shape, o, run, add)
-  else
-    reason = add(s, o)
-  end
+  local run = helper(plan, plan.shape)
+  local reason = plan.family.spec.placing.stage(plan.rung, plan.shape,
+    plan.own_shape, plan.operands, run, function(s, o)
+      return launch(plan, run, s, o)
+    end)
   plan.main = plan.main or 1
   return reason
 end
@@ -436,6 +408,150 @@ function M.new(family, given, opts, now)
       or "", reason))
   end
   return plan
+end
+
+-- A call finds its plan by the addresses of its operands and its options, in a
+-- table whose values are weak. What keeps a plan there:
+--
+--   * A family holds the MOST plans used last, each in a chain of ephemerons,
+--     {[A] = {[B] = {[C] = plan}}}. So a plan lives as long as all operands
+--     that the user gave are in use elsewhere: it keeps none of them, and goes
+--     with its scratch memory in the collection that takes the first of them.
+--   * A result that the call did not name belongs to the caller alone: after
+--     its launch the plan lets go of it.
+--   * A call that is recorded has a plan of its own, see base/recording.lua.
+--   * A closed operand has given its memory back; what is left of its plan
+--     goes when any family plans the next call.
+--   * Where memory is short, the module cl calls give_up: all plans go, and it
+--     collects and tries again. So their scratch memory, which may be
+--     gigabytes, is never in the way of other memory.
+
+local MOST = 16 -- plans of a family: two for each of eight devices
+local CHAIN = {__mode = "k"}
+
+local held = setmetatable({}, {__mode = "k"}) -- plans -> chains, oldest first
+
+--- plan.none_kept(old) -> plans
+--- An empty table of plans, which replaces the table `old`, or nil.
+function M.none_kept(old)
+  if old then
+    held[old] = nil
+  end
+  local plans = setmetatable({}, {__mode = "v"})
+  held[plans] = {}
+  return plans
+end
+
+--- plan.give_up()
+--- Lets go of the plans of all families; the next collection takes them.
+function M.give_up()
+  for plans in pairs(held) do
+    held[plans] = {}
+  end
+end
+
+-- Whether all operands of a chain exist and are open.
+local function is_whole(chain)
+  while getmetatable(chain) == CHAIN do
+    local operand, rest = next(chain)
+    if operand == nil or operand.closed then
+      return false
+    end
+    chain = rest
+  end
+  return true
+end
+
+-- Drops the chains that no call can need again, of all families.
+local function drop_broken()
+  for _, chains in pairs(held) do
+    for i = #chains, 1, -1 do
+      if not is_whole(chains[i]) then
+        table.remove(chains, i)
+      end
+    end
+  end
+end
+
+-- Makes the plan of a chain the one used last.
+local function hold(chains, chain)
+  for i = #chains, 1, -1 do
+    if chains[i] == chain then
+      table.move(chains, i + 1, #chains + 1, i)
+      break
+    end
+  end
+  chains[#chains + 1] = chain
+  if #chains > MOST then
+    table.remove(chains, 1)
+  end
+end
+
+-- The key of a call: equal for equal operands and options; nil where host
+-- data, a queue, a list of events or a closed operand is among them: such a
+-- call is planned anew.
+local function key_of(names, given, opts)
+  local key = {}
+  for i, name in ipairs(names) do
+    key[i] = operands.key(given[name])
+    if not key[i] then
+      return nil
+    end
+  end
+  for name, value in pairs(opts) do
+    local word = operands.key(value)
+    if word == nil and (math.type(value) or type(value) == "string"
+        or type(value) == "boolean") then
+      word = ("%q"):format(value)
+    end
+    if not word then
+      return nil
+    end
+    key[#key + 1] = name
+    key[#key + 1] = word
+  end
+  return table.concat(key, " ")
+end
+
+-- The operands in the key of a call, and the plan, as a chain.
+local function chain_of(names, given, opts, made)
+  local chain = made
+  for _, value in pairs(opts) do
+    chain = operands.key(value) and setmetatable({[value] = chain}, CHAIN)
+      or chain
+  end
+  for _, name in ipairs(names) do
+    chain = setmetatable({[given[name]] = chain}, CHAIN)
+  end
+  return chain
+end
+
+--- plan.run(family, given, opts) -> output, event
+--- Runs the plan of a call with these operands and options, a kept plan or a
+--- new one. A call that names no output gets a new Buffer.
+function M.run(family, given, opts)
+  local spec, plans = family.spec, family.kept_plans
+  local key = spec.keeps_plans and not result.recording()
+    and key_of(spec.inputs, given, opts)
+  local kept, output = key and plans[key], nil
+  if not kept or not kept:is_current() then
+    drop_broken()
+    kept = M.new(family, given, opts, true)
+    output = kept.output
+    if not (key and kept:keep(opts[spec.output] ~= nil)) then
+      return output, kept:run()
+    end
+    kept.chain = chain_of(spec.inputs, given, opts, kept)
+    plans[key] = kept
+  end
+  local chains = held[plans]
+  if chains and chains[#chains] ~= kept.chain then -- nil after a definition
+    hold(chains, kept.chain)
+  end
+  if kept.output_places then
+    return kept:run_into(output)
+  end
+  return kept.output, kept()
 end
 
 return M

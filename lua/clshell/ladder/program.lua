@@ -3,7 +3,6 @@
 -- use asks whether the files changed, so an edit takes effect at once.
 -- SPDX-License-Identifier: MIT
 
-local binary_cache = require "clshell.ladder.binary_cache"
 local cachefile = require "clshell.base.cachefile"
 local cl = require "cl"
 local ptx = require "clshell.ladder.ptx"
@@ -18,8 +17,6 @@ M.seconds = 0
 local built = setmetatable({}, {__mode = "k"}) -- context -> key -> program
 -- program made by ptx.lua -> the program of the file that it was made from
 local before_edit = setmetatable({}, {__mode = "k"})
-
-local build = cl.build
 
 local function read(path)
   local f <close> = io.open(path, "rb")
@@ -78,13 +75,6 @@ function M.current(program)
     and not (before_edit[program] or program):changed()
 end
 
---- program.keep_binaries(yes)
---- Turns the binary cache on or off for programs: for searches on drivers that
---- keep no builds themselves.
-function M.keep_binaries(yes)
-  build = yes and binary_cache.build or cl.build
-end
-
 -- The program of `from`, {path =} or {source =, name =, ptx =}, for a
 -- context. With ptx the program is edited and built again, see ptx.lua; nil
 -- and the reason where that fails.
@@ -103,7 +93,7 @@ function M.get(context, from, defines, options)
   end
   local name, begin = from.path or from.name, cl.now()
   local folder = M.folder(from.path or "")
-  local program, reason = build(from.path or from.source, {
+  local program, reason = cl.build(from.path or from.source, {
     context = context, defines = defines, options = options, name = name,
     include = folder ~= "" and folder or nil,
   }), nil

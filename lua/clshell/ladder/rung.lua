@@ -4,55 +4,27 @@
 
 local argument = require "clshell.base.argument"
 local cl = require "cl"
-local options = require "clshell.base.options"
-local result_checks = require "clshell.ladder.result_checks"
+local definition = require "clshell.ladder.definition"
 local text = require "clshell.base.text"
+
+local index_of = definition.index_of
 
 local M = {}
 
 local TRIES = 10000 -- the configurations that a call looks at, at most
 
--- The types of the fields of a definition that are no functions.
-local TYPES = {
-  name = "string", file = "string", source = "string", lesson = "string",
-  format = "string", kernel = "string", params = "table",
-  input_roundoff = "number", guarded = "boolean", places = "string",
-  trans = "table", ptx = "boolean", half = "boolean", wide = "boolean",
+local STRING, BOOLEAN, TABLE = {"string"}, {"boolean"}, {"table"}
+
+-- The fields that are no functions, see definition.fields.
+local FIELDS = {
+  name = {"string", "of letters, digits and _", function(x)
+    return x:find "^[%a_][%w_]*$" ~= nil
+  end},
+  file = STRING, source = STRING, lesson = STRING, format = STRING,
+  kernel = STRING, places = STRING, params = TABLE, trans = TABLE,
+  input_roundoff = {"number"}, guarded = BOOLEAN, ptx = BOOLEAN,
+  half = BOOLEAN, wide = BOOLEAN,
 }
-
-local function index_of(list, value)
-  for i, v in ipairs(list) do
-    if v == value then
-      return i
-    end
-  end
-end
-
-local function check_fields(def, what)
-  cl.options(def, options.names "family.define", what)
-  for name, value in pairs(def) do
-    local wanted = TYPES[name] or "function"
-    if type(value) ~= wanted then
-      cl.error(("%s: %s must be a %s; got a %s"):format(
-        what, name, wanted, type(value)))
-    end
-  end
-  for _, name in ipairs{"name", "range"} do
-    if def[name] == nil then
-      cl.error(("%s: field '%s' is missing"):format(what, name),
-        {hint = ('help "%s" has an example'):format(what)})
-    end
-  end
-  if (def.file == nil) == (def.source == nil) then
-    cl.error(what .. ": give either 'file', the path of a .cl file, or "
-      .. "'source', its text",
-      {hint = ('help "%s" has an example'):format(what)})
-  end
-  if not def.name:find("^[%a_][%w_]*$") then
-    cl.error(("%s: name must be of letters, digits and _; got '%s'"):format(
-      what, def.name))
-  end
-end
 
 local function check_param(param, taken, what)
   if type(param) ~= "table" or type(param.name) ~= "string" then
@@ -85,11 +57,16 @@ function M.new(family, def, reserved)
   local what = family .. ".define"
   argument.check(what, "the rung", def, "table",
     ('help "%s" has an example'):format(what))
-  check_fields(def, what)
+  definition.fields(what, "family.define", def, FIELDS, "name range")
+  if (def.file == nil) == (def.source == nil) then
+    cl.error(what .. ": give either 'file', the path of a .cl file, or "
+      .. "'source', its text",
+      {hint = ('help "%s" has an example'):format(what)})
+  end
   what = ("%s.define: %s"):format(family, def.name)
   local rung, taken = {}, {}
   for key, value in pairs(def) do
-    rung[key] = type(value) == "function" and result_checks.checked(
+    rung[key] = type(value) == "function" and definition.checked(
       ("%s.%s"):format(family, def.name), key, value) or value
   end
   for _, name in ipairs(reserved) do
@@ -126,6 +103,12 @@ function M.parameters(rung, given, what)
     end
   end
   return p
+end
+
+-- M.parameters, where other names than those of the parameters raise.
+function M.configured(rung, given, what)
+  cl.options(given, M.names(rung), ("%s, kernel %s"):format(what, rung.name))
+  return M.parameters(rung, given, what)
 end
 
 -- The parameters without a given value, each {name, values, at}, `at` the
@@ -213,8 +196,8 @@ function M.check_options(family, opts, rung)
   for _, name in ipairs(rung and M.names(rung) or {}) do
     names[#names + 1] = name
   end
-  local what = family.name .. (rung and ", kernel " .. rung.name or "")
-  cl.options(opts, names, what)
+  cl.options(opts, names, family.name
+    .. (rung and ", kernel " .. rung.name or ""))
 end
 
 -- "tile=16 pad=1"

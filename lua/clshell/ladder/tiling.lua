@@ -27,6 +27,58 @@ function M.param(name, values, default, help)
   return {name = name, values = values, default = default, help = help}
 end
 
+-- A function of the parameters: the product of numbers and of parameters by
+-- name, such as "2 wg"; a number and a function stand for themselves.
+local function product_of(words)
+  if type(words) == "function" then
+    return words
+  end
+  return function(p)
+    local n = 1
+    for word in tostring(words):gmatch "%S+" do
+      n = n * (p[word] or math.tointeger(tonumber(word)))
+    end
+    return n
+  end
+end
+
+-- The field `range` of a rung in one dimension: work-groups of `group`
+-- work-items (nil: `each`) take `each` elements of the size of that name. Both
+-- are products such as "wg height", or functions of the parameters.
+function M.line(size, each, group)
+  each, group = product_of(each), product_of(group or each)
+  return function(s, p)
+    local items = group(p)
+    return {M.groups(s[size], each(p)) * items}, {items}
+  end
+end
+
+-- The field `local_bytes` of a rung: the bytes of a number of elements, a
+-- product such as "wg height".
+function M.elements(count)
+  count = product_of(count)
+  return function(s, p)
+    return count(p) * s.esize
+  end
+end
+
+-- A Buffer for the use of a rung, of the element type or of another one.
+function M.scratch(s, sizes, type)
+  return cl.buffer(type or s.type, sizes, nil, {context = s.context})
+end
+
+-- The compute units of the device; `otherwise` for a shape without a device.
+function M.units(s, otherwise)
+  return s.context and s.context.device.compute_units or otherwise
+end
+
+-- Adds the defines that tell whether A and B are stored transposed.
+function M.with_trans(defines, s)
+  defines.TRANS_A = s.trans_a and 1 or 0
+  defines.TRANS_B = s.trans_b and 1 or 0
+  return defines
+end
+
 -- The NDRange of work-groups that take `width` x `height` elements each with
 -- lx x ly work-items (nil: one for each element).
 function M.range(cols, rows, width, height, lx, ly)
@@ -34,15 +86,28 @@ function M.range(cols, rows, width, height, lx, ly)
   return {M.groups(cols, width) * lx, M.groups(rows, height) * ly}, {lx, ly}
 end
 
+-- The field `range` of a rung in two dimensions, tiling.range of the sizes of
+-- these names; the others are products such as "lx width".
+function M.grid(cols, rows, width, height, lx, ly)
+  width, height = product_of(width), product_of(height)
+  lx, ly = lx and product_of(lx) or width, ly and product_of(ly) or height
+  return function(s, p)
+    return M.range(s[cols], s[rows], width(p), height(p), lx(p), ly(p))
+  end
+end
+
 -- No defines: for rungs whose kernels need no parameters.
 function M.no_defines()
   return {}
 end
 
--- The parameters as defines under their upper-case names, added to a list.
-function M.add_defines(list, p)
-  for name, value in pairs(p) do
-    list[name:upper()] = value
+-- The parameters, and values `more`, as defines under their upper-case names,
+-- added to a list.
+function M.add_defines(list, p, more)
+  for _, values in ipairs{p, more} do
+    for name, value in pairs(values) do
+      list[name:upper()] = value
+    end
   end
   return list
 end
@@ -65,7 +130,7 @@ end
 -- each run leaves as 0. `run` is the function that `prepare` of a rung gets: a
 -- launch clears the Buffer, since cl.record takes launches alone.
 function M.counters(s, count, run)
-  local b = cl.buffer("int", count, nil, {context = s.context})
+  local b = M.scratch(s, count, "int")
   run({file = "../reduce/counters.cl", once = true}, "clear", {}, {count}, nil,
     b)
   return b
@@ -87,9 +152,22 @@ function M.lacks(dev, least, only)
   end
 end
 
+-- The field `accepts` of a rung for NVIDIA GPUs, see tiling.lacks.
+function M.needs(least, only)
+  return function(dev)
+    return M.lacks(dev, least, only)
+  end
+end
+
 -- The parameter of rungs with explicit vectors.
 M.vector = M.param("vector", {16, 32, 64}, 64,
   "bytes in a vector: 16 for SSE or NEON, 32 for AVX2, 64 for AVX-512")
+
+-- The parameter of rungs for CPUs that choose how the result is stored.
+function M.stream(name, default)
+  return M.param("stream", {0, 1}, default or 1,
+    ("1: %s is written past the cache, 0: it may stay there"):format(name))
+end
 
 -- Elements in a vector of p.vector bytes.
 function M.vector_width(s, p)

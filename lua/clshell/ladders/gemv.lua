@@ -4,7 +4,6 @@
 -- transposed.
 -- SPDX-License-Identifier: MIT
 
-local cl = require "cl"
 local family = require "clshell.ladder"
 local host = require "cl.host"
 local tiling = require "clshell.ladder.tiling"
@@ -24,6 +23,14 @@ local long = param("width", {4, 8, 16}, 16, "elements per vector")
 -- then in half of the work-items, a quarter and so on two loads and a store.
 local function meeting(s)
   return {access(4, s.esize, s.esize)}
+end
+
+-- An access of work-items in rows of `lx`, whose addresses are dx and dy bytes
+-- apart.
+local function folded(n, bytes, lx, dx, dy)
+  return tiling.access_at(n, bytes, function(id)
+    return id % lx * dx + id // lx * dy
+  end)
 end
 
 -- A rung for A as it stands, or with `trans` for A transposed.
@@ -48,8 +55,7 @@ local function parted(def)
     return {s.rows, s.cols, o.A, o.A.ld, o.x, o.sums}
   end
   function def.prepare(s, p)
-    return {sums = cl.buffer(s.type, parts(s, p) * s.cols, nil,
-      {context = s.context})}
+    return {sums = tiling.scratch(s, parts(s, p) * s.cols)}
   end
   function def.finish(s, p, own, run)
     local most = tiling.group_size(s, SECOND)
@@ -69,9 +75,7 @@ local rungs = {
   rung(false, {
     name = "naive", file = "naive.cl", params = {wg},
     lesson = "one work-item for each row: neighbours read a row apart",
-    range = function(s, p)
-      return {tiling.roundup(s.rows, p.wg)}, {p.wg}
-    end,
+    range = tiling.line("rows", "wg"),
     traffic = function(s)
       local e = s.esize
       return {global = {access(s.cols, e, s.lda * e), access(s.cols, e)}}
@@ -81,12 +85,8 @@ local rungs = {
     name = "group", file = "group.cl", params = {wg},
     lesson = "a work-group for each row: neighbours read neighbours, their "
       .. "sums meet in local memory",
-    range = function(s, p)
-      return {s.rows * p.wg}, {p.wg}
-    end,
-    local_bytes = function(s, p)
-      return p.wg * s.esize
-    end,
+    range = tiling.line("rows", 1, "wg"),
+    local_bytes = tiling.elements "wg",
     traffic = function(s, p)
       local e, n = s.esize, groups(s.cols, p.wg)
       return {global = {access(n, e, e), access(n, e, e)},
@@ -98,20 +98,12 @@ local rungs = {
     params = {wg, param("lanes", {4, 8, 16, 32}, 32, "work-items of a row")},
     lesson = "several rows in a work-group: fewer work-items for each, fewer "
       .. "steps in local memory",
-    range = function(s, p)
-      return {groups(s.rows, p.wg // p.lanes) * p.wg}, {p.wg}
-    end,
-    local_bytes = function(s, p)
-      return p.wg * s.esize
-    end,
+    range = tiling.line("rows", function(p) return p.wg // p.lanes end, "wg"),
+    local_bytes = tiling.elements "wg",
     traffic = function(s, p)
       local e, n = s.esize, groups(s.cols, p.lanes)
-      local function at(row)
-        return tiling.access_at(n, e, function(id)
-          return id // p.lanes * row + id % p.lanes * e
-        end)
-      end
-      return {global = {at(s.lda * e), at(0)}, locals = meeting(s)}
+      return {global = {folded(n, e, p.lanes, e, s.lda * e),
+        folded(n, e, p.lanes, e, 0)}, locals = meeting(s)}
     end,
   }),
   rung(false, {
@@ -120,12 +112,8 @@ local rungs = {
       "rows of a work-group")},
     lesson = "long loads, and several rows at a time: more bytes under way, x "
       .. "is loaded once for all of them",
-    range = function(s, p)
-      return {groups(s.rows, p.height) * p.wg}, {p.wg}
-    end,
-    local_bytes = function(s, p)
-      return p.height * p.wg * s.esize
-    end,
+    range = tiling.line("rows", "height", "wg"),
+    local_bytes = tiling.elements "height wg",
     traffic = function(s, p)
       local e, n = p.width * s.esize, groups(s.cols, p.wg * p.width)
       return {global = {access(n * p.height, e, e), access(n, e, e)},
@@ -140,9 +128,7 @@ local rungs = {
     lesson = "for CPU devices: several rows at a time, sums of long vectors "
       .. "in registers",
     accepts = tiling.cpu_only,
-    range = function(s, p)
-      return {groups(s.rows, p.block)}, {1}
-    end,
+    range = tiling.line("rows", "block", 1),
     traffic = function(s, p)
       return {moved = s.rows * s.cols * (1 + 1 / p.height) * s.esize}
     end,
@@ -151,9 +137,7 @@ local rungs = {
     name = "columns", file = "columns.cl", params = {wg},
     lesson = "of A transposed: one work-item for each column, neighbours read "
       .. "neighbours",
-    range = function(s, p)
-      return {tiling.roundup(s.cols, p.wg)}, {p.wg}
-    end,
+    range = tiling.line("cols", "wg"),
     traffic = function(s)
       local e = s.esize
       return {global = {access(s.rows, e, e), access(s.rows, e)}}
@@ -165,10 +149,7 @@ local rungs = {
       "rows of a work-item")},
     lesson = "of A transposed: parts of the rows apart, more work-items; "
       .. "their sums are added after",
-    range = function(s, p)
-      return {tiling.roundup(groups(s.cols, p.width), p.wg),
-        groups(s.rows, p.part)}, {p.wg, 1}
-    end,
+    range = tiling.grid("cols", "rows", "wg width", "part", "wg", 1),
   },
   rung(true, {
     name = "strips", file = "strips.cl",
@@ -180,19 +161,12 @@ local rungs = {
     range = function(s, p)
       return tiling.range(s.cols, p.ly, p.lx * p.width, p.ly, p.lx, p.ly)
     end,
-    local_bytes = function(s, p)
-      return p.lx * p.ly * p.width * s.esize
-    end,
+    local_bytes = tiling.elements "lx ly width",
     traffic = function(s, p)
       local e, n = s.esize, groups(s.rows, p.ly)
       local v = p.width * e
-      local function at(x, y)
-        return tiling.access_at(n, e, function(id)
-          return id % p.lx * x + id // p.lx * y
-        end)
-      end
-      return {global = {at(v, s.lda * e), at(0, e)},
-        locals = {access(4, v, v)}}
+      return {global = {folded(n, e, p.lx, v, s.lda * e),
+        folded(n, e, p.lx, 0, e)}, locals = {access(4, v, v)}}
     end,
   }),
   parted{
@@ -204,9 +178,7 @@ local rungs = {
     lesson = "of A transposed, for CPU devices: rows are read along, sums of "
       .. "the columns stay in the nearest cache",
     accepts = tiling.cpu_only,
-    range = function(s, p)
-      return {groups(s.cols, p.span), groups(s.rows, p.part)}, {1, 1}
-    end,
+    range = tiling.grid("cols", "rows", "span", "part", 1, 1),
   },
 }
 

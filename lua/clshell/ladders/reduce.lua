@@ -4,7 +4,6 @@
 -- work-group; a second launch reduces the elements of several groups to one.
 -- SPDX-License-Identifier: MIT
 
-local cl = require "cl"
 local family = require "clshell.ladder"
 local tiling = require "clshell.ladder.tiling"
 
@@ -24,13 +23,27 @@ local function lanes_of(s)
   return dev and (dev.nv_warp_size or dev.amd_wavefront_width) or 1
 end
 
+local function modulo(id, stride)
+  return id % (2 * stride) == 0 and id or nil
+end
+
+local function strided(id, stride, wg_size)
+  local cell = 2 * stride * id
+  return cell < wg_size and cell or nil
+end
+
+local function lower(id, stride)
+  return id < stride and id or nil
+end
+
 -- The accesses to local memory of steps in which `wg` work-items add wg cells
 -- to one, down to `least` cells. place(id, stride, wg) is the cell of a
--- work-item that adds, nil of an idle one; stride goes up, or with `down`
+-- work-item that adds, nil of an idle one; stride goes up, or with `lower`
 -- down. Per step two cells are read and one is written, by the warps that have
 -- work.
-local function steps(s, wg_size, least, down, place)
+local function steps(s, wg_size, least, place)
   local list, lanes, e = {access(1, s.esize, s.esize)}, lanes_of(s), s.esize
+  local down = place == lower
   local stride = down and wg_size // 2 or 1
   while stride >= least and stride < wg_size do
     local busy, step = 0, stride
@@ -49,19 +62,6 @@ local function steps(s, wg_size, least, down, place)
   return list
 end
 
-local function modulo(id, stride)
-  return id % (2 * stride) == 0 and id or nil
-end
-
-local function strided(id, stride, wg_size)
-  local cell = 2 * stride * id
-  return cell < wg_size and cell or nil
-end
-
-local function lower(id, stride)
-  return id < stride and id or nil
-end
-
 local function defines(p, s)
   return tiling.add_defines({OP = s.op:upper()}, p)
 end
@@ -76,8 +76,7 @@ local function rung(def)
   end
   function def.prepare(s, p)
     local n = count(s, p)
-    return n > 1 and {y = cl.buffer(s.type, n, nil, {context = s.context})}
-      or nil
+    return n > 1 and {y = tiling.scratch(s, n)} or nil
   end
   function def.finish(s, p, own, run, o)
     if own.y ~= o.y then
@@ -93,19 +92,20 @@ end
 -- memory.
 local function in_groups(each, def)
   def.params = {wg, def.params}
-  function def.range(s, p)
-    return {groups(s.n, each * p.wg) * p.wg}, {p.wg}
-  end
-  function def.local_bytes(s, p)
-    return p.wg * s.esize
-  end
-  local stepping, down = def.place, def.down
-  def.place, def.down = nil, nil
+  def.range = tiling.line("n", each .. " wg", "wg")
+  def.local_bytes = tiling.elements "wg"
+  local place = def.place
+  def.place = nil
   function def.traffic(s, p)
     return {global = {access(each, s.esize, s.esize)},
-      locals = steps(s, p.wg, p.last or 1, down, stepping)}
+      locals = steps(s, p.wg, p.last or 1, place)}
   end
   return rung(def)
+end
+
+-- The traffic of rungs that load each element once, into registers.
+local function once(s)
+  return {moved = s.n * s.esize}
 end
 
 -- The work-groups of grid_stride.
@@ -113,7 +113,7 @@ local function stride_groups(s, p)
   return math.min(p.groups, groups(s.n, p.wg * p.width))
 end
 
--- A rung of grid_stride.cl; args(s, p, o) are the kernel's arguments.
+-- A rung of grid_stride.cl.
 local function grid(def)
   def.file = "grid_stride.cl"
   def.params = {
@@ -125,12 +125,7 @@ local function grid(def)
   function def.range(s, p)
     return {stride_groups(s, p) * p.wg}, {p.wg}
   end
-  function def.local_bytes(s, p)
-    return p.wg * s.esize
-  end
-  function def.traffic(s)
-    return {moved = s.n * s.esize}
-  end
+  def.local_bytes, def.traffic = tiling.elements "wg", once
   return def
 end
 
@@ -150,25 +145,25 @@ local rungs = {
   in_groups(1, {
     name = "sequential", file = "sequential.cl",
     lesson = "neighbours add neighbouring cells: no bank conflicts",
-    place = lower, down = true,
+    place = lower,
   }),
   in_groups(2, {
     name = "first_add", file = "first_add.cl",
     lesson = "two elements are added as they are loaded: nobody is idle from "
       .. "the start",
-    place = lower, down = true,
+    place = lower,
   }),
   in_groups(2, {
     name = "last_steps", file = "last_steps.cl",
     lesson = "one work-item adds the last cells: fewer barriers",
     params = last,
-    place = lower, down = true,
+    place = lower,
   }),
   in_groups(2, {
     name = "unrolled", file = "unrolled.cl",
     lesson = "the work-group size is compiled in, all steps are written out",
     params = last,
-    place = lower, down = true,
+    place = lower,
   }),
   rung(grid{
     name = "grid_stride",
@@ -182,9 +177,7 @@ local rungs = {
     name = "nv_one_launch",
     lesson = "the last work-group to end adds what all have left: no second "
       .. "launch",
-    accepts = function(dev)
-      return tiling.lacks(dev, 30)
-    end,
+    accepts = tiling.needs(30),
     defines = function(p, s)
       local list = defines(p, s)
       list.ONCE = 1
@@ -192,8 +185,7 @@ local rungs = {
     end,
     prepare = function(s, p, _, run)
       return {count = tiling.counters(s, 1, run),
-        left = cl.buffer(s.type, stride_groups(s, p), nil,
-          {context = s.context})}
+        left = tiling.scratch(s, stride_groups(s, p))}
     end,
     args = function(s, p, o)
       return {o.x, s.n, stride_groups(s, p), o.y, o.left, o.count}
@@ -209,16 +201,11 @@ local rungs = {
       param("block", {1024, 4096, 16384, 65536, 262144}, 65536,
         "elements per work-item"),
     },
-    range = function(s, p)
-      return {groups(s.n, p.block)}, {1}
-    end,
+    range = tiling.line("n", "block", 1),
     args = function(s, _, o)
       return {o.x, s.n, o.y}
     end,
-    accepts = tiling.cpu_only,
-    traffic = function(s)
-      return {moved = s.n * s.esize}
-    end,
+    accepts = tiling.cpu_only, traffic = once,
   },
 }
 

@@ -17,31 +17,33 @@ local KEPT = 2048     -- bytes of a work-group besides its tiles
 local wg = param("wg", {32, 64, 128, 256, 512}, 256,
   "work-items in a work-group")
 
--- A rung whose work-groups of size(p) work-items scan each(p) elements.
-local function rung(def, size, each)
-  local fixed = def.pad
+-- The parameters and the kind of a scan as defines, and defines `fixed`.
+local function defines(p, s, fixed)
+  return tiling.add_defines({INCLUSIVE = s.kind == "inclusive" and 1 or 0},
+    p, fixed)
+end
+
+-- A rung whose work-groups of p.wg work-items scan each(p) elements.
+local function rung(def, each)
+  local fixed = {pad = def.pad}
   def.pad = nil
   function def.defines(p, s)
-    return tiling.add_defines({INCLUSIVE = s.kind == "inclusive" and 1 or 0,
-      PAD = fixed}, p)
+    return defines(p, s, fixed)
   end
-  function def.range(s, p)
-    return {groups(s.n, each(p)) * size(p)}, {size(p)}
-  end
+  def.range = tiling.line("n", each, "wg")
   function def.args(s, _, o)
     return {s.n, o.x, o.y, o.sums}
   end
   function def.prepare(s, p)
-    return {sums = cl.buffer(s.type, groups(s.n, each(p)), nil,
-      {context = s.context})}
+    return {sums = tiling.scratch(s, groups(s.n, each(p)))}
   end
   function def.finish(s, p, own, run)
     local n = groups(s.n, each(p))
     if n > 1 then
       local most = tiling.group_size(s, SECOND)
-      local defines = {REAL = s.type, WG = most}
-      run("offsets.cl", "offsets", defines, {most}, {most}, n, own.sums)
-      run("offsets.cl", "add", defines, {each(p), n - 1},
+      local values = {REAL = s.type, WG = most}
+      run("offsets.cl", "offsets", values, {most}, {most}, n, own.sums)
+      run("offsets.cl", "add", values, {each(p), n - 1},
         {math.min(most, each(p)), 1}, s.n, each(p), own.y, own.sums)
     end
   end
@@ -56,45 +58,49 @@ local function twice(p)
   return 2 * p.wg
 end
 
+local function items(p)
+  return p.wg * p.each
+end
+
+-- The local memory of work-groups that scan in registers.
+local padded = tiling.elements(function(p)
+  return p.wg * p.each * 33 // 32 + 2 * p.wg
+end)
+
 -- The reason why work-groups of a device cannot tell one another sums, or nil.
 local function mute(dev)
   return not dev:has "cl_khr_int64_base_atomics"
     and "it needs the extension cl_khr_int64_base_atomics" or nil
 end
 
--- The words by which `count` work-groups tell one another sums, cleared by a
--- launch.
-local function state_of(s, count, run)
-  local words = 1 + count * s.esize // 4
-  local state = cl.buffer("ulong", words, nil, {context = s.context})
-  run("clear.cl", "clear", {}, {words}, nil, words, state)
-  return {state = state}
+-- A rung of one launch. `count` groups tell one another sums: the function
+-- count(s, p) or tiles of each(p) elements.
+local function one_launch(def, each, count)
+  def.defines = defines
+  def.args = def.args or function(s, _, o)
+    return {o.x, s.n, o.y, o.state}
+  end
+  function def.prepare(s, p, _, run)
+    local number = count and count(s, p) or groups(s.n, each(p))
+    local words = 1 + number * s.esize // 4
+    local state = tiling.scratch(s, words, "ulong")
+    run("clear.cl", "clear", {}, {words}, nil, words, state)
+    return {state = state}
+  end
+  return def
 end
 
--- One launch for all.
-local lookback = {
+local lookback = one_launch({
   name = "lookback", file = "lookback.cl",
   params = {wg, param("each", {4, 8, 16, 32}, 16, "elements per work-item")},
   lesson = "work-groups ask those before them: each element is read and "
     .. "written once",
   accepts = mute,
-  defines = function(p, s)
-    return {INCLUSIVE = s.kind == "inclusive" and 1 or 0, WG = p.wg,
-      EACH = p.each}
-  end,
-  range = function(s, p)
-    return {groups(s.n, p.wg * p.each) * p.wg}, {p.wg}
-  end,
+  range = tiling.line("n", items, "wg"),
   local_bytes = function(s, p)
-    return (p.wg * p.each * 33 // 32 + 2 * p.wg + 2) * s.esize
+    return padded(s, p) + 2 * s.esize
   end,
-  prepare = function(s, p, _, run)
-    return state_of(s, groups(s.n, p.wg * p.each), run)
-  end,
-  args = function(s, _, o)
-    return {o.x, s.n, o.y, o.state}
-  end,
-}
+}, items)
 
 -- The next rung has one launch too; the copy engine moves tiles meanwhile.
 local function tile_bytes(p)
@@ -105,7 +111,7 @@ local function tiles_of(s, p)
   return groups(s.n * s.esize, tile_bytes(p))
 end
 
-local nv_stream = {
+local nv_stream = one_launch({
   name = "nv_stream", file = "nv_stream.cl", ptx = true,
   params = {
     param("wg", {256, 384, 512, 768, 1024}, 512,
@@ -117,31 +123,28 @@ local nv_stream = {
   },
   lesson = "for Hopper: sums are told early, the copy engine loads and stores "
     .. "all the time",
-  accepts = function(dev)
-    return tiling.lacks(dev, 90, true)
-  end,
-  defines = function(p, s)
-    return {INCLUSIVE = s.kind == "inclusive" and 1 or 0, WG = p.wg,
-      UNITS = p.units, STAGES = p.stages, WAVE = p.wave}
-  end,
+  accepts = tiling.needs(90, true),
   local_bytes = function(_, p)
     return p.stages * tile_bytes(p)
   end,
   range = function(s, p)
     local abreast = math.max(1, HOPPER // (p.stages * tile_bytes(p) + KEPT))
-    local units = s.context and s.context.device.compute_units or 132
-    return {math.min(tiles_of(s, p), units * abreast) * p.wg}, {p.wg}
-  end,
-  prepare = function(s, p, _, run)
-    local n = tiles_of(s, p)
-    return state_of(s, n + groups(n, p.wave) + 1, run)
+    local most = tiling.units(s, 132) * abreast
+    return {math.min(tiles_of(s, p), most) * p.wg}, {p.wg}
   end,
   args = function(s, _, o)
     return {o.x, cl.ulong(s.n), o.y, o.state}
   end,
-}
+}, nil, function(s, p)
+  local n = tiles_of(s, p)
+  return n + groups(n, p.wave) + 1
+end)
 
-local simd = {
+local function block_of(p)
+  return p.block
+end
+
+local simd = one_launch({
   name = "simd", file = "simd.cl",
   params = {
     param("block", {16384, 65536, 262144}, 65536, "elements of a block"),
@@ -155,43 +158,28 @@ local simd = {
   accepts = function(dev)
     return tiling.cpu_only(dev) or mute(dev)
   end,
-  defines = function(p, s)
-    return {INCLUSIVE = s.kind == "inclusive" and 1 or 0, BLOCK = p.block,
-      STREAMS = p.streams, AHEAD = p.ahead, WIDTH = p.width}
-  end,
   range = function(s, p)
-    local units = s.context and s.context.device.compute_units or 1
-    return {math.min(units, groups(s.n, p.block))}, {1}
+    return {math.min(tiling.units(s, 1), groups(s.n, p.block))}, {1}
   end,
-  prepare = function(s, p, _, run)
-    return state_of(s, groups(s.n, p.block), run)
-  end,
-  args = function(s, _, o)
-    return {o.x, s.n, o.y, o.state}
-  end,
-}
+}, block_of)
 
 -- A rung that finds the totals of pieces first: a scan of the totals by the
--- same kernel gives what lies before each piece. A work-group of size(p)
+-- same kernel gives what lies before each piece. A work-group of `size`
 -- work-items takes a piece of each(p) elements; args(x, n, groups, y, before)
 -- are the arguments of the kernel.
 local function totals_first(def, size, each, args)
-  local function range(n, p)
-    return {groups(n, each(p)) * size(p)}, {size(p)}
-  end
+  def.range = tiling.line("n", each, size)
   local function add(run, s, p, work, n, x, y, before)
-    local defines = tiling.add_defines(tiling.add_defines({REAL = s.type}, p),
-      work)
-    local global, group = range(n, p)
-    run(def.file, "scan", defines, global, group,
-      args(x, n, groups(n, each(p)), y, before))
+    local global, group = def.range({n = n}, p)
+    run(def.file, "scan", tiling.add_defines({REAL = s.type}, p, work), global,
+      group, args(x, n, groups(n, each(p)), y, before))
   end
   local function prepare(run, s, p, n, x)
     local count = groups(n, each(p))
     if count == 1 then
       return nil
     end
-    local sums = cl.buffer(s.type, count, nil, {context = s.context})
+    local sums = tiling.scratch(s, count)
     add(run, s, p, {totals = 1}, n, x, sums, sums)
     local before = prepare(run, s, p, count, sums)
     add(run, s, p, {inclusive = 0, alone = before and 0 or 1}, count, sums,
@@ -202,11 +190,7 @@ local function totals_first(def, size, each, args)
     return {before = prepare(run, s, p, s.n, o.x) or o.y}
   end
   function def.defines(p, s)
-    return tiling.add_defines({INCLUSIVE = s.kind == "inclusive" and 1 or 0,
-      ALONE = s.n <= each(p) and 1 or 0}, p)
-  end
-  function def.range(s, p)
-    return range(s.n, p)
+    return defines(p, s, {alone = s.n <= each(p) and 1 or 0})
   end
   function def.args(s, p, o)
     return {args(o.x, s.n, groups(s.n, each(p)), o.y, o.before)}
@@ -219,41 +203,33 @@ local rungs = {
     name = "doubling", file = "doubling.cl", params = {wg},
     lesson = "each step adds the element twice as far away: few steps, many "
       .. "additions",
-    local_bytes = function(s, p) return 2 * p.wg * s.esize end,
-  }, wg_of, wg_of),
+    local_bytes = tiling.elements "2 wg",
+  }, wg_of),
   rung({
     name = "tree", file = "tree.cl", params = {wg}, pad = 0,
     lesson = "sums go up a tree, what lies to the left comes down: fewer "
       .. "additions, bank conflicts",
-    local_bytes = function(s, p) return 2 * p.wg * s.esize end,
-  }, wg_of, twice),
+    local_bytes = tiling.elements "2 wg",
+  }, twice),
   rung({
     name = "tree_padded", file = "tree.cl", params = {wg}, pad = 1,
     lesson = "a cell is left out after each 32: the columns of the tree part",
-    local_bytes = function(s, p) return 2 * p.wg * 33 // 32 * s.esize end,
-  }, wg_of, twice),
+    local_bytes = tiling.elements(function(p) return twice(p) * 33 // 32 end),
+  }, twice),
   rung({
     name = "registers", file = "registers.cl",
     params = {wg, param("each", {2, 4, 8, 16}, 8, "elements per work-item")},
     lesson = "each work-item scans neighbours in registers; only their sums "
       .. "meet in local memory",
-    local_bytes = function(s, p)
-      return (p.wg * p.each * 33 // 32 + 2 * p.wg) * s.esize
-    end,
-  }, wg_of, function(p)
-    return p.wg * p.each
-  end),
+    local_bytes = padded,
+  }, items),
   totals_first({
     name = "totals", file = "totals.cl",
     params = {wg, param("each", {4, 8, 16, 32}, 16, "elements per work-item")},
     lesson = "work-groups add up first: elements are read twice, but written "
       .. "once",
-    local_bytes = function(s, p)
-      return (p.wg * p.each * 33 // 32 + 2 * p.wg) * s.esize
-    end,
-  }, wg_of, function(p)
-    return p.wg * p.each
-  end, function(...)
+    local_bytes = padded,
+  }, "wg", items, function(...)
     return ...
   end),
   lookback,
@@ -264,11 +240,7 @@ local rungs = {
       "elements per work-item")},
     lesson = "for CPU devices: a loop over a block per work-item",
     accepts = tiling.cpu_only,
-  }, function()
-    return 1
-  end, function(p)
-    return p.block
-  end, function(x, n, _, y, before)
+  }, 1, block_of, function(x, n, _, y, before)
     return x, n, y, before
   end),
   simd,

@@ -3,7 +3,6 @@
 -- parameters and its NDRange, and adds the launches before and after its own.
 -- SPDX-License-Identifier: MIT
 
-local cl = require "cl"
 local family = require "clshell.ladder"
 local host = require "cl.host"
 local scan = require "clshell.ladders.scan"
@@ -32,12 +31,7 @@ local KEYS = {
 local function defines(p, s, fixed)
   local list = {REAL = s.type, INDEX = s.index and 1 or 0,
     DESCENDING = s.order == "descending" and 1 or 0}
-  for _, more in ipairs{KEYS[s.type], fixed or {}} do
-    for name, value in pairs(more) do
-      list[name] = value
-    end
-  end
-  return tiling.add_defines(list, p)
+  return tiling.add_defines(tiling.add_defines(list, KEYS[s.type], fixed), p)
 end
 
 -- The least k for which 2^k is at least n.
@@ -86,15 +80,14 @@ local bitonic = {
   end,
 }
 
-local bitonic_local = {
+local bitonic_local
+bitonic_local = {
   name = "bitonic_local", file = "bitonic_local.cl", kernel = "sort",
   lesson = "a work-group does the steps of short distance in local memory, "
     .. "and loads and stores once for all of them",
   params = {wg},
   defines = defines,
-  range = function(s, p)
-    return {groups(s.n, 2 * p.wg) * p.wg}, {p.wg}
-  end,
+  range = tiling.line("n", "2 wg", "wg"),
   local_bytes = function(s, p)
     return 2 * p.wg * (s.esize + (s.index and 4 or 0))
   end,
@@ -105,15 +98,15 @@ local bitonic_local = {
     local done = log2(2 * p.wg)
     for k = done + 1, log2(s.n) do
       add_steps(s, o, run, k, k - 1, done)
-      run("bitonic_local.cl", "merge", defines(p, s),
-        {groups(s.n, 2 * p.wg) * p.wg}, {p.wg},
+      local global, size = bitonic_local.range(s, p)
+      run("bitonic_local.cl", "merge", defines(p, s), global, size,
         table.unpack{s.n, o.y, o.index})
     end
   end,
 }
 
--- A rung of passes, each over a digit of `bits` bits: size(p) work-items take
--- each(p) elements.
+-- A rung of passes, each over a digit of `bits` bits: groups of `size`
+-- work-items take each(p) elements.
 local function passes(def, bits, fixed, size, each)
   local file = def.file
   fixed.BITS = bits
@@ -121,21 +114,16 @@ local function passes(def, bits, fixed, size, each)
   function def.defines(p, s)
     return defines(p, s, fixed)
   end
-  function def.range(s, p)
-    return {groups(s.n, each(p)) * size(p)}, {size(p)}
-  end
+  def.range = tiling.line("n", each, size)
   function def.prepare(s, p, o, run)
     local count, shift = groups(s.n, each(p)), 0
-    local in_context = {context = s.context}
-    local function new(type, n)
-      return cl.buffer(type, n, nil, in_context)
-    end
-    local counts = new("int", count << bits)
-    local offsets = new("int", count << bits)
+    local counts = tiling.scratch(s, count << bits, "int")
+    local offsets = tiling.scratch(s, count << bits, "int")
     local sums = scan.plan(counts, {kind = "exclusive", y = offsets})
     local last = 8 * s.esize - bits
-    local y = last > 0 and new(s.type, s.n) or nil
-    local index = last > 0 and s.index and new("uint", s.n) or nil
+    local y = last > 0 and tiling.scratch(s, s.n) or nil
+    local index = last > 0 and s.index and tiling.scratch(s, s.n, "uint")
+      or nil
     local own = {count = count, offsets = offsets, x = o.x, y = o.y,
       from = index or o.index, to = o.index, shift = last}
     -- Two Buffers take turns; the call's Buffer has the last result.
@@ -178,9 +166,7 @@ local function in_groups(def, bits, step)
     return (block * (s.esize + (s.index and 4 or 0)) + 4 * counters) * 33 // 32
       + 8 * p.wg + (4 << bits)
   end
-  return passes(def, bits, {STEP = step}, function(p)
-    return p.wg
-  end, function(p)
+  return passes(def, bits, {STEP = step}, "wg", function(p)
     return p.wg * p.each
   end)
 end
@@ -209,9 +195,7 @@ local rungs = {
       "elements per work-item")},
     lesson = "for CPU devices: a loop over a block per work-item",
     accepts = tiling.cpu_only,
-  }, 8, {}, function()
-    return 1
-  end, function(p)
+  }, 8, {}, 1, function(p)
     return p.block
   end),
 }

@@ -14,7 +14,6 @@ local protocol = require "clshell.measure.protocol"
 local record = require "clshell.measure.record"
 local roofline = require "clshell.measure.roofline"
 local rungs = require "clshell.ladder.rung"
-local stats = require "clshell.measure.stats"
 local text = require "clshell.base.text"
 local timer = require "clshell.measure.timer"
 local user_choices = require "clshell.ladder.user_choices"
@@ -24,8 +23,6 @@ local workload = require "clshell.ladder.workload"
 local M = require "clshell.base.lazy".table(...)
 
 local PATIENCE = 20 -- seconds that a routine of the host may take
-
-M.median = stats.median
 
 -- Raises unless the options of these names are amounts, or left out.
 local function check_amounts(opts, who, ...)
@@ -39,7 +36,8 @@ local function check_amounts(opts, who, ...)
   end
 end
 
--- Checks the options of a measurement. Returns the limits of the protocol.
+-- Checks the options of a measurement. Returns the limits of the protocol, and
+-- among them whether the result is placed on the roofline.
 local function check(opts, effort, who)
   options.check(opts, "bench", who)
   check_amounts(opts, who, "flop", "bytes", "samples", "seconds", "warmup",
@@ -56,7 +54,7 @@ local function check(opts, effort, who)
     cl.error(("%s: effort must be \"quick\" or \"final\"; got %s"):format(who,
       tostring(opts.effort)))
   end
-  local limits = {}
+  local limits = {roof = opts.roof ~= false}
   for name, value in pairs(base) do
     limits[name] = opts[name] or value
   end
@@ -119,36 +117,33 @@ local function guarded(r, f)
     subject = s
     return s
   end)
-  if ok then
-    M.keep(r)
-    return r
-  end
-  if M.interrupted(e) then
+  if not ok and M.interrupted(e) then
     cl.undisturbed(keep_part, r, subject, e)
     error(e, 0)
-  elseif type(e) ~= "table" or e.message == nil then
+  elseif not ok and (type(e) ~= "table" or e.message == nil) then
     error(e, 0)
+  elseif not ok then
+    local why = e.diagnostics and e.diagnostics[1]
+    settle(r, subject, "failed", e.message:match("^[^\n]*")
+      .. (why and ": " .. why.text or ""))
   end
-  local why = e.diagnostics and e.diagnostics[1]
-  settle(r, subject, "failed", e.message:match("^[^\n]*")
-    .. (why and ": " .. why.text or ""))
   M.keep(r)
   return r
 end
 
--- Measures a subject, by limits.measure if given, else by the protocol, and
--- works out the rates and the note of the result.
-local function measure(r, subject, limits)
+-- Measures a subject, by limits.measure if given, else by the protocol, works
+-- out the rates and the note of the result, and places it on the roofline:
+-- `verified` results raise it.
+local function measure(r, subject, limits, verified)
   phase.begin "measured"
   local take = limits.measure or protocol.measure
   take(subject, r, limits)
   record.rate(r)
   record.explain(r)
-end
-
-local function place(r, opts, context, verified)
-  if opts.roof ~= false and r.median then
-    roofline.place(r, context, verified)
+  if limits.roof and r.median and subject.context then
+    roofline.place(r, subject.context, verified)
+  elseif limits.roof and r.family then
+    roofline.host(r)
   end
 end
 
@@ -192,7 +187,6 @@ local function bench_call(r, job, opts, limits, set)
   local _ <close> = r.mode == "cold" and chill(r, subject) or nil
   r.flop, r.bytes = opts.flop, opts.bytes
   measure(r, subject, limits)
-  place(r, opts, context)
 end
 
 -- The index of the rung's kernel among the events of a run, nil for a single
@@ -251,8 +245,7 @@ local function bench_rung(r, job, opts, limits, set)
   local _ <close> = r.mode == "cold" and chill(r, subject,
     workload.footprint(plan.operands), not before and rotation(family,
       job.rung, job.params, job.operands, calls)) or nil
-  measure(r, subject, limits)
-  place(r, opts, s.context, rung.builtin)
+  measure(r, subject, limits, rung.builtin)
 end
 
 -- Times a function that enqueues nothing, by the host's clock.
@@ -271,7 +264,7 @@ local function bench_function(r, call, opts, limits, set)
 end
 
 -- Times a routine of the host by its own clock; verified like a rung.
-local function bench_host(r, job, host, opts, limits, set)
+local function bench_host(r, job, host, limits, set)
   local family = job.family
   local o, s = family.bind(job.operands)
   local flop = family.flop(nil, s)
@@ -296,9 +289,6 @@ local function bench_host(r, job, host, opts, limits, set)
       end
       return seconds
     end)), limits)
-    if opts.roof ~= false then
-      roofline.host(r)
-    end
   end
 end
 
@@ -318,7 +308,7 @@ local function run_family(job, opts, limits)
   end
   return guarded(r, function(_, set)
     if host then
-      bench_host(r, job, host, opts, limits, set)
+      bench_host(r, job, host, limits, set)
     else
       bench_rung(r, job, opts, limits, set)
     end

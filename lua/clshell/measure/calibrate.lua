@@ -4,6 +4,7 @@
 
 local cachefile = require "clshell.base.cachefile"
 local cl = require "cl"
+local interrupt = require "clshell.base.interrupt"
 local options = require "clshell.base.options"
 local peak_kernels = require "clshell.measure.peak_kernels"
 local progress = require "clshell.base.progress"
@@ -34,12 +35,8 @@ function M.tick(durations)
   local least, beyond
   for i = 2, #sorted do
     local gap = sorted[i] - sorted[i - 1]
-    if gap > 0 and (not least or gap < least) then
-      least = gap
-    end
-    if gap > 2 and (not beyond or gap < beyond) then
-      beyond = gap
-    end
+    least = gap > 0 and math.min(least or gap, gap) or least
+    beyond = gap > 2 and math.min(beyond or gap, gap) or beyond
   end
   if least and least <= 2 and beyond and beyond > 8 then
     least = beyond
@@ -61,14 +58,17 @@ function M.notice(dev, again)
     :format(dev.name), "measuring once, for all sessions: ")
 end
 
--- START and END of an event, or nil without time stamps.
-local function stamps(event)
-  local ok, start, stop = pcall(function()
+-- START and END of an event in ns, or nil and a reason.
+function M.stamps(event)
+  local ok, start, stop = interrupt.pcall(function()
     return event.start, event.stop
   end)
-  if ok and start > 0 and start <= stop then
-    return start, stop
+  if not ok then
+    return nil, "events without time stamps"
+  elseif start <= 0 or stop < start then
+    return nil, ("START %d, END %d"):format(start, stop)
   end
+  return start, stop
 end
 
 -- The steps of the timer and the cost of an empty launch.
@@ -82,7 +82,7 @@ local function measure_empty(context, c, notice)
     local begin = cl.now()
     local event = launch(0):wait()
     walls[i] = cl.now() - begin
-    local start, stop = stamps(event)
+    local start, stop = M.stamps(event)
     if start then
       durations[#durations + 1] = stop - start
     else
@@ -135,10 +135,11 @@ local function iterations_for(run, seconds)
     run(n):wait()
   end
   while n < 2^26 do
-    local t = least(2, once)
-    t = t > seconds / 4 and math.min(t, least(6, once)) or t
-    if t > seconds / 4 then
-      return math.max(1, math.floor(n * seconds / t))
+    if least(2, once) > seconds / 4 then
+      local t = least(6, once)
+      if t > seconds / 4 then
+        return math.max(1, math.floor(n * seconds / t))
+      end
     end
     n = n * 2
   end
@@ -152,10 +153,10 @@ local function ratio(f)
   local events = f()
   events[#events]:wait()
   local wall = cl.now() - begin
-  local first = stamps(events[1])
+  local first = M.stamps(events[1])
   local last
   for _, event in ipairs(events) do
-    local start, stop = stamps(event)
+    local start, stop = M.stamps(event)
     if not start or last and start < last then
       return nil
     end
@@ -213,13 +214,14 @@ local function plausible(x)
   return x ~= nil and x >= LOW and x <= HIGH
 end
 
--- Draws the conclusions from the numbers.
+-- Draws the conclusions from the numbers. Returns whether event timers are
+-- trusted.
 local function judge(c, dev)
   c.slow = dev.type == "cpu" and SLOW_CPU or nil
   c.event = plausible(c.ratio) and c.bad < 0.02 and c.floor ~= nil
   c.batch = c.event and plausible(c.ratio_batch)
   c.wall_tick = WALL_TICK
-  return c
+  return c.batch
 end
 
 local NAMES = {"floor", "floor_wall", "tick", "bad", "ratio", "ratio_batch",
@@ -233,14 +235,6 @@ local function from_cache(dev)
   end
   c.bad, c.iterations = c.bad or 1, math.tointeger(c.iterations)
   return c.floor_wall and c.canary and c.iterations and c or nil, reason
-end
-
-local function to_cache(dev, c)
-  local values = {}
-  for _, name in ipairs(NAMES) do
-    values[name] = c[name]
-  end
-  return cachefile.save(dev, values)
 end
 
 local printing = {
@@ -283,18 +277,21 @@ function M.device(opts)
   if known[context] and not again then
     return known[context]
   end
-  local dev = context.device
-  local c, note
+  local dev, c, note = context.device, nil, nil
   if not again then
     c, note = from_cache(dev)
   end
-  if not (c and judge(c, dev).batch) then
+  if not (c and judge(c, dev)) then
     c = {}
     local notice <close> = M.notice(dev)
     measure_empty(context, c, notice)
     measure_ratios(context, c, notice)
-    if judge(c, dev).batch then -- doubts may come from a busy host
-      local ok, reason = to_cache(dev, c)
+    if judge(c, dev) then -- doubts may come from a busy host
+      local values = {}
+      for _, name in ipairs(NAMES) do
+        values[name] = c[name]
+      end
+      local ok, reason = cachefile.save(dev, values)
       note = note or not ok and reason or nil
     end
   end

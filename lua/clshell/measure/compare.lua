@@ -16,7 +16,7 @@ local workload = require "clshell.ladder.workload"
 
 local M = require "clshell.base.lazy".table(...)
 
-local LEAST_ROUNDS, LEAST_SAMPLES = 8, 3
+local LEAST = {rounds = 8, samples = 3}
 M.MARGIN = 0.01 -- smaller differences do not count
 
 -- Rounds after which to look for a verdict, unless opts.rounds is given. Four
@@ -32,7 +32,7 @@ local STRICT = 0.997 -- coverage of several looks; of one look: stats.COVERAGE
 local defaults = {
   cpu = {rounds = LOOKS[#LOOKS], samples = 12, least = 0.001, quantile = 0.25,
     seconds = 20},
-  other = {rounds = LOOKS[#LOOKS], samples = LEAST_SAMPLES, least = 0.01,
+  other = {rounds = LOOKS[#LOOKS], samples = LEAST.samples, least = 0.01,
     quantile = 0.5, seconds = 20},
 }
 
@@ -85,16 +85,6 @@ local function take_round(subjects, state, round)
   end
   return stats.quantile(times[1], state.quantile),
     stats.quantile(times[2], state.quantile)
-end
-
--- Gives both sides the same number of launches per sample if the numbers are
--- of the same order: the gaps between launches are part of the time.
-local function even(batches)
-  local low, high = math.min(batches[1], batches[2]),
-    math.max(batches[1], batches[2])
-  if high <= 8 * low then
-    batches[1], batches[2] = high, high
-  end
 end
 
 -- Adds rounds to the result r until a look finds a verdict; returns nil where
@@ -163,20 +153,24 @@ end
 function M.measure(a, b, opts)
   local subjects, state = {a, b}, {timer = opts.timer, batches = {},
     samples = opts.samples, quantile = opts.quantile or 0.5}
-  local round_time = 0
+  local batches, round_time = state.batches, 0
   for i, subject in ipairs(subjects) do
     subject.least = opts.least
     local t = estimate(subject, opts)
-    state.batches[i] = protocol.batch(subject, opts.timer, t)
-    round_time = round_time + state.batches[i] * t
+    batches[i] = protocol.batch(subject, opts.timer, t)
+    round_time = round_time + batches[i] * t
   end
-  even(state.batches)
-  local first = opts.looks[1]
-  local most = opts.seconds / first / round_time
-  state.samples = math.max(1, math.min(opts.samples, math.floor(most)))
+  -- The gaps between launches are part of the time: both sides have the same
+  -- number of launches per sample if the numbers are of the same order.
+  local most = math.max(batches[1], batches[2])
+  if most <= 8 * math.min(batches[1], batches[2]) then
+    batches[1], batches[2] = most, most
+  end
+  state.samples = math.max(1, math.min(opts.samples, math.floor(opts.seconds
+    / opts.looks[1] / round_time)))
   local r = {ratios = {}, a = {}, b = {}, timer = opts.timer,
-    samples = state.samples, batch_a = state.batches[1],
-    batch_b = state.batches[2], quantile = state.quantile}
+    samples = state.samples, batch_a = batches[1], batch_b = batches[2],
+    quantile = state.quantile}
   take_round(subjects, state, 0)
   return rounds(subjects, state, r, opts)
 end
@@ -305,15 +299,15 @@ end
 
 -- The names of two sides; sides of the same name get the words that differ.
 local function names_of(ta, tb)
-  if ta.name ~= tb.name then
-    return ta.name, tb.name
-  elseif ta.name == "compare" then
+  local a, b = ta.name, tb.name
+  if a == b and a == "compare" then
     return "A", "B"
-  end
-  local wa, wb = words_of(ta), words_of(tb)
-  local a, b = ta.name .. lacking(wa, wb), tb.name .. lacking(wb, wa)
-  if a == b then
-    return a .. " (a)", b .. " (b)"
+  elseif a == b then
+    local wa, wb = words_of(ta), words_of(tb)
+    a, b = a .. lacking(wa, wb), b .. lacking(wb, wa)
+    if a == b then
+      return a .. " (a)", b .. " (b)"
+    end
   end
   return a, b
 end
@@ -326,20 +320,16 @@ local function is_kept(x)
 end
 
 local function compare_kept(a, b, opts)
-  options.check(opts, "compare.runs", "compare")
-  opts = opts or {}
+  opts = options.check(opts, "compare.runs", "compare")
   local sides = {a, b}
   for i, x in ipairs(sides) do
-    if is_list(x) and not is_kept(x) then
-      sides[i] = bench.run(table.unpack(x))
-    elseif not is_kept(x) then
-      sides[i] = bench.run(x, {args = opts.args, cache = opts.cache})
+    if not is_kept(x) then
+      sides[i] = bench.run(table.unpack(is_list(x) and x
+        or {x, {args = opts.args, cache = opts.cache}}))
     end
   end
   return handover.compare(sides[1], sides[2], {threshold = opts.threshold})
 end
-
-local LEAST = {rounds = LEAST_ROUNDS, samples = LEAST_SAMPLES}
 
 local function limits(opts, dev)
   if opts.cache ~= nil and opts.cache ~= "hot" and opts.cache ~= "cold" then
@@ -414,11 +404,11 @@ function M.compare(a, b, opts)
   prepare(tb, ta)
   local one, other = timer.new(context, {ta.call}), timer.new(context,
     {tb.call})
-  local mode, scratch = "hot", {}
-  if opts.cache == "cold" then
-    local _, bytes, words = timer.plan_cold(context.device)
-    scratch = {timer.flush(one, bytes), timer.flush(other, bytes)}
-    mode = ("cold (%s)"):format(words)
+  local _, bytes, words = timer.plan_cold(context.device)
+  local cold = opts.cache == "cold"
+  local scratch <close> = cold and timer.flush(one, bytes) or nil
+  if cold then
+    timer.flush(other, scratch)
   end
   local c = one.calibration
   full.timer = c.event and c.batch and "event" or "wall"
@@ -427,11 +417,8 @@ function M.compare(a, b, opts)
     full.timer = "wall"
     r = M.measure(one, other, full)
   end
-  for _, buffer in ipairs(scratch) do
-    buffer:close()
-  end
   r.name_a, r.name_b = names_of(ta, tb)
-  r.mode = mode
+  r.mode = cold and ("cold (%s)"):format(words) or "hot"
   if r.samples < full.samples then
     r.note = ("only %d samples of each in a round, as they are long"):format(
       r.samples)

@@ -29,17 +29,24 @@ local function filling(dev)
   return 32 * dev.compute_units, math.min(256, dev.max_work_group_size)
 end
 
--- A float buffer of random bits.
-local function random(context, n, seed)
-  local b = cl.buffer("float", n, nil, {context = context})
+-- A Buffer that joins `own`, the objects to close after a measurement.
+local function buffer(context, own, type, n)
+  local b = cl.buffer(type, n, nil, {context = context})
+  own[#own + 1] = b
+  return b
+end
+
+-- A float Buffer of random bits.
+local function random(context, own, n, seed)
+  local b = buffer(context, own, "float", n)
   local groups, size = filling(context.device)
   M.kernel(context, "random.cl", {}):range({groups * size}, {size})(n, seed, b)
   return b
 end
 
--- A launch of run(iterations) that is long enough for any timer, and its
--- iterations, a power of two.
-local function long_enough(run)
+-- A launch of run(iterations) that is long enough for any timer, and its FLOP
+-- or bytes, of which one iteration has `each`.
+local function long_enough(run, each)
   local n = 16
   run(n):wait()
   while run(n):wait().ms < SECONDS * 1e3 and n < 2^24 do
@@ -47,39 +54,35 @@ local function long_enough(run)
   end
   return function()
     return run(n)
-  end, n
+  end, each * n
 end
 
 -- Multiply-adds in registers. A device without fused multiply-adds in hardware
 -- is fast with mad only. On a CPU device vectors of a work-item fill the
 -- pipeline, on a GPU other work-items do.
-local function fma(type)
-  return function(context)
+local function fma(type, extension)
+  return function(context, own)
     local dev = context.device
-    local ops = is_cpu(dev) and {"fma", "mad"} or {"fma"}
-    if type == "double" and not dev:has("cl_khr_fp64")
-        or type == "half" and not dev:has("cl_khr_fp16") then
-      return {}
+    local chains, ways = is_cpu(dev) and 16 or 8, {}
+    if extension and not dev:has(extension) then
+      return ways
     end
-    local ways = {}
-    for _, op in ipairs(ops) do
+    for _, op in ipairs(is_cpu(dev) and {"fma", "mad"} or {"fma"}) do
       for width = 0, 4 do
-        ways[#ways + 1] = {op, 1 << width, is_cpu(dev) and 16 or 8}
+        ways[#ways + 1] = {op, 1 << width}
       end
     end
     return ways, function(way)
-      local width, chains = way[2], way[3]
+      local op, width = table.unpack(way)
       local groups, size = filling(dev)
       local items = groups * size
-      local out = cl.buffer(type, items * width, nil, {context = context})
+      local out = buffer(context, own, type, items * width)
       local launch = M.kernel(context, "fma.cl", {REAL = type, WIDTH = width,
-        CHAINS = chains, UNROLL = UNROLL, MULTIPLY_ADD = way[1]})
+        CHAINS = chains, UNROLL = UNROLL, MULTIPLY_ADD = op})
         :range({items}, {size})
-      local function run(iterations)
+      return long_enough(function(iterations)
         return launch(iterations, 0.5, 1.0, out)
-      end
-      local call, n = long_enough(run)
-      return call, 2.0 * width * chains * UNROLL * n * items, {out}
+      end, 2.0 * width * chains * UNROLL * items)
     end
   end
 end
@@ -96,32 +99,30 @@ local function large(dev)
 end
 
 local WIDTHS = {1, 2, 4, 8, 16}
-local ITEMS = {0, 4, 16} -- vectors per work-item; 0: groups fill the device
--- Width, streams and whether stores go past the cache, on a CPU device, see
--- read.cl and copy.cl: the prefetchers of a core follow several streams.
-local ON_CPU = {{1, 1, 0}, {4, 1, 0}, {8, 1, 0}, {16, 1, 0}, {4, 4, 0},
-  {8, 4, 0}, {16, 2, 0}, {16, 4, 0}, {16, 8, 0}, {8, 1, 1}, {16, 1, 1},
-  {16, 2, 1}, {16, 4, 1}}
+-- Width, vectors per work-item (0: groups fill the device), streams, and
+-- whether stores go past the cache, see read.cl and copy.cl: the prefetchers
+-- of a core of a CPU follow several streams.
+local ON_CPU = {{1, 0, 1, 0}, {4, 0, 1, 0}, {8, 0, 1, 0}, {16, 0, 1, 0},
+  {4, 0, 4, 0}, {8, 0, 4, 0}, {16, 0, 2, 0}, {16, 0, 4, 0}, {16, 0, 8, 0},
+  {8, 0, 1, 1}, {16, 0, 1, 1}, {16, 0, 2, 1}, {16, 0, 4, 1}}
+local ON_GPU = {}
+for _, items in ipairs{0, 4, 16} do
+  for _, width in ipairs(WIDTHS) do
+    table.insert(ON_GPU, {width, items})
+  end
+end
 
 -- Streams through global memory. `moved`: bytes moved over the bytes of a
--- buffer; args(n, from, to): the arguments of the kernel.
-local function stream(file, moved, args)
-  return function(context)
+-- Buffer; `constant`: what a kernel without an input writes.
+local function stream(file, moved, constant)
+  return function(context, own)
     local dev = context.device
     local groups, size = filling(dev)
     local bytes = large(dev)
-    local from = random(context, bytes // 4, 1)
-    local to = random(context, bytes // 4, 2)
-    local list = {}
-    for _, way in ipairs(is_cpu(dev) and ON_CPU or {}) do
-      list[#list + 1] = {way[1], 0, way[2], way[3]}
-    end
-    for _, items in ipairs(is_cpu(dev) and {} or ITEMS) do
-      for _, width in ipairs(WIDTHS) do
-        list[#list + 1] = {width, items}
-      end
-    end
-    return list, function(way)
+    local from = random(context, own, bytes // 4, 1)
+    local to = random(context, own, bytes // 4, 2)
+    local ways = {table.unpack(is_cpu(dev) and ON_CPU or ON_GPU)}
+    return ways, function(way)
       local width, items, streams, past = table.unpack(way)
       local n = bytes // (4 * width)
       local count = items > 0 and (n + items * size - 1) // (items * size)
@@ -130,112 +131,97 @@ local function stream(file, moved, args)
         ITEMS = items, STREAMS = streams, PAST = past})
         :range({count * size}, {size})
       return function()
-        return launch(args(n, cl.any(from), cl.any(to)))
-      end, moved * bytes, {}
-    end, {from, to}, moved * bytes
+        return launch(n, constant or cl.any(from), cl.any(to))
+      end, moved * bytes
+    end, moved * bytes
   end
 end
 
 -- clEnqueueCopyBuffer, beside the kernels that copy.
-local function copies(context)
-  local list, make, shared, footprint = stream("copy.cl", 2, function(n, from,
-      to)
-    return n, from, to
-  end)(context)
-  list[#list + 1] = "buffer"
-  return list, function(way)
+local function copies(context, own)
+  local ways, make, footprint = stream("copy.cl", 2)(context, own)
+  local from, to = own[#own - 1], own[#own]
+  ways[#ways + 1] = "buffer"
+  return ways, function(way)
     if way ~= "buffer" then
       return make(way)
     end
-    local from, to = shared[1], shared[2]
     return function()
       return from:copy(to)
-    end, 2 * from.bytes, {}
-  end, shared, footprint
+    end, footprint
+  end, footprint
 end
 
 -- Repeated reads of data that fit into a cache.
-local function cached(context)
+local function cached(context, own)
   local dev = context.device
   local groups, size = filling(dev)
   local bytes = is_cpu(dev) and 16384
     or math.max(MIB, math.min(16 * MIB, dev.global_mem_cache_size // 4))
-  bytes = math.tointeger(bytes)
   local unit = 8 * size * 64
-  bytes = math.max(1, bytes // unit) * unit
-  local from = random(context, bytes // 4, 1)
-  local to = cl.buffer("float", groups * size, nil, {context = context})
+  bytes = math.tointeger(math.max(1, bytes // unit) * unit)
+  local from = random(context, own, bytes // 4, 1)
+  local to = buffer(context, own, "float", groups * size)
   return WIDTHS, function(width)
     local launch = M.kernel(context, "cache.cl", {REAL = "float",
       WIDTH = width}):range({groups * size}, {size})
-    local function run(turns)
+    return long_enough(function(turns)
       return launch(bytes // (4 * width), turns, cl.any(from), to)
-    end
-    local call, n = long_enough(run)
-    return call, 4.0 * 8 * width * n * groups * size, {}
-  end, {from, to}
+    end, 4.0 * 8 * width * groups * size)
+  end
 end
 
 -- Reads of local memory, without bank conflicts.
-local function local_memory(context)
+local function local_memory(context, own)
   local dev = context.device
-  local groups = is_cpu(dev) and 4 * dev.compute_units
-    or 16 * dev.compute_units
+  local groups = (is_cpu(dev) and 4 or 16) * dev.compute_units
   local size = math.min(is_cpu(dev) and 64 or 256, dev.max_work_group_size)
   local ways = {}
   for _, width in ipairs(WIDTHS) do
-    if (1024 + 8) * width * 4 <= dev.local_mem_size then
-      ways[#ways + 1] = width
-    end
+    local fits = (1024 + 8) * width * 4 <= dev.local_mem_size
+    ways[#ways + 1] = fits and width or nil
   end
   return ways, function(width)
-    local out = cl.buffer("float", groups * size * width, nil,
-      {context = context})
+    local out = buffer(context, own, "float", groups * size * width)
     local launch = M.kernel(context, "local.cl", {REAL = "float",
       WIDTH = width, WG = size, CELLS = 1024, UNROLL = 8})
       :range({groups * size}, {size})
-    local function run(iterations)
+    return long_enough(function(iterations)
       return launch(iterations, 1, out)
-    end
-    local call, n = long_enough(run)
-    return call, 4.0 * 8 * width * n * groups * size, {out}
+    end, 4.0 * 8 * width * groups * size)
   end
 end
 
 -- Copies between host and device.
 local function transfer(direction)
-  return function(context)
-    local dev = context.device
-    local bytes = math.tointeger(math.min(64 * MIB, large(dev)))
-    local b = random(context, bytes // 4, 3)
+  return function(context, own)
+    local bytes = math.tointeger(math.min(64 * MIB, large(context.device)))
+    local b = random(context, own, bytes // 4, 3)
     local h = b:read()
+    own[#own + 1] = h
     return {1}, function()
       return function()
         if direction == "upload" then
           return b:write(h)
         end
         return select(2, b:read(h))
-      end, bytes, {}
-    end, {b, h}
+      end, bytes
+    end
   end
 end
 
---- The ways to each peak: function(context) -> ways, make(way) -> launch,
---- amount, own; shared, footprint. `amount` is the FLOP or bytes of a launch;
---- `own` and `shared` are lists of objects to close; a peak of memory has the
---- bytes that a launch touches, which no cache may hold when it begins.
+--- The ways to each peak: function(context, own) -> ways, make(way) -> launch,
+--- amount; footprint. `amount` is the FLOP or bytes of a launch; `own` is a
+--- list that gets the objects to close; a peak of memory has the bytes that a
+--- launch touches, which no cache may hold when it begins.
 M.ways = {
-  fma_float = fma("float"), fma_double = fma("double"),
-  fma_half = fma("half"),
-  copy = copies,
-  read = stream("read.cl", 1, function(n, from, to)
-    return n, from, to
-  end),
-  write = stream("write.cl", 1, function(n, _, to)
-    return n, 1.5, to
-  end),
+  fma_float = fma "float",
+  fma_double = fma("double", "cl_khr_fp64"),
+  fma_half = fma("half", "cl_khr_fp16"),
+  copy = copies, read = stream("read.cl", 1),
+  write = stream("write.cl", 1, 1.5),
   cache = cached, ["local"] = local_memory,
-  upload = transfer("upload"), download = transfer("download"),
+  upload = transfer "upload", download = transfer "download",
 }
 
 return M

@@ -23,11 +23,21 @@ local PAUSE = 600 -- seconds between two tries
 M.names = {"fma_float", "fma_double", "fma_half", "copy", "read", "write",
   "cache", "local", "upload", "download"}
 
-local KEPT = {"low", "time", "tries", "way"} -- of `tries`, besides rates
+-- What is kept of a peak: the rate of the best way (0 where the device lacks
+-- the type), the rate of the fastest launch, the lowest rate, the time of the
+-- last try, the number of tries, and the index of the best way.
+local KEPT = {"peak", "best", "low", "time", "tries", "way"}
+local NONE = {peak = 0, best = 0, low = math.huge, tries = 0}
 
 local known = setmetatable({}, {__mode = "k"}) -- context -> peaks
 
 local printing
+
+-- Takes the figures of a peak into the table of a context.
+local function take(p, name, found)
+  p[name] = found.peak > 0 and found.peak or nil
+  p.best[name], p.tries[name] = found.best, found
+end
 
 -- The known peaks of a context: of this session, or from the file of the
 -- device.
@@ -37,29 +47,27 @@ local function table_of(context)
     p = setmetatable({device = context.device.name, best = {}, tries = {}},
       printing)
     local kept, note = cachefile.load(context.device)
-    p.note = note
-    for _, name in ipairs(M.names) do
-      local value = kept and kept["peak." .. name]
-      local best = kept and kept["best." .. name]
-      if value and best then
-        local tries = {}
-        for _, key in ipairs(KEPT) do
-          tries[key] = kept[key .. "." .. name]
-        end
-        p[name], p.best[name] = value > 0 and value or nil, best
-        p.tries[name] = tries.time and tries.tries and tries.low and tries
+    p.note, known[context] = note, p
+    for _, name in ipairs(kept and M.names or {}) do
+      local found, whole = {}, true
+      for _, key in ipairs(KEPT) do
+        found[key] = kept[key .. "." .. name]
+        whole = whole and found[key]
+      end
+      if whole then
+        take(p, name, found)
       end
     end
-    known[context] = p
   end
   return p
 end
 
-local function close(objects)
-  for _, object in ipairs(objects or {}) do
+-- Objects that are closed at the end of a block.
+local own_meta = {__close = function(objects)
+  for _, object in ipairs(objects) do
     object:close()
   end
-end
+end}
 
 -- The Buffer whose overwriting leaves nothing of the operands in any cache, as
 -- bench has it for families that memory limits; nil where the operands exceed
@@ -85,32 +93,11 @@ end
 -- The rough seconds of a launch: the least time of several launches.
 local function screen(subject)
   local least = math.huge
-  for i = 1, SCREEN + 1 do
-    if subject.before then
-      subject.before()
-    end
-    local s = subject.sample(1)
-    if i > 1 then
-      least = math.min(least, s.event or s.wall)
-    end
+  for i = 0, SCREEN do
+    local s = protocol.take(subject, 1)
+    least = i == 0 and least or math.min(least, s.event or s.wall)
   end
   return least
-end
-
--- Ways by their rough rates, the best first.
-local function ranked(context, list, make, scratch, step)
-  local ranks = {}
-  for i, way in ipairs(list) do
-    step(("way %d of %d"):format(i, #list))
-    local launch, amount, own = make(way)
-    ranks[i] = {index = i, rate = amount / screen(subject_of(context, launch,
-      scratch))}
-    close(own)
-  end
-  table.sort(ranks, function(a, b)
-    return a.rate > b.rate
-  end)
-  return ranks
 end
 
 -- The score of samples: their median; on a CPU device, which other programs
@@ -123,32 +110,39 @@ end
 -- the score of its samples, the rate of the fastest launch, and the index of
 -- the way; 0 where there is no way.
 local function find_best(context, name, only, step)
-  local list, make, shared, footprint = peak_kernels.ways[name](context)
+  local own <close> = setmetatable({}, own_meta)
+  local list, make, footprint = peak_kernels.ways[name](context, own)
   local scratch <close> = scratch_for(context, footprint)
-  local ranks = list[only] and {{index = only, rate = 0}}
-    or ranked(context, list, make, scratch, step)
+  local ranks = {}
+  for i, way in ipairs(list[only] and {} or list) do
+    step(("way %d of %d"):format(i, #list))
+    local launch, amount = make(way)
+    ranks[i] = {index = i, rate = amount / screen(subject_of(context, launch,
+      scratch))}
+  end
+  table.sort(ranks, function(a, b)
+    return a.rate > b.rate
+  end)
+  ranks[1] = ranks[1] or list[only] and {index = only, rate = 0}
   local rate, most, way = 0, ranks[1] and ranks[1].rate or 0, 0
   for i = 1, math.min(FINAL, #ranks) do
     step("the best ways")
-    local launch, amount, own = make(list[ranks[i].index])
+    local launch, amount = make(list[ranks[i].index])
     local r = {}
     protocol.measure(subject_of(context, launch, scratch), r, LIMITS)
-    close(own)
     most = math.max(most, amount / r.min)
     if amount / score(context, r) > rate then
       rate, way = amount / score(context, r), ranks[i].index
     end
   end
-  close(shared)
   return rate, most, way
 end
 
--- Keeps a peak, in the session and in the file.
-local function keep(context, p, name, rate, best, tries)
-  p[name], p.best[name] = rate > 0 and rate or nil, best
-  p.tries[name] = tries
-  local values = {["peak." .. name] = rate, ["best." .. name] = best}
-  for key, value in pairs(tries) do
+-- Keeps the figures of a peak, in the session and in the file.
+local function keep(name, context, found)
+  local p, values = table_of(context), {}
+  take(p, name, found)
+  for key, value in pairs(found) do
     values[key .. "." .. name] = value
   end
   local ok, reason = cachefile.save(context.device, values)
@@ -157,24 +151,23 @@ end
 
 -- Measures one peak, by a single way if `only` is given. The better figures
 -- stay: a busy host only ever lowers a rate.
-local function measure(context, p, name, only)
-  local notice <close> = calibrate.notice(context.device, p.best[name])
+local function measure(name, context, only)
+  local old = table_of(context).tries[name]
+  local notice <close> = calibrate.notice(context.device, old)
+  old = old or NONE
   local rate, best, way = find_best(context, name, only, function(words)
     notice:step(("peak of %s, %s"):format(name, words))
   end)
-  local before, old = p[name], p.tries[name] or {}
-  if before and before > rate then
-    way = old.way or way
-  end
-  keep(context, p, name, math.max(rate, before or 0), math.max(best,
-    p.best[name] or 0), {low = math.min(rate, old.low or rate),
-    time = os.time(), tries = (old.tries or 0) + 1, way = way})
+  keep(name, context, {peak = math.max(rate, old.peak),
+    best = math.max(best, old.best), low = math.min(rate, old.low),
+    time = os.time(), tries = old.tries + 1,
+    way = old.peak > rate and old.way or way})
 end
 
 -- Whether it is time to try a peak of an earlier session again.
-local function due(tries)
-  return tries and tries.way and tries.way > 0 and tries.tries < TRIES
-    and math.abs(os.time() - tries.time) >= PAUSE
+local function due(found)
+  return found.way > 0 and found.tries < TRIES
+    and math.abs(os.time() - found.time) >= PAUSE
 end
 
 --- peaks.get(name [, context [, again]]) -> rate, best
@@ -192,28 +185,22 @@ function M.get(name, context, again)
   if again then
     p[name], p.best[name], p.tries[name] = nil, nil, nil
   end
-  if p.best[name] == nil then
-    measure(context, p, name)
-  elseif p[name] and due(p.tries[name]) then
-    measure(context, p, name, p.tries[name].way)
+  local found = p.tries[name]
+  if not found or due(found) then
+    measure(name, context, found and found.way)
   end
   return p[name], p[name] and p.best[name]
 end
 
--- Measures a peak once more. The better figures stay.
-function M.better(name, context)
-  measure(context, table_of(context), name)
-end
+M.better = measure -- once more: the better figures stay
 
 -- Raises a peak to the rate of a verified result: the kernels of the ladders
 -- are ways to a peak, too.
 function M.raise(name, rate, context)
-  local p = table_of(context)
-  if p[name] and rate > p[name] then
-    local tries = p.tries[name] or {}
-    keep(context, p, name, rate, math.max(rate, p.best[name]), {
-      low = tries.low or p[name], time = os.time(),
-      tries = (tries.tries or 0) + 1, way = tries.way})
+  local old = table_of(context).tries[name]
+  if old and old.peak > 0 and rate > old.peak then
+    keep(name, context, {peak = rate, best = math.max(rate, old.best),
+      low = old.low, time = os.time(), tries = old.tries + 1, way = old.way})
   end
 end
 
@@ -235,38 +222,36 @@ function M.words(tries, rate)
   if not (tries and rate) then
     return nil
   end
-  local age = math.max(0, os.time() - tries.time)
-  local unit = AGES[#AGES]
-  for i = #AGES, 1, -1 do
-    unit = age >= AGES[i][1] and AGES[i] or unit
+  local age, i = math.max(0, os.time() - tries.time), 1
+  while age < AGES[i][1] and AGES[i + 1] do
+    i = i + 1
   end
-  return ("%d %s ago, %s"):format(age // unit[1], unit[2],
+  return ("%d %s ago, %s"):format(age // AGES[i][1], AGES[i][2],
     tries.tries == 1 and "1 try" or ("%d tries, %.0f %% apart"):format(
       tries.tries, 100 * (1 - tries.low / rate)))
 end
 
 local LINES = {
-  {"fma_float", "float", 1e9, "GFLOPS"},
-  {"fma_double", "double", 1e9, "GFLOPS"},
-  {"fma_half", "half", 1e9, "GFLOPS"}, {"copy", "copy", 1e9, "GB/s"},
-  {"read", "read", 1e9, "GB/s"}, {"write", "write", 1e9, "GB/s"},
-  {"cache", "cached read", 1e9, "GB/s"},
-  {"local", "local read", 1e9, "GB/s"},
-  {"upload", "to the device", 1e9, "GB/s"},
-  {"download", "from the device", 1e9, "GB/s"},
-  {"latency", "launch to end", 1e-6, "us"},
+  {"fma_float", "float"}, {"fma_double", "double"}, {"fma_half", "half"},
+  {"copy", "copy"}, {"read", "read"}, {"write", "write"},
+  {"cache", "cached read"}, {"local", "local read"},
+  {"upload", "to the device"}, {"download", "from the device"},
+  {"latency", "launch to end"},
 }
 
 printing = {
   __tostring = function(p)
     local lines = {p.device}
     for _, line in ipairs(LINES) do
-      local name, title, scale, unit = table.unpack(line)
-      local words = M.words(p.tries[name], p[name])
+      local name, title = table.unpack(line)
+      local scale, unit = 1e9, name:find "^fma" and "GFLOPS" or "GB/s"
+      if name == "latency" then
+        scale, unit = 1e-6, "us"
+      end
       if p[name] then
         lines[#lines + 1] = ("  %-16s %s %-6s  %s"):format(title, text.fill(
-          quantity.number(p[name] / scale), 6, true), unit, words or "")
-          :gsub(" +$", "")
+          quantity.number(p[name] / scale), 6, true), unit,
+          M.words(p.tries[name], p[name]) or ""):gsub(" +$", "")
       end
     end
     lines[#lines + 1] = p.note

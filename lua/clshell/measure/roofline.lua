@@ -7,6 +7,7 @@ local cl = require "cl"
 local families = require "clshell.ladder.families"
 local peaks = require "clshell.measure.peaks"
 local protocol = require "clshell.measure.protocol"
+local record = require "clshell.measure.record"
 local text = require "clshell.base.text"
 
 local M = require "clshell.base.lazy".table(...)
@@ -84,22 +85,18 @@ end
 -- The least seconds for the work by both roofs; the name of the lower roof;
 -- and the least seconds by the fastest launches.
 local function least_times(r, context)
+  local function least(names, amount)
+    local rate, best = highest(names or {}, context)
+    if rate > 0 then
+      return amount / rate, amount / best
+    end
+    return 0, 0
+  end
   local compute, memory = peaks_of(r, context)
-  local by_compute, by_memory, limit = 0, 0, 0
-  if compute then
-    local rate, best = highest(compute, context)
-    if rate > 0 then
-      by_compute, limit = r.flop / rate, r.flop / best
-    end
-  end
-  if memory then
-    local rate, best = highest(memory, context)
-    if rate > 0 then
-      by_memory, limit = r.bytes / rate, math.max(limit, r.bytes / best)
-    end
-  end
-  local bound = by_memory > by_compute and "memory" or "compute"
-  return math.max(by_compute, by_memory), bound, limit
+  local by_compute, limit = least(compute, r.flop)
+  local by_memory, other = least(memory, r.bytes)
+  return math.max(by_compute, by_memory),
+    by_memory > by_compute and "memory" or "compute", math.max(limit, other)
 end
 
 -- Measures known peaks once more that are below 1/1.05 of this rate: the
@@ -121,12 +118,8 @@ local function doubt(r, context)
     check(memory_of(r), r.bytes / r.median, context)
   end
   local compute, memory = peaks_of(r, context)
-  if compute then
-    check(compute, r.flop / r.median, context)
-  end
-  if memory then
-    check(memory, r.bytes / r.median, context)
-  end
+  check(compute or {}, compute and r.flop / r.median, context)
+  check(memory or {}, memory and r.bytes / r.median, context)
 end
 
 -- Raises the peaks below a verified result of a kernel of clshell's own, whose
@@ -184,9 +177,8 @@ function M.place(r, context, verified)
   if limit > IMPOSSIBLE * t then
     r.flags = r.flags or {}
     protocol.flag(r, "IMPOSSIBLE?")
-    local words = ("IMPOSSIBLE? %.0f %% of the best that this device has "
-      .. "shown (%s)"):format(100 * limit / t, bound)
-    r.note = r.note and r.note .. "; " .. words or words
+    record.note(r, ("IMPOSSIBLE? %.0f %% of the best that this device has "
+      .. "shown (%s)"):format(100 * limit / t, bound))
   end
   return r.roof, r.bound
 end
@@ -209,9 +201,8 @@ function M.host(r)
   end
   local share = above()
   if share then
-    local words = ("%.0f %% of the FMA peak that kernels of %s reach"):format(
-      100 * share, context.device.name)
-    r.note = r.note and r.note .. "; " .. words or words
+    record.note(r, ("%.0f %% of the FMA peak that kernels of %s reach")
+      :format(100 * share, context.device.name))
   end
 end
 
@@ -227,18 +218,19 @@ end
 
 local listing = {
   __tostring = function(list)
-    local rows, widths, lines = {}, {}, {}
+    local columns, lines = {}, {}
     for i, r in ipairs(list) do
-      rows[i] = words(r)
-      for j, word in ipairs(rows[i]) do
-        widths[j] = math.max(widths[j] or 0, text.width(word))
+      for j, word in ipairs(words(r)) do
+        columns[j] = columns[j] or {width = 0}
+        columns[j][i] = word
+        columns[j].width = math.max(columns[j].width, text.width(word))
       end
     end
-    for i, row in ipairs(rows) do
+    for i in ipairs(list) do
       local cells = {}
-      for j, word in ipairs(row) do
-        cells[#cells + 1] = widths[j] > 0
-          and text.fill(word, widths[j], j == 2) or nil
+      for j, column in ipairs(columns) do
+        cells[#cells + 1] = column.width > 0
+          and text.fill(column[i], column.width, j == 2) or nil
       end
       lines[i] = table.concat(cells, "  "):gsub(" +$", "")
     end

@@ -19,7 +19,7 @@
 local arguments = require "clshell.ladder.operands"
 local cl = require "cl"
 local host = require "cl.host"
-local integer = require "clshell.base.integer"
+local argument = require "clshell.base.argument"
 local npy = require "clshell.data.npy"
 local operands = require "clshell.ladders.gemm.gemm_operands"
 local options = require "clshell.base.options"
@@ -150,7 +150,7 @@ end
 -- device's memory, less where host and device have one memory.
 local function memory_of(opts, device)
   if opts.memory then
-    return integer.check(WHO, "memory", math.tointeger(opts.memory), 1)
+    return argument.integer(WHO, "memory", math.tointeger(opts.memory), 1)
   end
   local share = device.host_unified_memory and 0.25 or 0.8
   return math.floor(device.global_mem_size * share)

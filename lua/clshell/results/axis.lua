@@ -12,17 +12,15 @@ Axis.__index = Axis
 -- The next larger step among 1, 2, 5, 10, 20 ...
 local function nice(step)
   local power = 10.0 ^ math.floor(math.log(step, 10) + 1e-9)
-  for _, m in ipairs{1, 2, 5} do
+  for _, m in ipairs{1, 2, 5, 10} do
     if m * power >= step * (1 - 1e-9) then
       return m * power
     end
   end
-  return 10 * power
 end
 
 local function is_power_of_2(x)
-  return x > 0 and math.abs(math.log(x, 2) - math.floor(math.log(x, 2) + 0.5))
-    < 1e-9
+  return x > 0 and math.abs((math.log(x, 2) + 0.5) % 1 - 0.5) < 1e-9
 end
 
 -- The least value (for a log axis the least value above 0); the greatest
@@ -60,11 +58,11 @@ end
 
 -- axis.new(values, opts) -> axis
 -- An axis that holds the values. Options: label, unit (base unit), log (true,
--- false, or nil: where a log axis suits the values), zero (a linear axis
--- begins at 0), names (a list; the values are its places), lo, hi (ends).
+-- false, or nil: where a log axis suits the values), base (of a log axis),
+-- zero (a linear axis begins at 0), names (a list; the values are its places).
 function M.new(values, opts)
   local axis = setmetatable({label = opts.label, unit = opts.unit,
-    names = opts.names, factor = 1, fixed = opts.lo ~= nil}, Axis)
+    names = opts.names, factor = 1}, Axis)
   if opts.names then
     axis.lo, axis.hi = 0.5, #opts.names + 0.5
     return axis
@@ -73,9 +71,9 @@ function M.new(values, opts)
   if opts.zero and not log then
     lo, hi = math.min(lo, 0), math.max(hi, 0)
   end
-  axis.lo, axis.hi = widen(opts.lo or lo, opts.hi or hi, log)
+  axis.lo, axis.hi = widen(lo, hi, log)
   axis.log, axis.unit_text = log, axis.unit
-  axis.base = log and powers and not opts.unit and 2 or 10
+  axis.base = opts.base or log and powers and not opts.unit and 2 or 10
   if axis.unit and axis.unit ~= "%" and not log then
     axis.factor, axis.unit_text = quantity.prefix(
       math.max(math.abs(axis.lo), math.abs(axis.hi)), axis.unit)
@@ -141,35 +139,29 @@ function Axis:linear_values(most)
   return values
 end
 
--- The values m * base^i in range, for each m.
-function Axis:log_series(multiples, every)
-  local values, base = {}, self.base
-  local first = math.floor(math.log(self.lo) / math.log(base) - 1e-9)
-  local last = math.ceil(math.log(self.hi) / math.log(base) + 1e-9)
-  for i = first, last do
-    for _, m in ipairs(multiples) do
-      local v = m * base ^ i
-      if i % every == 0 and v >= self.lo * (1 - 1e-9)
-          and v <= self.hi * (1 + 1e-9) then
-        values[#values + 1] = v
-      end
-    end
-  end
-  return values
+-- The multiples of each power of the base, or of every n-th power, that have
+-- ticks on a log axis: the densest first. A base of 2 has no multiples.
+local DENSITIES = {{1, {1, 2, 3, 4, 5, 6, 7, 8, 9}}, {1, {1, 2, 5}},
+  {1, {1, 3}}}
+for every = 1, 64 do
+  table.insert(DENSITIES, {every, {1}})
 end
 
-local MULTIPLES = {{1, 2, 3, 4, 5, 6, 7, 8, 9}, {1, 2, 5}, {1, 3}}
-
 function Axis:log_values(most)
-  for _, multiples in ipairs(self.base == 10 and MULTIPLES or {}) do
-    local values = self:log_series(multiples, 1)
-    if #values <= most then
-      return values
+  local values, base = nil, self.base
+  local first = math.floor(math.log(self.lo) / math.log(base) - 1e-9)
+  local last = math.ceil(math.log(self.hi) / math.log(base) + 1e-9)
+  for density = base == 2 and 4 or 1, #DENSITIES do
+    local every, multiples = table.unpack(DENSITIES[density])
+    values = {}
+    for i = first + -first % every, last, every do
+      for _, m in ipairs(multiples) do
+        local v = m * base ^ i
+        if v >= self.lo * (1 - 1e-9) and v <= self.hi * (1 + 1e-9) then
+          values[#values + 1] = v
+        end
+      end
     end
-  end
-  local values
-  for every = 1, 64 do
-    values = self:log_series({1}, every)
     if #values <= most then
       break
     end
@@ -180,27 +172,25 @@ end
 -- axis:ticks(most) -> list of {at =, text =, value =}
 -- About `most` ticks, at round values.
 function Axis:ticks(most)
-  local ticks = {}
+  local ticks, values = {}, {}
   if self.names then
     for i = 1, #self.names, math.ceil(#self.names / most) do
-      ticks[#ticks + 1] = {at = self:at(i), text = self.names[i], value = i}
+      values[#values + 1] = i
     end
-    return ticks
+  else
+    values = self.log and self:log_values(most) or self:linear_values(most)
   end
-  local values = self.log and self:log_values(most)
-    or self:linear_values(most)
   for i, v in ipairs(values) do
-    ticks[i] = {at = self:at(v), text = self:text(v), value = v}
+    ticks[i] = {at = self:at(v), value = v,
+      text = self.names and self.names[v] or self:text(v)}
   end
   return ticks
 end
 
 -- axis:round(most)
--- Moves the ends outwards to round values, except given ends.
+-- Moves the ends outwards to round values.
 function Axis:round(most)
-  if self.names or self.fixed then
-    return
-  elseif self.log then
+  if self.log then
     local margin = (self.hi / self.lo) ^ 0.04
     self.lo, self.hi = self.lo / margin, self.hi * margin
     return

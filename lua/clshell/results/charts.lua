@@ -1,13 +1,15 @@
 -- results/charts.lua - charts of results: lines, bars, the ladder of a family,
 -- the roofline; as text for the terminal, as SVG, as PNG. A chart is data:
--- axes (axis.lua) with series of points, or bars. terminal.lua, on canvas.lua,
--- and svg.lua are its two renderers.
+-- axes (axis.lua) with series of points, or bars. terminal.lua and svg.lua are
+-- its two renderers.
 -- SPDX-License-Identifier: MIT
 
 local argument = require "clshell.base.argument"
 local axis = require "clshell.results.axis"
 local cl = require "cl"
 local fields = require "clshell.results.fields"
+local protocol = require "clshell.measure.protocol"
+local record = require "clshell.measure.record"
 local file = require "clshell.base.file"
 local options = require "clshell.base.options"
 local quantity = require "clshell.base.quantity"
@@ -19,71 +21,65 @@ local M = {}
 local Chart = {__name = "chart"}
 Chart.__index = Chart
 
--- Checks the arguments of the function `name`; returns the options.
-local function checked(results, opts, name)
+-- Checks the arguments of plot.line, plot.bar ... Returns an empty chart, the
+-- options, and a short name for each result.
+local function begin(kind, results, opts)
+  local name = "plot." .. kind
   fields.list_of(results, name)
   if #results == 0 then
     cl.error(("%s: the list of results must hold one; got an empty list")
       :format(name))
   end
-  return options.check(opts, name)
+  opts = options.check(opts, name)
+  local labels, common = fields.labels(results)
+  return setmetatable({kind = kind, notes = {}, title = opts.title or common,
+    width = opts.width, height = opts.height}, Chart), opts, labels
 end
 
--- A finished chart, written to the option `file`.
-local function finished(chart, opts)
-  chart.title = opts.title or chart.title
-  chart.width, chart.height = opts.width, opts.height
-  chart = setmetatable(chart, Chart)
+-- A finished chart, with a note of the results without a point, written to the
+-- option `file`.
+local function finished(chart, opts, lost)
+  if lost and lost > 0 then
+    table.insert(chart.notes, ("%d result%s without a place here"):format(
+      lost, lost == 1 and "" or "s"))
+  end
   if opts.file then
     chart:save(opts.file)
   end
   return chart
 end
 
--- The places of results along x: their numbers, or 1, 2, 3 ... with a list of
--- names.
+-- The places of results along x, false for none: their numbers, or 1, 2, 3 ...
+-- with a list of names.
 local function places(rows, key)
   local numbers, list, names, seen = true, {}, {}, {}
   for i, r in ipairs(rows) do
     local x = fields.value(r, key)
-    numbers = numbers and (x == nil or type(x) == "number")
-    local name = tostring(x)
-    if x ~= nil and not seen[name] then
+    local name = x ~= nil and tostring(x)
+    numbers = numbers and (not name or type(x) == "number")
+    if name and not seen[name] then
       names[#names + 1] = name
       seen[name] = #names
     end
-    list[i] = x ~= nil and seen[name]
+    list[i] = seen[name] or false
   end
-  if not numbers then
-    return list, names
-  end
-  for i, r in ipairs(rows) do
+  for i, r in ipairs(numbers and rows or {}) do
     list[i] = fields.base(r, key) or false
   end
-  return list
+  return list, not numbers and names or nil
 end
 
--- Sorts the points of a line chart, leaves out points that its axes cannot
--- show, and notes the number of results without a point, `lost` included.
-local function settle(chart, lost)
-  for _, s in ipairs(chart.series) do
-    local shown = {}
-    for _, p in ipairs(s.points) do
-      if chart.x:shows(p.x) and chart.y:shows(p.y) then
-        shown[#shown + 1] = p
-      else
-        lost = lost + 1
-      end
-    end
-    table.sort(shown, function(a, b)
-      return a.x < b.x
-    end)
-    s.points = shown
+-- The points of a series that the axes of a chart can show, in their order
+-- along x; and the number of the other points.
+local function shown(chart, points)
+  local list = {}
+  for _, p in ipairs(points) do
+    list[#list + 1] = chart.x:shows(p.x) and chart.y:shows(p.y) and p or nil
   end
-  if lost > 0 then
-    table.insert(chart.notes, ("%d result%s without a place here"):format(
-      lost, lost == 1 and "" or "s"))
-  end
+  table.sort(list, function(a, b)
+    return a.x < b.x
+  end)
+  return list, #points - #list
 end
 
 --- plot.line(results, opts) -> chart
@@ -110,20 +106,18 @@ end
 --- end
 --- print(plot.line(list, {x = "tile", y = "gflops"}))
 function M.line(rows, opts)
-  opts = checked(rows, opts, "plot.line")
+  local chart
+  chart, opts = begin("line", rows, opts)
   if opts.x == nil then
     cl.error("plot.line: the option x must name the field along the axis",
       {hint = 'plot.line(results, {x = "tile"})'})
   end
-  local y = opts.y or fields.rate(rows)
-  local place, names = places(rows, opts.x)
-  local _, common = fields.labels(rows)
-  local chart = {kind = "line", series = {}, notes = {}, title = common,
-    scatter = opts.scatter}
+  chart.series, chart.scatter = {}, opts.scatter
+  local y, place, names = opts.y or fields.rate(rows), places(rows, opts.x)
   local series, xs, ys, lost = {}, {}, {}, 0
   for i, r in ipairs(rows) do
     local px, py = place[i], fields.base(r, y)
-    if px and py and not fields.fails(r) then
+    if px and py and not record.fails(r) then
       local by = opts.by and fields.value(r, opts.by)
       local name = opts.by and (type(opts.by) == "string"
         and ("%s=%s"):format(opts.by, by) or tostring(by)) or ""
@@ -144,23 +138,24 @@ function M.line(rows, opts)
   chart.y = axis.new(ys, {label = opts.y_label or about_y.title,
     unit = about_y.unit, log = opts.log_y or false,
     zero = opts.zero ~= false})
-  settle(chart, lost)
+  for _, s in ipairs(chart.series) do
+    local more
+    s.points, more = shown(chart, s.points)
+    lost = lost + more
+  end
   chart.y:round(5)
-  return finished(chart, opts)
+  return finished(chart, opts, lost)
 end
 
 -- A bar for each result, in their order; a failed result's bar has no length.
 local function bar_chart(kind, rows, opts)
-  opts = checked(rows, opts, "plot." .. kind)
+  local chart, labels
+  chart, opts, labels = begin(kind, rows, opts)
   local y = opts.y or fields.rate(rows)
-  local labels, common = fields.labels(rows)
-  local best, about = fields.best(rows, y), fields.about(y)
-  local chart = {kind = kind, bars = {}, title = common, notes = {},
-    falling = about.unit == "s"}
-  local values = {0}
+  local best, about, values = fields.best(rows, y), fields.about(y), {0}
+  chart.bars, chart.falling = {}, about.unit == "s"
   for i, r in ipairs(rows) do
-    local value = not fields.fails(r) and fields.base(r, y)
-      or nil
+    local value = not record.fails(r) and fields.base(r, y) or nil
     local lo, hi = fields.interval(r, y)
     chart.bars[i] = {
       label = labels[i], value = value, lo = lo, hi = hi, best = i == best,
@@ -170,16 +165,16 @@ local function bar_chart(kind, rows, opts)
     }
     values[#values + 1] = value
   end
-  local most = math.max(table.unpack(values))
-  if opts.limit ~= nil then
-    argument.check("plot." .. kind, "limit", opts.limit, "number")
+  local limit, words = opts.limit, opts.limit_label or "limit"
+  if limit ~= nil then
+    argument.check("plot." .. kind, "limit", limit, "number")
   end
-  if opts.limit and opts.limit <= 4 * most then
-    values[#values + 1] = opts.limit
-    chart.limit = {value = opts.limit, label = opts.limit_label or "limit"}
-  elseif opts.limit then
-    chart.notes[1] = ("%s: %s, beyond this scale"):format(
-      opts.limit_label or "limit", quantity.format(opts.limit, about.unit))
+  if limit and limit <= 4 * math.max(table.unpack(values)) then
+    values[#values + 1] = limit
+    chart.limit = {value = limit, label = words}
+  elseif limit then
+    chart.notes[1] = ("%s: %s, beyond this scale"):format(words,
+      quantity.format(limit, about.unit))
   end
   chart.x = axis.new(values, {label = opts.y_label or about.title,
     unit = about.unit, log = false, zero = true})
@@ -226,11 +221,11 @@ function M.ladder(results, opts)
   return finished(chart, opts)
 end
 
--- The roofs of a table of peaks: a compute roof for each type in use, the
--- fastest way to memory, the cache, which holds hot operands, and local
--- memory.
+-- The compute and memory roofs of a table of peaks: a compute roof for each
+-- type in use, the fastest way to memory, the cache, which holds hot operands,
+-- and local memory.
 local function roofs_of(peaks, rows)
-  local used, compute, memory, fastest = {}, {}, {}, nil
+  local used, compute, memory = {}, {}, {}
   for _, r in ipairs(rows) do
     local type = r.type or "float"
     local value = not used[type] and peaks["fma_" .. type]
@@ -239,16 +234,16 @@ local function roofs_of(peaks, rows)
     used[type] = true
   end
   for _, way in ipairs{"copy", "read", "write"} do
-    if peaks[way] and (not fastest or peaks[way] > fastest.value) then
-      fastest = {name = "memory, " .. way, value = peaks[way]}
+    local value = peaks[way]
+    if value and (not memory[1] or value > memory[1].value) then
+      memory[1] = {name = "memory, " .. way, value = value}
     end
   end
-  memory[1] = fastest
-  memory[#memory + 1] = peaks.cache and fastest
-    and {name = "cache", value = peaks.cache} or nil
-  memory[#memory + 1] = peaks["local"] and fastest
-    and {name = "local memory", value = peaks["local"]} or nil
-  return {compute = compute, memory = memory}
+  for _, way in ipairs(memory[1] and {"cache", "local"} or {}) do
+    memory[#memory + 1] = peaks[way] and {value = peaks[way],
+      name = way == "local" and "local memory" or way} or nil
+  end
+  return compute, memory
 end
 
 -- A copy of a list of roofs, the highest first.
@@ -264,19 +259,20 @@ end
 -- of the chart to the highest compute roof, each compute roof begins at the
 -- fastest memory.
 local function roof_lines(compute, memory, lo, hi, bottom)
-  local lines = {}
-  local top, wide = compute[1].value, memory[1].value
+  local lines, top, wide = {}, compute[1].value, memory[1].value
+  local function add(roof, unit, slope, x0, x1)
+    local function height(x)
+      return slope and x * roof.value or roof.value
+    end
+    lines[#lines + 1] = {slope = slope,
+      name = ("%s %s"):format(roof.name, quantity.format(roof.value, unit, 3)),
+      points = {{x = x0, y = height(x0)}, {x = x1, y = height(x1)}}}
+  end
   for _, m in ipairs(memory) do
-    local x = math.max(lo, bottom / m.value)
-    lines[#lines + 1] = {roof = true, slope = true,
-      name = ("%s %s"):format(m.name, quantity.format(m.value, "B/s", 3)),
-      points = {{x = x, y = x * m.value},
-        {x = top / m.value, y = top}}}
+    add(m, "B/s", true, math.max(lo, bottom / m.value), top / m.value)
   end
   for _, c in ipairs(compute) do
-    lines[#lines + 1] = {roof = true,
-      name = ("%s %s"):format(c.name, quantity.format(c.value, "FLOP/s", 3)),
-      points = {{x = c.value / wide, y = c.value}, {x = hi, y = c.value}}}
+    add(c, "FLOP/s", false, c.value / wide, hi)
   end
   return lines
 end
@@ -296,26 +292,27 @@ end
 ---   compute = {{name = "FMA", value = 1e12}},
 ---   memory = {{name = "copy", value = 1e11}}}}))
 function M.roofline(rows, opts)
-  opts = checked(rows, opts, "plot.roofline")
+  local chart, labels
+  chart, opts, labels = begin("roofline", rows, opts)
   local peaks = opts.peaks or {}
-  local roofs = peaks.compute and peaks or roofs_of(peaks, rows)
-  local compute, memory = descending(roofs.compute), descending(roofs.memory)
+  local compute, memory = peaks.compute, peaks.memory
+  if not compute then
+    compute, memory = roofs_of(peaks, rows)
+  end
+  compute, memory = descending(compute), descending(memory)
   if not (compute[1] and memory[1]) then
     cl.error("plot.roofline: peaks must have a compute and a memory roof",
       {hint = "plot.roofline(results, {peaks = peaks()})"})
   end
-  local labels, common = fields.labels(rows)
-  local chart = {kind = "roofline", series = {}, notes = {}, title = common}
-  local xs, least, lost = {}, math.huge, 0
+  chart.series = {}
+  local xs, least, most = {}, math.huge, 0
   for i, r in ipairs(rows) do
     local x, y = fields.base(r, "ai"), fields.base(r, "gflops")
-    if x and y and x > 0 and y > 0 and (r.ok ~= false) then
+    if x and y and x > 0 and y > 0 and r.ok ~= false then
       table.insert(chart.series, {name = labels[i], roof_share = r.roof,
         bound = r.bound, points = {{x = x, y = y}},
-        suspect = fields.flagged(r, "IMPOSSIBLE?") or nil})
-      xs[#xs + 1], least = x, math.min(least, y)
-    else
-      lost = lost + 1
+        suspect = protocol.flagged(r, "IMPOSSIBLE?") or nil})
+      xs[#xs + 1], least, most = x, math.min(least, y), math.max(most, y)
     end
   end
   local top, slow = compute[1].value, memory[#memory].value
@@ -324,17 +321,12 @@ function M.roofline(rows, opts)
   end
   local lo, hi = math.min(table.unpack(xs)) / 4, math.max(table.unpack(xs)) * 4
   local bottom = math.min(least / 2, lo * slow * 2, top / 4)
-  for _, s in ipairs(chart.series) do
-    top = math.max(top, s.points[1].y)
-  end
   chart.x = axis.new({lo, hi}, {label = "arithmetic intensity, FLOP/B",
-    log = true, lo = lo, hi = hi})
-  chart.x.base = 10
-  chart.y = axis.new({bottom, top}, {label = "throughput", unit = "FLOP/s",
-    log = true, lo = bottom, hi = top * 1.6})
+    log = true, base = 10})
+  chart.y = axis.new({bottom, math.max(top, most) * 1.6},
+    {label = "throughput", unit = "FLOP/s", log = true})
   chart.roofs = roof_lines(compute, memory, lo, hi, bottom)
-  settle(chart, lost)
-  return finished(chart, opts)
+  return finished(chart, opts, #rows - #chart.series)
 end
 
 --- chart:text([opts]) -> string
@@ -365,33 +357,32 @@ end
 -- An SVG text as PNG.
 local function png(svg_text)
   local input, _ <close> = file.temporary()
-  local log, _ <close> = file.temporary()
+  local output, _ <close> = file.temporary()
   file.write(input, svg_text, "the chart")
-  local command = ("{ rsvg-convert --zoom 2 %s; } 2>%s"):format(
-    quote(input), quote(log))
-  local pipe = assert(io.popen(command))
-  local image = pipe:read("a")
+  local pipe = assert(io.popen(("{ rsvg-convert --zoom 2 -o %s %s; } 2>&1")
+    :format(quote(output), quote(input))))
+  local complaints = pipe:read("a")
   local ok, _, code = pipe:close()
-  if ok then
-    return image
-  elseif code == 127 then
+  if code == 127 then
     cl.error("charts are written as PNG with rsvg-convert, which is missing",
       {hint = "Debian, Ubuntu: apt-get install librsvg2-bin; Fedora: dnf "
         .. "install librsvg2-tools; or write the chart as .svg"})
+  elseif not ok then
+    cl.error("rsvg-convert failed: " .. complaints)
   end
-  local complaints <close> = assert(io.open(log))
-  cl.error("rsvg-convert failed: " .. complaints:read("a"))
+  local image <close> = assert(io.open(output, "rb"))
+  return image:read("a")
 end
 
-local WRITE = {svg = Chart.svg}
-
-function WRITE.txt(chart)
-  return chart:text{color = false} .. "\n"
-end
-
-function WRITE.png(chart)
-  return png(chart:svg())
-end
+local WRITE = {
+  svg = Chart.svg,
+  txt = function(chart)
+    return chart:text{color = false} .. "\n"
+  end,
+  png = function(chart)
+    return png(chart:svg())
+  end,
+}
 
 --- chart:save(file) -> file
 --- Writes the chart as the name of the file ends: .svg, .txt, or .png, which

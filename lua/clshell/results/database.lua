@@ -3,7 +3,7 @@
 -- SPDX-License-Identifier: MIT
 
 local fields = require "clshell.results.fields"
-local folder = require "clshell.base.folder"
+local file = require "clshell.base.file"
 local search = require "clshell.base.search"
 local system = require "clshell.system"
 
@@ -43,7 +43,7 @@ end
 -- own gets new permissions.
 local function make_private(path)
   local dir = path:match("^(.+)/[^/]*$")
-  if dir and (dir == folder.of "DATA" or not system.kind(dir)) then
+  if dir and (dir == file.folder "DATA" or not system.kind(dir)) then
     local made, reason = system.private(dir .. "/")
     if not made then
       return nil, "folder " .. reason
@@ -162,8 +162,34 @@ end
 Database.__close = Database.close
 Database.__gc = Database.close
 
--- A connection in which every statement is a transaction unless one is begun.
-local function connect(driver, path, flags)
+-- Ends M.open with the reason why the file is no store to use.
+local function refuse(reason)
+  error({refused = reason}, 0)
+end
+
+-- The rows of a statement of M.open.
+local function must(db, sql)
+  local rows, reason = db:run(sql)
+  return rows or refuse(reason)
+end
+
+-- The result of a PRAGMA, which may have an argument.
+local function pragma(db, words)
+  return must(db, "PRAGMA " .. words)[1][words:match "^[%w_]+"]
+end
+
+-- Calls f(db) in a transaction.
+local function as_one(db, f)
+  local done, reason = db:transaction(function()
+    f(db)
+    return true
+  end)
+  return done or refuse(reason)
+end
+
+-- Opens a connection, in which every statement is a transaction unless one is
+-- begun, and makes it ready by prepare(db). Returns it, or nil and a reason.
+local function connect(driver, path, flags, prepare)
   local ok, connection, message = pcall(driver.New, path, flags)
   if not ok or not connection then
     return nil, short(ok and message or connection)
@@ -171,73 +197,46 @@ local function connect(driver, path, flags)
   connection:autocommit(true)
   local db = setmetatable({path = path, connection = connection}, Database)
   db:run(("PRAGMA busy_timeout = %d"):format(PATIENCE))
-  return db
-end
-
--- The result of a PRAGMA, which may have an argument; or nil and a reason.
-local function pragma(db, words)
-  local rows, reason = db:run("PRAGMA " .. words)
-  return rows and rows[1][words:match "^[%w_]+"], reason
+  local ready, e = pcall(prepare, db)
+  if ready then
+    return db
+  end
+  db:close()
+  return nil, type(e) == "table" and e.refused or error(e, 0)
 end
 
 local function create_tables(db)
-  return db:transaction(function()
-    local rows, reason = db:run("SELECT name FROM sqlite_master")
-    for _, sql in ipairs(rows and #rows == 0 and schema() or {}) do
-      rows, reason = db:run(sql)
-      if not rows then
-        break
-      end
-    end -- where there were rows, another process was faster
-    return rows and true, reason
-  end)
+  if #must(db, "SELECT name FROM sqlite_master") == 0 then
+    for _, sql in ipairs(schema()) do
+      must(db, sql)
+    end
+  end -- else another process was faster
 end
 
 -- Notes the columns that the table has, as db.columns. Returns the fields
--- without a column, or nil and a reason.
+-- without a column.
 local function missing(db)
-  local rows, reason = db:run("PRAGMA table_info(run)")
+  local list = {}
   db.columns = {}
-  for _, row in ipairs(rows or {}) do
+  for _, row in ipairs(must(db, "PRAGMA table_info(run)")) do
     db.columns[row.name] = true
   end
-  local list = {}
   for _, field in ipairs(fields.list) do
     list[#list + 1] = field.stored and not db.columns[field[1]] and field
       or nil
   end
-  return rows and list, reason
+  return list
 end
 
--- Adds a column to the table of an older store and fills it from the records;
--- or nil and a reason.
-local function add_column(db, field)
-  local name = field[1]
-  local done, reason = db:run(("ALTER TABLE run ADD COLUMN %s %s"):format(name,
-    field.stored))
-  if done then
-    done, reason = db:run(("UPDATE run SET %s = json_extract(record, '$.%s') "
+-- Gives an older store the columns that it lacks, filled from the records.
+local function migrate(db)
+  for _, field in ipairs(missing(db)) do -- another process may have been
+    local name = field[1]                -- faster
+    must(db, ("ALTER TABLE run ADD COLUMN %s %s"):format(name, field.stored))
+    must(db, ("UPDATE run SET %s = json_extract(record, '$.%s') "
       .. "WHERE json_valid(record)"):format(name, name))
   end
-  return done, reason
-end
-
--- Gives an older store the columns that it lacks; or nil and a reason.
-local function migrate(db)
-  local list, reason = missing(db)
-  if not list or #list == 0 then
-    return list, reason
-  end
-  return db:transaction(function()
-    local done = missing(db) -- another process may have been faster
-    for _, field in ipairs(done or {}) do
-      done, reason = add_column(db, field)
-      if not done then
-        return nil, reason
-      end
-    end
-    return missing(db)
-  end)
+  missing(db)
 end
 
 -- The statement that tells the kind of a file: a single statement, as another
@@ -246,38 +245,34 @@ local KIND = "SELECT application_id, user_version, "
   .. "(SELECT count(*) FROM sqlite_master) AS tables "
   .. "FROM pragma_application_id, pragma_user_version"
 
--- The kind of a file: "new", "store" or "newer" (a store of a later version);
--- or nil and the fault. SQLite has undone the whole content of a new file
--- whose maker was killed before the first commit was complete.
+-- The kind of a file: "new", "store" or "newer" (a store of a later version).
+-- SQLite has undone the whole content of a new file whose maker was killed
+-- before the first commit was complete.
 local function kind_of(db)
-  local rows, reason = db:run(KIND)
-  local row = rows and rows[1]
-  if not row then
-    return nil, reason
+  local row = must(db, KIND)[1]
+  if row.application_id == 0 and row.tables == 0 then
+    return "new"
   elseif row.application_id ~= APPLICATION then
-    local empty = row.application_id == 0 and row.tables == 0
-    return empty and "new" or nil, "it is the SQLite file of another program"
+    refuse "it is the SQLite file of another program"
   elseif row.user_version == 0 then
-    return nil, "it has no schema of clshell"
+    refuse "it has no schema of clshell"
   end
   return row.user_version > VERSION and "newer" or "store"
 end
 
--- The first fault in the contents of a store, or nil.
-local function damage(db)
+-- Refuses a store whose contents are damaged.
+local function check(db)
   local size = size_of(db.path)
   if size % pragma(db, "page_size") > 0 and size_of(db.path .. "-wal") == 0
       and size_of(db.path .. "-journal") == 0
   then -- SQLite completes a file only from the log of a process that died
-    return "the file is damaged (cut off within a page)"
-  elseif size <= CHECKED then
-    local found, reason = pragma(db, "quick_check(1)")
-    if found ~= "ok" then
-      return found and "the file is damaged (" .. found .. ")" or reason
-    end
+    refuse "the file is damaged (cut off within a page)"
   end
-  local rows, reason = db:run("SELECT id FROM run ORDER BY id DESC LIMIT 1")
-  return not rows and reason or nil
+  local found = size <= CHECKED and pragma(db, "quick_check(1)") or "ok"
+  if found ~= "ok" then
+    refuse("the file is damaged (" .. found .. ")")
+  end
+  must(db, "SELECT id FROM run ORDER BY id DESC LIMIT 1")
 end
 
 -- Opens a file on a read-only disk as a file that nobody changes: SQLite
@@ -290,65 +285,41 @@ local function open_fixed(driver, path)
   local uri = "file:" .. path:gsub("[%%?#]", function(c)
     return ("%%%02x"):format(c:byte())
   end) .. "?immutable=1"
-  local db, reason = connect(driver, uri,
-    driver.SQLITE_OPEN_READONLY | driver.SQLITE_OPEN_URI)
-  if not db then
-    return nil, reason
-  end
-  db.readonly, db.path = "the file or its disk is read-only", path
-  local kind
-  kind, reason = kind_of(db)
-  reason = not kind and reason or damage(db)
-  if reason then
-    return nil, reason
-  end
-  missing(db)
-  return db
+  return connect(driver, uri, driver.SQLITE_OPEN_READONLY
+    | driver.SQLITE_OPEN_URI, function(db)
+      db.readonly, db.path = "the file or its disk is read-only", path
+      kind_of(db)
+      check(db)
+      missing(db)
+    end)
 end
 
--- Makes an open file ready: a private store with all tables and columns, in
--- the mode for several writers. A newer one is read only. Returns true, or nil
--- and a reason.
-local function prepare(db, kind)
-  local done, reason = true, nil
-  if kind == "new" then
-    done, reason = create_tables(db)
-  end
-  reason = not done and reason or damage(db)
-  if reason then
-    return nil, reason
-  elseif kind == "newer" then
-    db.readonly = "a newer clshell wrote it"
-    db:run "PRAGMA query_only = 1"
-    return missing(db)
-  end
-  make_private(db.path)
-  done, reason = migrate(db)
-  if done then
-    -- On some network disks there can be no WAL: SQLite keeps its journal.
-    done, reason = db:run("PRAGMA journal_mode = WAL")
-  end
-  return done, reason
-end
-
--- Opens a file for writing; `create` allows a new or empty one.
+-- Opens a file for writing: a private store with all tables and columns, in
+-- the mode for several writers; `create` allows a new or empty file. A newer
+-- store is read only.
 local function open_shared(driver, path, create)
-  local db, reason = connect(driver, path, driver.SQLITE_OPEN_READWRITE
-    | (create and driver.SQLITE_OPEN_CREATE or 0))
-  if not db then
-    return nil, reason
-  end
-  local kind, done
-  kind, reason = kind_of(db)
-  if kind == "new" and not create then
-    reason = NONE
-  elseif kind then
-    done, reason = prepare(db, kind)
-  end
-  if not done then
-    db:close()
-  end
-  return done and db or nil, reason
+  return connect(driver, path, driver.SQLITE_OPEN_READWRITE
+    | (create and driver.SQLITE_OPEN_CREATE or 0), function(db)
+      local kind = kind_of(db)
+      if kind == "new" and not create then
+        refuse(NONE)
+      elseif kind == "new" then
+        as_one(db, create_tables)
+      end
+      check(db)
+      if kind == "newer" then
+        db.readonly = "a newer clshell wrote it"
+        db:run "PRAGMA query_only = 1"
+        missing(db)
+        return
+      end
+      make_private(db.path)
+      if #missing(db) > 0 then
+        as_one(db, migrate)
+      end
+      -- On some network disks there can be no WAL: SQLite keeps its journal.
+      must(db, "PRAGMA journal_mode = WAL")
+    end)
 end
 
 --- database.open(path [, opts]) -> db, or nil and a reason
@@ -370,18 +341,16 @@ function M.open(path, opts)
     return nil, ("the store must be a file; this is a %s"):format(kind)
   elseif size > 0 and size < LEAST then
     return nil, NO_SQLITE
-  end
-  local new = size == 0
-  if new and not create then
+  elseif size == 0 and not create then
     return nil, NONE
-  elseif new then
+  elseif size == 0 then
     local made, reason = make_private(path)
     if not made then
       return nil, reason
     end
   end
   local db, reason = open_shared(driver, path, create)
-  if not db and not new and (reason:find("readonly")
+  if not db and size > 0 and (reason:find("readonly")
       or reason:find("unable to open")) then
     return open_fixed(driver, path)
   end

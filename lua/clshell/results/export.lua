@@ -3,7 +3,6 @@
 -- SPDX-License-Identifier: MIT
 
 local cl = require "cl"
-local csv = require "clshell.results.csv"
 local fields = require "clshell.results.fields"
 local file = require "clshell.base.file"
 local json = require "clshell.base.json"
@@ -19,28 +18,86 @@ local function escape(s)
   return (s:gsub("[|\\`*_<]", "\\%0"):gsub("%s+", " "))
 end
 
+-- Any value as the text of a cell: numbers with all their digits, tables as
+-- JSON; empty for nil, null and numbers that are not finite.
+local function cell_text(value)
+  if value == nil or value == json.null then
+    return ""
+  elseif type(value) == "table" then
+    return json.encode(value)
+  elseif type(value) ~= "number" then
+    return tostring(value)
+  end
+  return text.finite(value) and text.exact(value) or ""
+end
+
+-- The cells of each record, written by cell(value, record): a list of lists.
+-- columns: a list of {title, from}, where `from` is a key, or a function of
+-- the record.
+local function cells_of(columns, records, cell)
+  local rows = {}
+  for i, record in ipairs(records) do
+    rows[i] = {}
+    for j, column in ipairs(columns) do
+      local value = record[column[2]]
+      if type(column[2]) == "function" then
+        value = column[2](record)
+      end
+      rows[i][j] = cell(value, record)
+    end
+  end
+  return rows
+end
+
+-- A cell of CSV (RFC 4180). A spreadsheet takes text that begins with = + - @
+-- for a formula: an apostrophe before the text prevents it. Numbers need none.
+local function csv_cell(value)
+  local s = cell_text(value)
+  if type(value) == "string" and s:find("^[=+%-@\t\r]")
+      and not tonumber(s) then
+    s = "'" .. s
+  end
+  if s:find('[",\r\n]') or s:find("^%s") or s:find("%s$") then
+    s = '"' .. s:gsub('"', '""') .. '"'
+  end
+  return s
+end
+
+-- export.csv(columns, records) -> string
+-- A head line and a line for each record. columns: a list of {title, from}.
+function M.csv(columns, records)
+  local lines, head = cells_of(columns, records, csv_cell), {}
+  for i, column in ipairs(columns) do
+    head[i] = csv_cell(column[1])
+  end
+  table.insert(lines, 1, head)
+  for i, cells in ipairs(lines) do
+    lines[i] = table.concat(cells, ",")
+  end
+  return table.concat(lines, "\r\n") .. "\r\n"
+end
+
 -- Records as a table of Markdown. columns: a list of {title, from, rule}; the
 -- title stands as it is, the rule ("---:") aligns. format(value, record) may
 -- return the text of a cell.
 local function markdown(columns, records, format)
-  local head, rule, cells = {}, {}, {}
+  local head, rule = {}, {}
   for i, column in ipairs(columns) do
     head[i], rule[i] = column[1], column[3] or "---"
   end
-  local lines = {table.concat(head, " | "), table.concat(rule, " | ")}
-  for _, record in ipairs(records) do
-    for i, column in ipairs(columns) do
-      local value = csv.value(record, column[2])
-      cells[i] = format and format(value, record) or escape(csv.plain(value))
-    end
-    lines[#lines + 1] = table.concat(cells, " | ")
+  local lines = cells_of(columns, records, function(value, record)
+    return format and format(value, record) or escape(cell_text(value))
+  end)
+  table.move({head, rule}, 1, 2, 1, table.move(lines, 1, #lines, 3))
+  for i, cells in ipairs(lines) do
+    lines[i] = "| " .. table.concat(cells, " | ") .. " |\n"
   end
-  return "| " .. table.concat(lines, " |\n| ") .. " |\n"
+  return table.concat(lines)
 end
 
 -- The sorted keys of several tables whose values are numbers, strings or
 -- booleans: a shape may also hold tables.
-local function plain_keys(parts)
+local function names_of(parts)
   local keys, seen = {}, {}
   for _, part in ipairs(parts) do
     for key, value in pairs(part) do
@@ -74,24 +131,29 @@ local function flagged(r)
   return setmetatable({flags = all}, {__index = r})
 end
 
--- The columns of a line of fields.list, {title, from}, added to a list: none
--- if they would be empty, and several for a table of parts.
-local function add_columns(columns, field, results, rule)
-  local key, values = field[1], {}
-  local function from(r)
-    return fields.exported(field, r)
+-- The columns {title, from, rule} of results by the lines of fields.list with
+-- `wanted`, "export" or "md": none for an empty one, and several for a table
+-- of parts.
+local function columns_of(results, wanted)
+  local columns = {}
+  for _, field in ipairs(fields.list) do
+    local key, values = field[1], {}
+    local function from(r)
+      return fields.exported(field, r)
+    end
+    for _, r in ipairs(field[wanted] and results or {}) do
+      values[#values + 1] = from(r)
+    end
+    for _, part in ipairs(field.prefix and names_of(values) or {}) do
+      columns[#columns + 1] = {field.prefix .. part, function(r)
+        return r[key] and r[key][part]
+      end}
+    end
+    columns[#columns + 1] = #values > 0 and not field.prefix
+      and {field.export or key, from, field[2] == "number" and RIGHT or LEFT}
+      or nil
   end
-  for _, r in ipairs(results) do
-    values[#values + 1] = from(r)
-  end
-  for _, part in ipairs(field.prefix and plain_keys(values) or {}) do
-    columns[#columns + 1] = {field.prefix .. part, function(r)
-      return r[key] and r[key][part]
-    end}
-  end
-  if not field.prefix and #values > 0 then
-    columns[#columns + 1] = {field.export or key, from, rule}
-  end
+  return columns
 end
 
 -- The device, the versions and the date of the results, a list of {name =,
@@ -141,7 +203,7 @@ end
 
 local function plain_part(part)
   local members = {}
-  for i, key in ipairs(plain_keys{part}) do
+  for i, key in ipairs(names_of{part}) do
     members[i] = {key, exact(part[key])}
   end
   return json.object(members)
@@ -176,13 +238,7 @@ end
 local WRITE = {}
 
 function WRITE.csv(results)
-  local columns = {}
-  for _, field in ipairs(fields.list) do
-    if field.export then
-      add_columns(columns, field, results)
-    end
-  end
-  return csv.text(columns, results)
+  return M.csv(columns_of(results, "export"), results)
 end
 
 function WRITE.json(results)
@@ -200,14 +256,7 @@ function WRITE.json(results)
 end
 
 function WRITE.md(results)
-  local columns = {}
-  for _, field in ipairs(fields.list) do
-    if field.md then
-      add_columns(columns, field, results,
-        field[2] == "number" and RIGHT or LEFT)
-    end
-  end
-  local lines = {markdown(columns, results, rounded)}
+  local lines = {markdown(columns_of(results, "md"), results, rounded)}
   for _, entry in ipairs(M.meta(results)) do
     lines[#lines + 1] = ("- %s: %s"):format(entry.name, escape(entry.value))
   end
@@ -262,26 +311,20 @@ local function is_results(v)
   return true
 end
 
--- The elements of memory: a list, in which each is a list for a further
--- dimension of the shape. A ulong beyond Lua's integers comes as the text of
--- its digits.
-local function elements(v, class)
-  local host, at = class == "Buffer" and v:read() or v, 0
-  local shape, unsigned = v.shape, v.type == "ulong"
-  local function part(dimension)
-    local list = {}
-    for i = 1, shape[dimension] do
-      if dimension < #shape then
-        list[i] = part(dimension + 1)
-      else
-        at = at + 1
-        local x = host[at]
-        list[i] = unsigned and x < 0 and text.unsigned(x) or x
-      end
-    end
-    return list
+-- Numbers below 0 in nested lists as unsigned numbers: a ulong beyond Lua's
+-- integers comes as the text of its digits.
+local function unsigned(list)
+  for i, x in ipairs(list) do
+    list[i] = type(x) == "table" and unsigned(x) or x
+    list[i] = type(x) == "number" and x < 0 and text.unsigned(x) or list[i]
   end
-  return part(1)
+  return list
+end
+
+-- The elements of memory, in nested lists by its shape.
+local function elements(v, class)
+  local list = (class == "Buffer" and v:read() or v):table()
+  return v.type == "ulong" and unsigned(list) or list
 end
 
 -- An object of module cl as a value: the info of a device, the elements of
@@ -321,16 +364,14 @@ local function plain(v, depth, open)
 end
 
 -- The keys of all rows as columns: the list `order`, then the others sorted.
-local function columns_of(rows, order)
+local function keys_of(rows, order)
   local seen, columns, rest = {}, {}, {}
   for i, key in ipairs(order or {}) do
     columns[i], seen[key] = {tostring(key), key}, true
   end
   for _, row in ipairs(rows) do
     for key in pairs(row) do
-      if not seen[key] then
-        rest[#rest + 1], seen[key] = key, true
-      end
+      rest[#rest + 1], seen[key] = not seen[key] and key or nil, true
     end
   end
   table.sort(rest, function(a, b)
@@ -356,9 +397,9 @@ function M.rows(rows, format, order)
   if format == "json" then
     return json.encode(clean) .. "\n"
   end
-  local columns = columns_of(clean, order)
+  local columns = keys_of(clean, order)
   if format == "csv" then
-    return csv.text(columns, clean)
+    return M.csv(columns, clean)
   elseif format ~= "md" then
     cl.error(text.unknown("format", format, M.formats))
   end
@@ -396,14 +437,13 @@ function M.values(values, format)
       clean[i] = json.null
     end
   end
-  local value = clean
   if values.n == 1 and clean[1] ~= nil then
-    value = clean[1]
+    clean = clean[1]
   end
   if format == "json" then
-    return json.encode(value) .. "\n"
+    return json.encode(clean) .. "\n"
   end
-  return M.rows(rows_of(value), format)
+  return M.rows(rows_of(clean), format)
 end
 
 return M

@@ -5,7 +5,6 @@
 
 local cl = require "cl"
 local families = require "clshell.ladder.families"
-local protocol = require "clshell.measure.protocol"
 local quantity = require "clshell.base.quantity"
 local record = require "clshell.measure.record"
 local style = require "clshell.base.style"
@@ -19,28 +18,24 @@ local function measured(x, r)
 end
 
 local function percent(x, r)
-  return measured(100 * x, r)
+  return M.number(100 * x, r)
 end
 
-local function plain(x)
-  return quantity.number(x)
-end
-
-local function label_or_name(r)
-  return r.label or r.name
-end
-
-local function label_or_kernel(r)
-  return r.label or r.kernel or r.name
+-- A function that gives the first of these fields that a result has.
+local function first_of(...)
+  local keys = {...}
+  return function(r)
+    for _, key in ipairs(keys) do
+      if r[key] then
+        return r[key]
+      end
+    end
+  end
 end
 
 -- Half the width of the interval of the median, in per cent.
 local function spread(r)
   return r.lo and 100 * M.noise(r) or nil
-end
-
-local function tile(r)
-  return r.params and r.params.tile
 end
 
 -- The size of the problem as people write it: "512x512x512".
@@ -55,30 +50,28 @@ local function flags(between)
   end
 end
 
-local function device(key)
+-- A function that gives a field of a table of a result, such as its device.
+local function part(name, key)
   return function(r)
-    return r.device and r.device[key]
+    return r[name] and r[name][key]
   end
 end
 
 local function defines(r)
-  if type(r.defines) ~= "table" then
-    return r.defines
-  end
-  return table.concat(text.fields(r.defines), " ")
+  return type(r.defines) == "table" and table.concat(text.fields(r.defines),
+    " ") or r.defines
 end
 
-local function version(r)
-  return r.version or cl.version
-end
-
+local OF_DEVICE = {name = "string", platform = "string", type = "string",
+  driver = "string", version = "string"}
 local UID = "TEXT NOT NULL UNIQUE DEFAULT (lower(hex(randomblob(16))))"
 
 -- fields.list: a line for each field of a result, in the order of exports:
 --   1        its key in the result; a line with `from` or `shown` may also
 --            name a value that is worked out from other fields
---   2        its type, if the field is there: lists and tables of parts have
---            types of their own below; nil: any
+--   2        its type, if the field is there; nil: any. of: the type of each
+--            element of a list, the types of some parts of a table. Parts
+--            such as the shape may also be text
 --   unit     its base unit; scale: the factor of its number to that unit
 --   axis     its title on a chart, which then shows base units
 --   export   its exported name, which ends with the base unit; from(result):
@@ -94,10 +87,10 @@ local UID = "TEXT NOT NULL UNIQUE DEFAULT (lower(hex(randomblob(16))))"
 M.list = {
   {"uid", "string", stored = UID, detail = true},
   {"name", "string", export = "name", md = true, stored = "TEXT",
-    title = "kernel", shown = label_or_name},
+    title = "kernel", shown = first_of("label", "name")},
   {"family", "string", export = "family", stored = "TEXT"},
   {"kernel", "string", export = "kernel", stored = "TEXT",
-    title = "kernel", shown = label_or_kernel},
+    title = "kernel", shown = first_of("label", "kernel", "name")},
   {"config", "string", export = "config", md = true, stored = "TEXT",
     title = "parameters", drop = 5},
   {"size", from = size, md = true},
@@ -107,7 +100,7 @@ M.list = {
   {"shape", "parts", export = "shape", prefix = "shape.", stored = "TEXT"},
   {"params", "parts", export = "params", prefix = "param.", stored = "TEXT",
     detail = true},
-  {"tile", title = "tile", shown = tile, align = "right"},
+  {"tile", title = "tile", shown = part("params", "tile"), align = "right"},
   {"local", "string", export = "local_size", title = "local",
     align = "right", drop = 6},
   {"mode", "string", export = "cache_mode", md = true, stored = "TEXT",
@@ -152,7 +145,7 @@ M.list = {
     format = measured, drop = 3},
   {"ai", "number", unit = "FLOP/B", axis = "arithmetic intensity",
     export = "intensity_FLOP_per_B", title = "FLOP/B",
-    format = plain, drop = 8},
+    format = function(x) return quantity.number(x) end, drop = 8},
   {"roof", "number", unit = "%", scale = 100, axis = "share of the roofline",
     export = "roof_fraction", from = function(r) return r.roof end, md = true,
     title = "% roof", format = percent, drop = 2},
@@ -165,18 +158,19 @@ M.list = {
   {"err", "number", export = "error", md = true, title = "error",
     format = "%.0e", align = "right"},
   {"err_bound", "number", export = "error_bound"},
-  {"flags", "list", export = "flags", from = flags " ", md = true,
-    title = "flags", shown = flags ", ", wrap = true},
+  {"flags", "list", of = "string", export = "flags", from = flags " ",
+    md = true, title = "flags", shown = flags ", ", wrap = true},
   {"note", "string", export = "note", md = true, title = "note",
     wrap = true},
   {"error", "string", export = "failure"},
-  {"device", "parts", export = "device", from = device "name", meta = true,
-    stored = "TEXT"},
-  {"platform", export = "platform", from = device "platform", meta = true},
-  {"driver", export = "driver", from = device "driver", meta = true,
-    stored = "TEXT"},
-  {"opencl_version", export = "opencl_version", from = device "version",
+  {"device", "parts", of = OF_DEVICE, export = "device",
+    from = part("device", "name"), meta = true, stored = "TEXT"},
+  {"platform", export = "platform", from = part("device", "platform"),
     meta = true},
+  {"driver", export = "driver", from = part("device", "driver"), meta = true,
+    stored = "TEXT"},
+  {"opencl_version", export = "opencl_version",
+    from = part("device", "version"), meta = true},
   {"options", "string", export = "build_options", meta = true,
     stored = "TEXT"},
   {"defines", "parts", export = "defines", from = defines},
@@ -187,9 +181,9 @@ M.list = {
   {"time", "string", export = "date", meta = true, stored = "TEXT NOT NULL"},
   {"protocol", "number", export = "protocol", stored = "INTEGER",
     detail = true},
-  {"version", "string", export = "clshell_version", from = version,
-    meta = true},
-  {"samples", "list"}, {"id", "number"}, {"reason", "string"},
+  {"version", "string", export = "clshell_version",
+    from = function(r) return r.version or cl.version end, meta = true},
+  {"samples", "list", of = "number"}, {"id", "number"}, {"reason", "string"},
   {"label", "string"}, {"stale", "string"},
 }
 
@@ -221,46 +215,29 @@ function M.exported(field, r)
   return value and field.scale and value * field.scale or value
 end
 
-local OF_LIST = {samples = "number", flags = "string"}
-local OF_DEVICE = {name = "string", platform = "string", type = "string",
-  driver = "string", version = "string"}
-
 -- "median must be a number; got a string" where a value has another type. A
 -- number may stand for a string.
 local function wrong(name, value, wanted)
   local kind = type(value)
-  if value ~= nil and kind ~= wanted
-      and not (kind == "number" and wanted == "string") then
-    return ("%s must be a %s; got a %s"):format(name, wanted, kind)
-  end
-end
-
--- The fault of a table, by the type of each part or a function of its name.
-local function wrong_part(name, part, type_of)
-  for key, value in pairs(part) do
-    local wanted = type_of(key)
-    local fault = wanted and wrong(("%s[%s]"):format(name, tostring(key)),
-      value, wanted)
-    if fault then
-      return fault
-    end
+  local whole = wanted == "list" or wanted == "parts"
+  if wanted and kind ~= (whole and "table" or wanted)
+      and not (kind == "number" and wanted == "string")
+      and not (kind == "string" and wanted == "parts") then
+    return ("%s must be a %s; got a %s"):format(name,
+      whole and "table" or wanted, kind)
   end
 end
 
 --- fields.fault(result) -> string, or nil
 --- The first rule that a table breaks as a result: its known fields have their
---- types. Parts such as the shape may also be text.
+--- types.
 function M.fault(r)
   for name, value in pairs(r) do
-    local wanted, fault = BY_KEY[name] and BY_KEY[name][2], nil
-    if wanted == "list" then
-      fault = wrong(name, value, "table") or wrong_part(name, value,
-        function() return OF_LIST[name] end)
-    elseif wanted == "parts" and type(value) ~= "string" then
-      fault = wrong(name, value, "table") or name == "device"
-        and wrong_part(name, value, function(key) return OF_DEVICE[key] end)
-    elseif wanted and wanted ~= "parts" then
-      fault = wrong(name, value, wanted)
+    local field = BY_KEY[name] or {}
+    local of, fault = field.of, wrong(name, value, field[2])
+    for key, x in pairs(of and type(value) == "table" and value or {}) do
+      fault = fault or wrong(("%s[%s]"):format(name, tostring(key)), x,
+        type(of) == "string" and of or of[key])
     end
     if fault then
       return fault
@@ -332,10 +309,8 @@ end
 --- unless it is a finite number.
 function M.base(r, key)
   local x = M.value(r, key)
-  if type(x) ~= "number" or x ~= x or math.abs(x) == math.huge then
-    return nil
-  end
-  return x * M.about(key).scale
+  return type(x) == "number" and text.finite(x) and x * M.about(key).scale
+    or nil
 end
 
 --- fields.interval(result, key) -> lo, hi or nil
@@ -390,18 +365,6 @@ function M.number(x, r)
     or x, digits)
 end
 
---- fields.flagged(result, flag) -> boolean
---- Whether a result carries a flag, such as "unconverged".
-M.flagged = protocol.flagged
-
---- fields.device(result) -> name, driver; or nil
---- The device on which a result was measured.
-M.device = record.device_of
-
---- fields.fails(result) -> boolean
---- Whether a result is refused, failed, wrong, or faster than possible.
-M.fails = record.fails
-
 --- fields.best(results, key) -> index or nil
 --- The best of the results: the least time, the greatest value of other
 --- fields. Failed results do not count; where the best has too few samples for
@@ -411,7 +374,7 @@ function M.best(results, key)
   local best, most
   for i, r in ipairs(results) do
     local x = M.base(r, key)
-    if x and not M.fails(r) and (not most or sign * x > most) then
+    if x and not record.fails(r) and (not most or sign * x > most) then
       best, most = i, sign * x
     end
   end
@@ -437,18 +400,6 @@ function M.rate(results)
   return "median"
 end
 
--- The words that all lists have, as a set.
-local function shared(lists)
-  local count, common = {}, {}
-  for _, words in ipairs(lists) do
-    for _, word in ipairs(words) do
-      count[word] = (count[word] or 0) + 1
-      common[word] = #lists > 1 and count[word] == #lists or nil
-    end
-  end
-  return common
-end
-
 -- "gemm." where the names of all results begin with it, else "".
 local function family_of(results)
   local prefix
@@ -466,30 +417,33 @@ end
 --- A short name for each result, of the words that tell it from other results,
 --- and a text of the words that all results share.
 function M.labels(results)
-  local names, configs, titles = {}, {}, {}
-  local family = family_of(results)
+  local family, all, count = family_of(results), {}, {}
   for i, r in ipairs(results) do
-    names[i] = {tostring(r.name or r.kernel or "?"):sub(#family + 1)}
-    configs[i] = {}
-    for word in tostring(r.config or ""):gmatch("%S+") do
-      table.insert(configs[i], word)
+    local words = {}
+    local function add(kind, word)
+      local key = kind .. " " .. word
+      words[#words + 1], count[key] = {key, word}, (count[key] or 0) + 1
     end
-    titles[i] = {r.title}
+    add("name", tostring(r.name or r.kernel or "?"):sub(#family + 1))
+    for word in tostring(r.config or ""):gmatch("%S+") do
+      add("config", word)
+    end
+    if r.title then
+      add("title", r.title)
+    end
+    all[i] = words
   end
-  local parts = {shared(names), shared(configs), shared(titles)}
   local list, common = {}, {}
-  for i in ipairs(results) do
+  for i, words in ipairs(all) do
     local label = {}
-    for p, words in ipairs{names[i], configs[i], titles[i]} do
-      for _, word in ipairs(words) do
-        if not parts[p][word] then
-          label[#label + 1] = word
-        elseif i == 1 then
-          common[#common + 1] = (p == 1 and family or "") .. word
-        end
+    for j, word in ipairs(words) do
+      if #results == 1 or count[word[1]] < #results then
+        label[#label + 1] = word[2]
+      elseif i == 1 then
+        common[#common + 1] = (j == 1 and family or "") .. word[2]
       end
     end
-    list[i] = #label > 0 and table.concat(label, " ") or names[i][1]
+    list[i] = #label > 0 and table.concat(label, " ") or words[1][2]
   end
   return list, table.concat(common, " ")
 end

@@ -7,6 +7,7 @@ local argument = require "clshell.base.argument"
 local cl = require "cl"
 local export = require "clshell.results.export"
 local fields = require "clshell.results.fields"
+local record = require "clshell.measure.record"
 local file = require "clshell.base.file"
 local options = require "clshell.base.options"
 local peaks = require "clshell.measure.peaks"
@@ -65,14 +66,11 @@ summary { cursor: pointer }
 ]]
 
 local function remarks_of(r)
-  local remarks, note = {}, r.note or r.error
-  local said = r.status and note and note:find(r.status, 1, true) == 1
-  if r.status and r.status ~= "ok" and not said then
-    remarks[1] = r.status
-  end
-  for _, flag in ipairs(r.flags or {}) do
-    remarks[#remarks + 1] = flag
-  end
+  local note, flags = r.note or r.error, r.flags or {}
+  local said = not r.status or r.status == "ok"
+    or note and note:find(r.status, 1, true) == 1
+  local remarks = {not said and r.status or nil}
+  table.move(flags, 1, #flags, #remarks + 1, remarks)
   remarks[#remarks + 1] = note
   return table.concat(remarks, "; ")
 end
@@ -122,23 +120,8 @@ local function constant(cells)
   return #cells > 1
 end
 
--- The columns that are not empty, and the terms above the table.
-local function filled(results, key, alone)
-  local kept, once = {}, {}
-  for _, wanted in ipairs(columns_of(key)) do
-    local c = report.filled(wanted, results)
-    if c.class == "once" and not c.empty and constant(c.cells) then
-      once[#once + 1] = {name = c.title, value = c.cells[1]}
-    elseif not c.empty and (alone or c.class ~= "once") then
-      kept[#kept + 1] = c
-    end
-  end
-  return kept, once
-end
-
--- html.terms(list) -> string
 -- A list of {name =, value =} as terms.
-function M.terms(list)
+local function terms(list)
   local out = {"<dl>"}
   for _, entry in ipairs(list) do
     out[#out + 1] = ("<dt>%s</dt><dd>%s</dd>"):format(
@@ -148,53 +131,49 @@ function M.terms(list)
   return table.concat(out, "\n")
 end
 
-local terms = M.terms
-
-local function row_of(shown, i, best)
-  local out = {best and '<tr class="best">' or "<tr>"}
-  for j, c in ipairs(shown) do
-    out[#out + 1] = ('<td class="%s">%s%s</td>'):format(c.class,
-      escape(c.cells[i]), best and j == 1 and " ★" or "")
-  end
-  return table.concat(out) .. "</tr>"
-end
-
--- The table of results that did not fail.
+-- The table of results that did not fail: the columns that are not empty, and
+-- the terms above the table.
 local function table_of(results, key, best, alone)
-  local shown, once = filled(results, key, alone)
-  local out = {alone and once[1] and terms(once) or "",
-    '<div class="scroll"><table><thead><tr>'}
-  for _, c in ipairs(shown) do
-    out[#out + 1] = ('<th scope="col" class="%s">%s</th>'):format(c.class,
-      escape(c.title))
+  local shown, once, head, out = {}, {}, {}, {}
+  for _, wanted in ipairs(columns_of(key)) do
+    local c = report.filled(wanted, results)
+    if c.class == "once" and not c.empty and constant(c.cells) then
+      once[#once + 1] = {name = c.title, value = c.cells[1]}
+    elseif not c.empty and (alone or c.class ~= "once") then
+      shown[#shown + 1] = c
+      head[#head + 1] = ('<th scope="col" class="%s">%s</th>\n'):format(
+        c.class, escape(c.title))
+    end
   end
-  out[#out + 1] = "</tr></thead><tbody>"
   for i in ipairs(results) do
-    out[#out + 1] = row_of(shown, i, i == best and #results > 1)
+    local marked, cells = i == best and #results > 1, {}
+    for j, c in ipairs(shown) do
+      cells[j] = ('<td class="%s">%s%s</td>'):format(c.class,
+        escape(c.cells[i]), marked and j == 1 and " ★" or "")
+    end
+    out[i] = (marked and '<tr class="best">' or "<tr>")
+      .. table.concat(cells) .. "</tr>\n"
   end
-  out[#out + 1] = "</tbody></table></div>"
-  return table.concat(out, "\n")
+  return (alone and once[1] and terms(once) or "")
+    .. '\n<div class="scroll"><table><thead><tr>\n' .. table.concat(head)
+    .. "</tr></thead><tbody>\n" .. table.concat(out)
+    .. "</tbody></table></div>"
 end
 
 -- The results that failed, folded, with their reasons.
 local function failures(results)
-  if #results == 0 then
-    return ""
-  end
-  local list, states, words = {}, {}, {}
+  local list, count, words = {}, {}, {}
   for i, r in ipairs(results) do
     local state = r.status ~= "ok" and r.status or "wrong"
-    if not states[state] then
-      words[#words + 1] = state
-    end
-    states[state] = (states[state] or 0) + 1
+    words[#words + 1] = not count[state] and state or nil
+    count[state] = (count[state] or 0) + 1
     list[i] = {name = r.name or "?", value = remarks_of(r)}
   end
   for i, state in ipairs(words) do
-    words[i] = ("%d %s"):format(states[state], state)
+    words[i] = ("%d %s"):format(count[state], state)
   end
-  return ("<details><summary>%s, and why</summary>\n%s\n</details>"):format(
-    escape(table.concat(words, ", ")), terms(list))
+  return #results == 0 and "" or ("<details><summary>%s, and why</summary>\n"
+    .. "%s\n</details>"):format(escape(table.concat(words, ", ")), terms(list))
 end
 
 local function figure(chart)
@@ -215,27 +194,27 @@ end
 
 local function detail(r, label)
   local list = {}
-  local function add(name, value)
+  local function add(name, value, format, ...)
     if value and value ~= "" then
-      list[#list + 1] = {name = name, value = tostring(value)}
+      list[#list + 1] = {name = name,
+        value = tostring(format and format:format(value, ...) or value)}
     end
   end
-  local digits = fields.digits(r)
-  local function seconds(x)
-    return quantity.format(x, "s", digits)
+  local function seconds(key)
+    return r[key] and quantity.format(r[key], "s", fields.digits(r))
   end
   local function add_pair(name, between, a, b)
-    add(name, a and b and seconds(a) .. between .. seconds(b))
+    add(name, r[b] and seconds(a), "%s%s%s", between, seconds(b))
   end
-  add("median", r.median and seconds(r.median))
-  add_pair("95 % interval", " to ", r.lo, r.hi)
-  add_pair("quartiles", ", ", r.q1, r.q3)
-  add_pair("least, greatest", ", ", r.min, r.max)
-  add("samples", r.n and ("%d%s%s"):format(r.n, r.batch and r.batch > 1
+  add("median", seconds "median")
+  add_pair("95 % interval", " to ", "lo", "hi")
+  add_pair("quartiles", ", ", "q1", "q3")
+  add_pair("least, greatest", ", ", "min", "max")
+  add("samples", r.n, "%d%s%s", r.batch and r.batch > 1
     and (" of %d launches"):format(r.batch) or "", r.outliers
-    and (", %d outliers"):format(r.outliers) or ""))
+    and (", %d outliers"):format(r.outliers) or "")
   add("timer", r.timer)
-  add("cache", r.mode and r.mode .. (r.cache and ", " .. r.cache or ""))
+  add("cache", r.mode, "%s%s", r.cache and ", " .. r.cache or "")
   add("local size", r["local"])
   add("bound", r.bound)
   add("verified", r.verify)
@@ -251,32 +230,26 @@ end
 -- where most problems have a single result. A refused result, which has no
 -- title, belongs to the problem of its neighbour.
 local function problems(results)
-  local list, by_title, last = {}, {}, nil
+  local list, by_title, count, last = {}, {}, {}, nil
   for _, r in ipairs(results) do
     last = last or r.title and r
   end
   for _, r in ipairs(results) do
     last = r.title and r or last or r
-    local title = ("%s, %s"):format(last.title, last.mode)
-    local problem = by_title[title]
-    if not problem then
-      problem = {title = last.title, mode = last.mode}
-      by_title[title] = problem
-      list[#list + 1] = problem
+    local title, mode = last.title, last.mode
+    local name, key = ("%s, %s"):format(title, mode), tostring(title)
+    if not by_title[name] then
+      by_title[name] = {title = title, mode = mode}
+      list[#list + 1] = by_title[name]
+      count[key] = (count[key] or 0) + 1
     end
-    problem[#problem + 1] = r
+    table.insert(by_title[name], r)
   end
-  if 2 * #list > #results then
-    return {results}
+  for _, problem in ipairs(list) do -- of one title, by the cache
+    problem.cache = problem.mode and count[tostring(problem.title)] > 1
+      and (", %s cache"):format(problem.mode) or nil
   end
-  for i, problem in ipairs(list) do -- of one title, by the cache
-    for k, other in ipairs(list) do
-      if i ~= k and problem.title == other.title and problem.mode then
-        problem.cache = ", %s cache"
-      end
-    end
-  end
-  return list
+  return 2 * #list > #results and {results} or list
 end
 
 -- Results under the names of their kernels, if these names differ, and whether
@@ -299,24 +272,21 @@ local function winner(results, key, best)
   if not r then
     return ""
   end
-  local digits = quantity.digits(fields.noise(r))
-  local about, words = fields.about(key), {}
+  local digits, words = quantity.digits(fields.noise(r)), {}
+  local unit, value = fields.about(key).unit or "", fields.base(r, key)
+  local first = fields.base(results[1], key)
   if key ~= "median" and r.median then
     words[1] = quantity.format(r.median, "s", digits)
   end
-  if r.roof then
-    words[#words + 1] = ("%.0f %% of the measured roofline"):format(
-      100 * r.roof)
-  end
-  local first, value = fields.base(results[1], key),
-    fields.base(r, key)
+  words[#words + 1] = r.roof
+    and ("%.0f %% of the measured roofline"):format(100 * r.roof)
   if best > 1 and first and first > 0 and value > 0 then
     words[#words + 1] = ("%s times as fast as %s"):format(quantity.number(
-      about.unit == "s" and first / value or value / first, 3),
+      unit == "s" and first / value or value / first, 3),
       results[1].name or "the first")
   end
   return ('<p class="winner"><b>%s</b> %s<span class="soft">%s</span></p>')
-    :format(escape(quantity.format(value, about.unit or "", digits)),
+    :format(escape(quantity.format(value, unit, digits)),
     escape(r.name or ""), escape(table.concat(words, "; ")))
 end
 
@@ -325,12 +295,12 @@ end
 local function problem_of(problem, alone, charts)
   local good, bad = {}, {}
   for _, r in ipairs(problem) do
-    table.insert(fields.fails(r) and bad or good, r)
+    table.insert(record.fails(r) and bad or good, r)
   end
   local key = fields.rate(problem)
   local best = fields.best(good, key)
   local title = alone and "Results" or (problem.title or "Other results")
-    .. (problem.cache and problem.cache:format(problem.mode) or "")
+    .. (problem.cache or "")
   local out = {"<h2>" .. escape(title) .. "</h2>",
     winner(good, key, best)}
   if #good > 1 and best and not charts then
@@ -354,11 +324,8 @@ local COMPUTE = {float = "fma_float", double = "fma_double",
 local function known_peaks(results)
   local known
   for _, r in ipairs(results) do
-    local found, device = false, nil
-    if r.roof then
-      found, device = pcall(cl.device)
-    end
-    if found and device.name == fields.device(r) then
+    local found, device = pcall(r.roof and cl.device or error)
+    if found and device.name == record.device_of(r) then
       known = known or {}
       local cache = r.mode ~= "cold" and "cache" or "copy"
       for _, name in ipairs{"copy", "read", "write", cache,
@@ -376,7 +343,7 @@ local function roofline_of(list, roofs)
   for _, problem in ipairs(roofs and list or {}) do
     local found = {}
     for _, r in ipairs(problem) do
-      found[#found + 1] = r.gflops and r.ai and not fields.fails(r)
+      found[#found + 1] = r.gflops and r.ai and not record.fails(r)
         and r or nil
     end
     local best = #list > 1 and found[fields.best(found, "gflops")]
@@ -388,11 +355,9 @@ local function roofline_of(list, roofs)
     title = ""})) or ""
 end
 
--- html.frame(title, data, body [, css]) -> string
--- A page in the style of reports, which fetches nothing and runs no script:
--- its title, JSON that it keeps in the element "results", the HTML of its
--- body, and further rules of style.
-function M.frame(title, data, body, css)
+-- A page, which fetches nothing and runs no script: its title, JSON that it
+-- keeps in the element "results", and the HTML of its body.
+local function page(title, data, body)
   -- without "<", no text can end the script element
   data = data:gsub("<", "\\u003c")
   return ([[
@@ -407,7 +372,7 @@ function M.frame(title, data, body, css)
 <link rel="icon" href="data:,">
 <title>%s</title>
 <style>
-%s%s%s</style>
+%s%s</style>
 <script type="application/json" id="results">
 %s</script>
 </head>
@@ -415,8 +380,7 @@ function M.frame(title, data, body, css)
 %s
 </body>
 </html>
-]]):format(escape(cl.version), escape(title), CSS, svg.css(), css or "", data,
-    body)
+]]):format(escape(cl.version), escape(title), CSS, svg.css(), data, body)
 end
 
 local NOTE = '<p class="soft">★ best. Every rate is of a result that was '
@@ -429,12 +393,11 @@ local NOTE = '<p class="soft">★ best. Every rate is of a result that was '
 local function lead(meta, title)
   local named, words = {}, {}
   for _, entry in ipairs(meta) do
-    named[entry.name] = entry.value
+    named[entry.name] = not title:find(entry.value, 1, true) and entry.value
+      or nil
   end
   for _, name in ipairs{"device", "driver", "date"} do
-    local value = named[name]
-    words[#words + 1] = value and not title:find(value, 1, true) and value
-      or nil
+    words[#words + 1] = named[name]
   end
   return '<p class="lead">' .. escape(table.concat(words, " · ")) .. "</p>"
 end
@@ -446,7 +409,7 @@ local function title_of(results)
     family = r.family == family and family or nil
   end
   return family and ("%s on %s"):format(family,
-    fields.device(results[1]) or "a device")
+    record.device_of(results[1]) or "a device")
     or ("%d results"):format(#results)
 end
 
@@ -473,11 +436,11 @@ function M.text(results, opts)
   if opts.command then
     meta[#meta + 1] = {name = "command", value = opts.command}
   end
-  local out = {"<header>\n<h1>" .. escape(title) .. "</h1>", lead(meta, title)
-    .. "\n</header>\n<main>"}
   if opts.charts then
     argument.list("html", "charts", opts.charts, "chart")
   end
+  local out = {"<header>\n<h1>" .. escape(title) .. "</h1>", lead(meta, title)
+    .. "\n</header>\n<main>"}
   for i, problem in ipairs(list) do
     out[#out + 1] = problem_of(problem, #list == 1,
       i == 1 and opts.charts or nil)
@@ -496,8 +459,8 @@ function M.text(results, opts)
     out[#out + 1] = detail(r, labels[i])
   end
   out[#out + 1] = "<h2>Device and versions</h2>\n" .. terms(meta)
-  out[#out + 1] = "</main>"
-  return M.frame(title, export.text(results, "json"), table.concat(out, "\n"))
+    .. "\n</main>"
+  return page(title, export.text(results, "json"), table.concat(out, "\n"))
 end
 
 --- html.write(results, file [, opts]) -> file

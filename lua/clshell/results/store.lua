@@ -6,11 +6,12 @@
 
 local cl = require "cl"
 local database = require "clshell.results.database"
-local folder = require "clshell.base.folder"
-local integer = require "clshell.base.integer"
+local files = require "clshell.base.file"
+local argument = require "clshell.base.argument"
 local json = require "clshell.base.json"
 local options = require "clshell.base.options"
 local fields = require "clshell.results.fields"
+local record = require "clshell.measure.record"
 local text = require "clshell.base.text"
 
 local M = {}
@@ -68,11 +69,6 @@ function M.moment(s)
     .. "2026-01-31; got %s"):format(s)
 end
 
-local function moment(s)
-  local at, message = M.moment(s)
-  return at or cl.error(message)
-end
-
 -- A value of a column: SQLite has no tables of Lua, and lua-dbi no functions.
 local function plain(value)
   if type(value) == "table" then
@@ -92,17 +88,11 @@ local function columns_of(r)
       rest[key] = value
     end
   end
-  local device, driver = fields.device(r)
+  local own = {uid = r.uid}
+  own.device, own.driver = record.device_of(r)
   for i, name in ipairs(STORED) do
-    local value = rest[name]
-    if name == "device" then
-      value = device
-    elseif name == "driver" then
-      value = driver
-    elseif name == "uid" then
-      value = r.uid
-    end
-    values[i] = plain(value)
+    local apart = name == "uid" or name == "device" or name == "driver"
+    values[i] = plain((apart and own or rest)[name])
   end
   values[n + 1] = json.encode(rest)
   values[n + 2] = r.samples and json.encode(r.samples)
@@ -115,10 +105,7 @@ local function insert(db, r)
   if rows then
     rows, reason = db:run("SELECT last_insert_rowid() AS id, changes() AS n")
   end
-  if not rows then
-    return nil, reason
-  end
-  return rows[1].n > 0 and rows[1].id
+  return rows and rows[1].n > 0 and rows[1].id, reason
 end
 
 local function failure(s, reason)
@@ -144,11 +131,9 @@ function M.location()
   elseif path and path ~= "" then
     return path
   end
-  local data = folder.of "DATA"
-  if not data then
-    return nil, "no run store: neither XDG_DATA_HOME nor HOME is set"
-  end
-  return data .. "/runs.db"
+  local data = files.folder "DATA"
+  return data and data .. "/runs.db", not data
+    and "no run store: neither XDG_DATA_HOME nor HOME is set" or nil
 end
 
 --- store.open(path [, opts]) -> store, or nil and a reason
@@ -272,28 +257,19 @@ local WHERE = {id = "id = ?", name = "? IN (name, kernel, family)",
   device = "instr(lower(device), lower(?)) > 0", tag = "tag = ?",
   since = "time >= ?", before = "time < ?"}
 
--- Runs f() in a transaction. A failure raises.
-local function transact(s, f)
-  local ok, reason = s.db:transaction(f)
-  if not ok then
-    cl.error(failure(s, reason))
-  end
-end
-
 -- The WHERE clause of a filter, and its parameters.
 local function condition(filter)
   local parts, params = {"1"}, {}
   for name, sql in pairs(WHERE) do
-    local value = filter[name]
-    if value ~= nil then
-      if type(value) ~= "string" and math.type(value) == nil then
-        cl.error(("runs: %s must be a string; got a %s"):format(name,
-          type(value)))
-      end
-      parts[#parts + 1] = sql
-      params[#params + 1] = (name == "since" or name == "before")
-        and moment(value) or value
+    local value, message = filter[name], nil
+    if value ~= nil and type(value) ~= "string" and not math.type(value) then
+      cl.error(("runs: %s must be a string; got a %s"):format(name,
+        type(value)))
+    elseif value ~= nil and (name == "since" or name == "before") then
+      value, message = M.moment(value)
     end
+    parts[#parts + 1] = value ~= nil and sql or nil
+    params[#params + 1] = value or message and cl.error(message)
   end
   return table.concat(parts, " AND "), params
 end
@@ -335,7 +311,7 @@ function Store:list(filter)
   options.check(filter, "s:list", "runs")
   filter = filter or {}
   local limit = filter.limit
-    and integer.check("runs", "limit", filter.limit, 0) or -1
+    and argument.integer("runs", "limit", filter.limit, 0) or -1
   local where, params = condition(filter)
   params[#params + 1] = limit
   local list = {}
@@ -433,18 +409,9 @@ end
 --- Forgets the runs whose numbers are the keys of a table, all or none.
 --- Example: as for store.open
 function Store:remove(ids)
-  local count = 0
-  transact(self, function()
-    for id in pairs(ids) do
-      local done, why = self.db:run("DELETE FROM run WHERE id = ?", id)
-      if not done then
-        return nil, why
-      end
-      count = count + 1
-    end
-    return true
-  end)
-  return count
+  self:query("DELETE FROM run WHERE id IN (SELECT value FROM json_each(?))",
+    json.encode(json.list(text.keys(ids))))
+  return self:query("SELECT changes() AS n")[1].n
 end
 
 --- s:export(file [, filter]) -> count
@@ -479,7 +446,7 @@ function Store:import(file)
     cl.error(failure(self, self.readonly))
   end
   local added, known, number = 0, 0, 0
-  transact(self, function()
+  local done, why = self.db:transaction(function()
     for line in file:lines() do
       number = number + 1
       local r, message = json.decode(line)
@@ -491,14 +458,17 @@ function Store:import(file)
       if fault then
         cl.error(("line %d: %s"):format(number, fault))
       end
-      local id, why = insert(self.db, r)
+      local id, reason = insert(self.db, r)
       if id == nil then
-        return nil, why
+        return nil, reason
       end
       added, known = added + (id and 1 or 0), known + (id and 0 or 1)
     end
     return true
   end)
+  if not done then
+    cl.error(failure(self, why))
+  end
   return added, known
 end
 
@@ -514,14 +484,10 @@ end
 Store.__close = Store.close
 Store.__tostring = function(s) return "run store " .. s.path end
 
-for _, name in ipairs{"history", "best", "prune"} do
+for _, name in ipairs{"history", "best", "prune", "compare"} do
   Store[name] = function(...)
     return require "clshell.results.history"[name](...)
   end
-end
-
-function Store.compare(...)
-  return require "clshell.results.regression".compare(...)
 end
 
 return M

@@ -69,13 +69,7 @@ function M.escape(s)
     :gsub("[%z\1-\8\11\12\14-\31]", "\u{FFFD}"))
 end
 
-local escape = M.escape
-
-local length = text.width
-
-local function cut(s)
-  return text.cut(s, LABEL_MAX, "…")
-end
+local escape, length = M.escape, text.width
 
 -- A drawing is the list of its elements.
 local Drawing = {}
@@ -85,13 +79,22 @@ function Drawing:add(form, ...)
   self[#self + 1] = form:format(...)
 end
 
+-- The element of a text that appears under the pointer.
+local function pointed(words)
+  return words and "<title>" .. escape(words) .. "</title>" or ""
+end
+
 -- A text; the title appears under the pointer.
 function Drawing:text(x, y, words, class, anchor, title)
   self:add('<text%s x="%.1f" y="%.1f"%s>%s%s</text>',
     class and (' class="%s"'):format(class) or "", x, y,
     anchor and (' text-anchor="%s"'):format(anchor) or "", escape(words),
-    title and title ~= words and "<title>" .. escape(title) .. "</title>"
-    or "")
+    pointed(title ~= words and title))
+end
+
+-- A text of a bar, cut to LABEL_MAX characters.
+function Drawing:label(x, y, words, class, anchor)
+  self:text(x, y, text.cut(words, LABEL_MAX, "…"), class, anchor, words)
 end
 
 function Drawing:segment(class, x1, y1, x2, y2)
@@ -125,7 +128,7 @@ function Drawing:mark(i, x, y, title)
   local outline = OUTLINES[(i - 1) % #OUTLINES + 1]
   self:add('<g transform="translate(%.1f %.1f)"><%s class="s%d" %s>%s</%s>'
     .. "</g>", x, y, outline[1], series_class(i), outline[2],
-    title and "<title>" .. escape(title) .. "</title>" or "", outline[1])
+    pointed(title), outline[1])
 end
 
 -- A function that finds a place for the label of each mark: on its right, on
@@ -139,19 +142,16 @@ local function placer()
         return false
       end
     end
+    taken[#taken + 1] = {x = x, y = y, width = width}
     return true
   end
   return function(x, y, label)
     local width = 8 * #label
     for distance = 9, 109, 20 do
-      for _, left in ipairs{x + distance, x - distance - width} do
-        if free(left, y, width) then
-          taken[#taken + 1] = {x = left, y = y, width = width}
-          if left > x then
-            return left, "start"
-          end
-          return left + width, "end"
-        end
+      if free(x + distance, y, width) then
+        return x + distance, "start"
+      elseif free(x - distance - width, y, width) then
+        return x - distance, "end"
       end
     end
     return x + 9, "start"
@@ -175,37 +175,31 @@ local function finish(drawing, chart, y, opts)
     drawing:text(8, y, note, "soft")
     y = y + 18
   end
-  local height = math.ceil(y - 8)
-  local head = setmetatable({}, Drawing)
-  local plain = opts.style == false
-  head:add('<svg class="plot" xmlns="http://www.w3.org/2000/svg" viewBox="0 '
-    .. '0 %d %d" role="img" aria-label="%s"%s>', WIDTH, height,
-    escape(describe(chart)), plain and "\n"
-    or (' width="%d" height="%d"'):format(WIDTH, height))
-  if not plain then
-    head:add("<style>\n%s</style>", M.css())
-    head:add '<rect class="face" width="100%%" height="100%%"/>'
+  local height, sheet, size = math.ceil(y - 8), "", "\n"
+  if opts.style ~= false then
+    size = (' width="%d" height="%d"'):format(WIDTH, height)
+    sheet = "<style>\n" .. M.css() .. "</style>\n"
+      .. '<rect class="face" width="100%" height="100%"/>\n'
   end
-  if chart.title ~= "" then
-    head:add('<text class="title" x="8" y="18">%s</text>',
-      escape(chart.title))
-  end
-  return table.concat(head, "\n") .. "\n" .. table.concat(drawing, "\n")
-    .. "\n</svg>\n"
+  local title = chart.title ~= "" and ('<text class="title" x="8" y="18">%s'
+    .. "</text>\n"):format(escape(chart.title)) or ""
+  return ('<svg class="plot" xmlns="http://www.w3.org/2000/svg" viewBox="0 '
+    .. '0 %d %d" role="img" aria-label="%s"%s>\n%s%s%s\n</svg>\n'):format(
+    WIDTH, height, escape(describe(chart)), size, sheet, title,
+    table.concat(drawing, "\n"))
 end
 
 -- A bar with its label before it and its value behind it.
 local function bar_row(drawing, chart, bar, y, box)
   local class = bar.best and "bold" or nil
-  drawing:text(box.left - 8, y + 16, cut(bar.label), class, "end", bar.label)
+  drawing:label(box.left - 8, y + 16, bar.label, class, "end")
   if not bar.value then
-    drawing:text(box.left + 4, y + 16, cut(bar.note), "soft", nil, bar.note)
-    return
+    return drawing:label(box.left + 4, y + 16, bar.note, "soft")
   end
   local width = chart.x:at(bar.value) * box.width
   drawing:add('<rect class="%s" x="%.1f" y="%d" width="%.1f" height="18" '
-    .. 'rx="2"><title>%s</title></rect>', bar.best and "s1" or "other",
-    box.left, y + 3, math.max(1, width), escape(("%s: %s"):format(bar.label,
+    .. 'rx="2">%s</rect>', bar.best and "s1" or "other",
+    box.left, y + 3, math.max(1, width), pointed(("%s: %s"):format(bar.label,
     quantity.format(bar.value, chart.x.unit or "", bar.digits))))
   local past = box.left + width
   if bar.lo and bar.hi then

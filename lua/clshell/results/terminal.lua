@@ -2,7 +2,6 @@
 -- eighths of a block, or both in ASCII
 -- SPDX-License-Identifier: MIT
 
-local canvas = require "clshell.results.canvas"
 local quantity = require "clshell.base.quantity"
 local report = require "clshell.results.tables"
 local style = require "clshell.base.style"
@@ -20,15 +19,86 @@ local HEIGHT = 16
 local WIDEST = 10000 -- columns of a chart
 local WIDEST_LABEL = 34
 
+-- The bits of a braille character by the dot's column and row.
+local BITS = {[0] = {[0] = 0x01, 0x02, 0x04, 0x40},
+  {[0] = 0x08, 0x10, 0x20, 0x80}}
+
 local length = text.width
 
 local function shorten(s, width)
   return text.cut(s, width, "~")
 end
 
+-- The width of the widest of some texts, and at least so many columns.
+local function widest(texts, least)
+  for _, s in pairs(texts) do
+    least = math.max(least, length(s))
+  end
+  return least
+end
+
 -- Text in exactly so many columns: cut, or filled on one side.
 local function fill(s, width, right)
   return text.fill(shorten(s, width), width, right)
+end
+
+-- A grid of characters to draw on: each has 2 x 4 braille dots, or one ASCII
+-- dot, and may have a mark over them. Dots count from 0 at the upper left.
+local Canvas = {}
+Canvas.__index = Canvas
+
+local function canvas(width, height, ascii)
+  return setmetatable({
+    width = width, ascii = ascii,
+    dots_x = ascii and width or 2 * width,
+    dots_y = ascii and height or 4 * height,
+    dots = {}, marks = {}, colors = {},
+  }, Canvas)
+end
+
+-- The index of the character with a dot; nil beyond the edge.
+function Canvas:cell(x, y)
+  if x >= 0 and x < self.dots_x and y >= 0 and y < self.dots_y then
+    return self.ascii and y * self.width + x or y // 4 * self.width + x // 2
+  end
+end
+
+-- A straight line of dots.
+function Canvas:line(x0, y0, x1, y1, color)
+  local steps = math.max(math.abs(x1 - x0), math.abs(y1 - y0), 1)
+  for i = 0, steps do
+    local x = math.floor(x0 + (x1 - x0) * i / steps + 0.5)
+    local y = math.floor(y0 + (y1 - y0) * i / steps + 0.5)
+    local cell = self:cell(x, y)
+    if cell then
+      self.dots[cell] = (self.dots[cell] or 0) | BITS[x % 2][y % 4]
+      self.colors[cell] = color
+    end
+  end
+end
+
+-- Puts a character in place of a dot. With `aside`, a mark that would cover
+-- another goes to the next free place on the right.
+function Canvas:mark(x, y, char, color, aside)
+  local cell = self:cell(x, y)
+  while cell and aside and self.marks[cell] and (cell + 1) % self.width > 0 do
+    cell = cell + 1
+  end
+  if cell then
+    self.marks[cell], self.colors[cell] = char, color
+  end
+end
+
+-- The characters of a row, counted from 1, coloured if `color` is true.
+function Canvas:row(i, color)
+  local parts = {}
+  for cell = (i - 1) * self.width, i * self.width - 1 do
+    local char = self.marks[cell] or self.dots[cell]
+      and (self.ascii and "." or utf8.char(0x2800 + self.dots[cell]))
+    parts[#parts + 1] = char
+      and style.paint(char, self.colors[cell], color) or " "
+  end
+  return table.concat(parts)
 end
 
 -- The character for the points of a series: a roofline has a letter for each
@@ -61,37 +131,31 @@ local function finish(lines, chart, how)
   return table.concat(lines, "\n")
 end
 
-local function to_dots(area, chart, p)
-  local x = chart.x:at(p.x) * (area.dots_x - 1)
-  local y = (1 - chart.y:at(p.y)) * (area.dots_y - 1)
-  return math.floor(x + 0.5), math.floor(y + 0.5)
-end
-
-local function polyline(area, chart, points, name)
-  local x0, y0
-  for _, p in ipairs(points) do
-    local x, y = to_dots(area, chart, p)
-    if x0 then
+local function draw_series(area, chart, how)
+  local function place(p)
+    local x = chart.x:at(p.x) * (area.dots_x - 1)
+    local y = (1 - chart.y:at(p.y)) * (area.dots_y - 1)
+    return math.floor(x + 0.5), math.floor(y + 0.5)
+  end
+  local function polyline(points, name)
+    for i = 2, #points do
+      local x0, y0 = place(points[i - 1])
+      local x, y = place(points[i])
       area:line(x0, y0, x, y, name)
     end
-    x0, y0 = x, y
   end
-end
-
-local function draw_series(area, chart, how)
+  local lines = chart.kind == "line" and not chart.scatter
   for _, roof in ipairs(chart.roofs or {}) do
-    polyline(area, chart, roof.points, "dim")
+    polyline(roof.points, "dim")
   end
-  for i, s in ipairs(chart.series) do
-    if chart.kind == "line" and not chart.scatter then
-      polyline(area, chart, s.points, color(i))
-    end
+  for i, s in ipairs(lines and chart.series or {}) do
+    polyline(s.points, color(i))
   end
   for i, s in ipairs(chart.series) do
     -- marks would hide a line of more points than columns
     local marked = chart.scatter or #s.points <= area.width
     for _, p in ipairs(marked and s.points or {}) do
-      local x, y = to_dots(area, chart, p)
+      local x, y = place(p)
       area:mark(x, y, mark(chart, i, how), color(i),
         chart.kind == "roofline")
     end
@@ -100,29 +164,28 @@ end
 
 -- The texts of the y axis' ticks, by their lines.
 local function y_texts(axis, height)
-  local texts, width = {}, 0
+  local texts = {}
   for _, tick in ipairs(axis:ticks(math.max(2, height // 3))) do
-    local row = math.floor((1 - tick.at) * (height - 1) + 0.5) + 1
-    texts[row] = tick.text
-    width = math.max(width, length(tick.text))
+    texts[math.floor((1 - tick.at) * (height - 1) + 0.5) + 1] = tick.text
   end
-  return texts, width
+  return texts
 end
 
 -- The line of tick marks under the chart, and their texts; a text that would
 -- touch the previous text is left out.
 local function x_lines(axis, width, margin, glyphs)
-  local rule, texts, free = {}, (" "):rep(margin), margin
+  local rule, texts, free = {}, "", margin
   for i = 1, width do
     rule[i] = glyphs.flat
   end
   for _, tick in ipairs(axis:ticks(math.max(2, width // 9))) do
     local at = math.floor(tick.at * (width - 1) + 0.5) + 1
-    local begin = math.max(0, margin + at - 1 - length(tick.text) // 2)
-    begin = math.min(begin, margin + width - length(tick.text))
+    local size = length(tick.text)
+    local begin = math.max(0, margin + at - 1 - size // 2)
+    begin = math.min(begin, margin + width - size)
     if begin >= free then
       texts = fill(texts, begin) .. tick.text
-      free = begin + length(tick.text) + 1
+      free = begin + size + 1
       rule[at] = glyphs.down
     end
   end
@@ -145,13 +208,9 @@ local function add_legend(lines, chart, how)
   end
   for i, s in ipairs(chart.series) do
     local name = s.name
-    if s.roof_share then
-      name = ("%s %.0f %% of roof%s"):format(name, 100 * s.roof_share,
-        s.bound and ", " .. s.bound or "")
-    end
-    if s.suspect then
-      name = name .. " IMPOSSIBLE?"
-    end
+      .. (s.roof_share and (" %.0f %% of roof"):format(100 * s.roof_share)
+      .. (s.bound and ", " .. s.bound or "") or "")
+      .. (s.suspect and " IMPOSSIBLE?" or "")
     if name ~= "" then
       put(mark(chart, i, how), name, color(i))
     end
@@ -166,10 +225,11 @@ local function xy_chart(chart, how)
   local glyphs = how.ascii
     and {tick = "+", side = "|", corner = "+", flat = "-", down = "+"}
     or {tick = "┤", side = "│", corner = "└", flat = "─", down = "┬"}
-  local texts, label = y_texts(chart.y, height)
+  local texts = y_texts(chart.y, height)
+  local label = widest(texts, 0)
   local margin = label + 2
   local width = math.max(10, how.width - margin - 1)
-  local area = canvas.new(width, height, how.ascii)
+  local area = canvas(width, height, how.ascii)
   draw_series(area, chart, how)
   local lines = {chart.y:title()}
   for row = 1, height do
@@ -209,28 +269,20 @@ local function bar_cell(chart, bar, width, how)
     .. rest
 end
 
--- The texts of the bars' values and steps, and the widths of the columns.
-local function bar_texts(chart)
-  local numbers, steps = {}, {}
-  local label, value, step = 0, length(chart.x.unit_text or ""), 0
+local function bar_chart(chart, how)
+  local numbers, steps, labels = {}, {}, {}
   for i, bar in ipairs(chart.bars) do
     numbers[i] = bar.value and quantity.number(bar.value / chart.x.factor,
       bar.digits) or ""
     steps[i] = bar.step and ("x%.2f"):format(bar.step) or ""
-    label = math.max(label, length(bar.label))
-    step = math.max(step, length(steps[i]))
+    labels[i] = bar.label
   end
   text.align(numbers)
-  for _, number in ipairs(numbers) do
-    value = math.max(value, length(number))
-  end
-  return numbers, steps, math.min(label, WIDEST_LABEL), value, step
-end
-
-local function bar_chart(chart, how)
-  local numbers, steps, label, value, step = bar_texts(chart)
+  local value = widest(numbers, length(chart.x.unit_text or ""))
+  local step = widest(steps, 0)
   local gap = (" "):rep(step > 0 and 2 or 0)
-  label = math.min(label, math.max(8, how.width - value - step - 20))
+  local label = math.min(widest(labels, 0), WIDEST_LABEL,
+    math.max(8, how.width - value - step - 20))
   local width = math.max(6, how.width - label - value - step - #gap - 6)
   local function cells(number, factor)
     return "  " .. fill(number, value, true) .. gap

@@ -1,17 +1,15 @@
 -- tune/builders.lua - processes that build the programs of the next points
 -- together, while nothing is measured. The worker process, which measures, is
 -- one of them: it builds the point that it measures next. The points of the
--- other builders it builds again, in no time: drivers keep builds as files,
--- and where a driver does not, the binary cache does. A build that fails in a
--- builder fails again in the worker process, and counts there. As drivers of
--- CPUs compile at the first launch, builders have the arguments on a CPU, and
--- run each point once.
+-- other builders it builds again, in no time: drivers keep builds as files. A
+-- build that fails in a builder fails again in the worker process, and counts
+-- there. As drivers of CPUs compile at the first launch, builders have the
+-- arguments on a CPU, and run each point once.
 -- SPDX-License-Identifier: MIT
 
 local cl = require "cl"
 local interrupt = require "clshell.base.interrupt"
 local parcel = require "clshell.calls.parcel"
-local program = require "clshell.ladder.program"
 local system = require "clshell.system"
 local text = require "clshell.base.text"
 local workers = require "clshell.calls"
@@ -23,7 +21,6 @@ local WORTH = 5     -- the least seconds of builds to come that need builders
 local PATIENCE = 60 -- seconds for a build
 local DEPTH = 3     -- points ahead for each builder, where one would wait
 local LOOK = 0.005  -- seconds between looks at builders
-local SLOW = 0.1    -- seconds of a build that no cache had
 local MEMORY = 1 << 30 -- bytes of the device for a builder and its context
 local PART = 0.25   -- the part of that memory for all arguments
 local REMOTE = "clshell.tune.remote_source"
@@ -50,25 +47,19 @@ function M.new(source, count, sharing)
   end
   return setmetatable({source = source, asked = count ~= nil,
     launches = launches, most = most, children = {}, number = 0,
-    keep = false, ready = {}, stamps = {}, points = 0, seconds = 0,
-    building = 0, took = {}, rebuilding = 0, built = 0,
-    set_cache = source.keep_binaries and function(yes)
-      source:keep_binaries(yes)
-    end or program.keep_binaries}, Builders)
-end
-
--- Waits for the start of child processes, or for the call after it.
-local function await(children)
-  for _, w in ipairs(children) do
-    w.lost = not interrupt.pcall(w.answer, w) or w.lost
-  end
+    ready = {}, stamps = {}, points = 0, seconds = 0, building = 0,
+    built = 0}, Builders)
 end
 
 -- Closes the children that have ended or took too long. No other process takes
--- their place.
-function Builders:bury()
+-- their place. `waiting`: waits for the answer of each child first.
+function Builders:bury(waiting)
   for i = #self.children, 1, -1 do
-    if self.children[i].lost then
+    local w = self.children[i]
+    if waiting then
+      w.lost = not interrupt.pcall(w.answer, w) or w.lost
+    end
+    if w.lost then
       table.remove(self.children, i):close()
     end
   end
@@ -78,15 +69,14 @@ end
 -- measures the point later.
 function Builders:begin(w, id, own)
   local src, p = self.source, self.source.space:point(id)
-  assert(w:send(parcel.pack(REMOTE, "build", self.keep,
-    self.launches, self.launches and p or src:programs(p),
-    own)))
+  assert(w:send(parcel.pack(REMOTE, "build", self.launches,
+    self.launches and p or src:programs(p), own)))
   self.ready[id] = true
 end
 
 -- Takes the answer of a process on a point. Returns true; or nil, and the
 -- reason if the process is lost.
-function Builders:finish(w, id, own)
+function Builders:finish(w, own)
   local sent, alive, answer = interrupt.pcall(w.answer, w)
   if not sent then -- an error, which the process that measures meets again
     w.lost = w.lost or not own
@@ -96,7 +86,6 @@ function Builders:finish(w, id, own)
   end
   self.stamps[#self.stamps + 1] = answer
   self.built = self.built + (answer.ok and 1 or 0)
-  self.took[id] = answer.ok and not own and answer.seconds or nil
   return true
 end
 
@@ -131,7 +120,7 @@ function Builders:hand_out(ids, needed, patience)
       local over = i and w:ready(wait)
       wait = i and 0 or wait
       if over then
-        local ok, reason = self:finish(w, ids[i], w == own)
+        local ok, reason = self:finish(w, w == own)
         at[w], open = nil, open - (i <= needed and 1 or 0)
         if ok then
           give(w)
@@ -159,40 +148,12 @@ function Builders:start(patience)
       limit = patience, device = self.source.context.device.index,
       wait = false}
   end
-  await(self.children)
-  self:bury()
-  if opening then
-    for _, w in ipairs(self.children) do
-      assert(w:send(opening))
-    end
-    await(self.children)
-    self:bury()
+  self:bury(true)
+  for _, w in ipairs(opening and self.children or {}) do
+    assert(w:send(opening))
   end
+  self:bury(opening)
   self.number = #self.children + (self.source.worker and 1 or 0)
-end
-
--- Whether the driver keeps builds, so that another process has them at once:
--- by the seconds that a builder took for a program, and the seconds that the
--- process that measures took for it after that. A quick build tells nothing:
--- it may have been kept before.
-function Builders.driver_keeps(took, again)
-  if took > SLOW then
-    return again < took / 2
-  end
-end
-
--- Notes that another point is visited. The last point may have told whether
--- the driver keeps builds; if it keeps none, the binary cache hands them over.
-function Builders:visit(id)
-  local took = self.took[self.visited]
-  if took and self.keeps == nil then
-    self.keeps = self.driver_keeps(took, self.rebuilding)
-    if self.keeps == false then
-      self.keep = true
-      self.set_cache(true)
-    end
-  end
-  self.visited, self.rebuilding = id, 0
 end
 
 -- Whether builders are worth their start, for so many points and seconds. The
@@ -212,9 +173,6 @@ end
 --- that the search may still measure, and its time. The reason tells how the
 --- point has ended the process that measures.
 function Builders:prepare(id, ahead, wanted, left, seconds)
-  if id ~= self.visited then
-    self:visit(id)
-  end
   if self.ready[id] or not (self.started or self:worth(left, seconds)) then
     return
   end
@@ -241,7 +199,7 @@ end
 --- Notes the seconds of a point in all, in launches and in builds. Where the
 --- first launch builds, all seconds outside launches count as builds.
 function Builders:measured(seconds, running, building)
-  self.points, self.rebuilding = self.points + 1, self.rebuilding + building
+  self.points = self.points + 1
   if self.points > 1 then
     self.seconds = self.seconds + seconds
     self.building = self.building + (self.launches
@@ -265,17 +223,14 @@ end
 --- builders:note() -> string, or nil
 --- A line about the builders of a search.
 function Builders:note()
-  return self.built > 0 and ("%s built %s ahead, handed over by %s"):format(
-    text.count(self.number, "builder"), text.count(self.built,
-    "configuration"), self.keep and "the binary cache" or "the driver") or nil
+  return self.built > 0 and ("%s built %s ahead, handed over by the driver")
+    :format(text.count(self.number, "builder"), text.count(self.built,
+    "configuration")) or nil
 end
 
 function Builders:__close()
   for _, w in ipairs(self.children) do
     w:close()
-  end
-  if self.keep then
-    self.set_cache(false)
   end
 end
 

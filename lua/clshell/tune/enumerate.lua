@@ -1,18 +1,116 @@
--- tune/enumerate.lua - finds the points that meet the constraints of a space.
+-- tune/enumerate.lua - the constraints of a space, Lua expressions over the
+-- parameters or functions of a point, and the points that meet them.
 -- Parameters that no constraint joins are independent: the space is the
 -- product of its parts, so that 10^12 points cost no more than the parts.
 -- Within a part nested loops set one parameter after the other, and test each
--- constraint as soon as all of its parameters are set; each loop is Lua code
--- made for it. A point of a part is kept as one integer, its code: the digits
--- are the indices of the values. The codes are found in ascending order.
+-- constraint as soon as all of its parameters are set. A point of a part is
+-- kept as one integer, its code: the digits are the indices of the values. The
+-- codes are found in ascending order.
 -- SPDX-License-Identifier: MIT
 
 local cl = require "cl"
-local constraint = require "clshell.tune.constraint"
+local text = require "clshell.base.text"
 
 local M = {}
 
 local MOST = 20000000 -- points of a part: 8 bytes each
+local WORDS = text.set "and or not true false nil math"
+
+local function fail(message, ...)
+  cl.error("tune: " .. message:format(...))
+end
+
+-- The names that a Lua expression reads, and its function of a point.
+local function expression(where, by_name)
+  local names, seen = {}, {}
+  local bare = where:gsub("(['\"]).-%1", "''"):gsub("%.%s*[%a_][%w_]*", "")
+  for name in bare:gmatch "[%a_][%w_]*" do
+    if by_name[name] and not seen[name] then
+      seen[name], names[#names + 1] = true, name
+    elseif not by_name[name] and not WORDS[name] then
+      fail("where '%s': %s", where, text.unknown("parameter", name,
+        text.keys(by_name)))
+    end
+  end
+  local chunk, message = load(("local math = ...\nreturn function(_p)\n"
+    .. "local %s = %s\nreturn %s\nend"):format(
+    #names > 0 and table.concat(names, ", ") or "_",
+    #names > 0 and "_p." .. table.concat(names, ", _p.") or "nil", where),
+    "=where", "t", {})
+  if not chunk then
+    fail("where '%s' is no Lua expression: %s", where,
+      message:gsub("^where:%d+: ", ""))
+  end
+  return names, chunk(math)
+end
+
+-- The names that a function has read, which become more while it is called,
+-- and its function of a point. A parameter that it reads for the first time
+-- where it has no value raises, as does an unknown name.
+local function traced(where, by_name)
+  local names, seen, point = {}, {}, nil
+  local view = setmetatable({}, {__index = function(_, name)
+    if not by_name[name] then
+      error(text.unknown("parameter", tostring(name), text.keys(by_name)), 0)
+    elseif not seen[name] then
+      seen[name], names[#names + 1] = true, name
+    end
+    return point[name] == nil and error("a new name", 0) or point[name]
+  end})
+  return names, function(p)
+    point = p
+    return where(view)
+  end
+end
+
+-- A constraint from a Lua expression or a function of the point: see
+-- enumerate.constraints.
+local function constraint(where, number, by_name)
+  local c = {text = where, code = type(where) == "function"}
+  if type(where) == "string" then
+    c.names, c.holds = expression(where, by_name)
+  elseif c.code then
+    local info, first = debug.getinfo(where, "S"), {}
+    c.text = ("constraint %d (%s:%d)"):format(number, info.short_src,
+      info.linedefined)
+    c.names, c.holds = traced(where, by_name)
+    for name, param in pairs(by_name) do
+      first[name] = param.values[1]
+    end
+    M.holds(c, first) -- finds names
+  else
+    fail("where must be an expression, a function of the parameters, or a "
+      .. "list of them; got a %s", type(where))
+  end
+  return c
+end
+
+--- enumerate.constraints(where, by_name) -> list
+--- The constraints of the option `where` of tune over parameters by name, each
+--- a table {text, holds(point), names, code}: names lists the parameters that
+--- it reads, as far as known, code is true for a function.
+function M.constraints(where, by_name)
+  local list = {}
+  for i, w in ipairs(type(where) == "table" and where or {where}) do
+    list[i] = constraint(w, i, by_name)
+  end
+  return list
+end
+
+--- enumerate.holds(c, point) -> boolean, or nil
+--- Whether a constraint holds at a point; an answer of nil is false. Its
+--- errors and other answers raise.
+function M.holds(c, p)
+  local ok, answer = pcall(c.holds, p)
+  if ok and (answer == nil or type(answer) == "boolean") then
+    return answer
+  end
+  local name = c.code and c.text or ("where '%s'"):format(c.text)
+  if ok then
+    fail("%s must be true or false; got %s", name, text.got(answer))
+  end
+  fail("%s raises: %s", name, (tostring(answer):gsub("^where:%d+: ", "")))
+end
 
 --- enumerate.parts(params, constraints) -> list of {params, constraints}
 --- The parts of a space: parameters that constraints join.
@@ -118,145 +216,81 @@ local function arrange(part)
   M.number(part)
 end
 
--- The test of one constraint in the code of a loop.
-local TEST = [[
-    _answer = %s
-    if not _answer then
-      _no%d = _no%d + 1
-      goto next
-    elseif _answer ~= true then
-      error()
-    end
-]]
-
--- A loop over the values of a parameter. It gets the point, whose earlier
--- parameters are set, and the point's code; it calls the next loop for each
--- value that meets the constraints.
-local LOOP = [[
-local math, _name, _values, _unit, _holds, _refused, _inner = ...
-return function(_p, _code)
-  local _answer
-%s
-  for _k = 1, #_values do
-    local _value = _values[_k]
-%s
-    _p[_name] = _value
-    _inner(_p, _code + (_k - 1) * _unit)
-    ::next::
-  end
-  _p[_name] = nil
-  _refused[0] = _refused[0] + #_values
-%s
-end]]
-
--- The lines of a loop over a parameter: before it, in it and after it. Names
--- that expressions read are locals, and so are the counts of refusals.
-local function lines_of(param, list)
-  local before, inside, after, seen = {}, {}, {}, {}
-  for _, c in ipairs(list) do
-    for _, name in ipairs(c.code and {} or c.names) do
-      if not seen[name] and name == param.name then
-        table.insert(inside, ("    local %s = _value"):format(name))
-      elseif not seen[name] then
-        table.insert(before, ("  local %s = _p.%s"):format(name, name))
-      end
-      seen[name] = true
-    end
-  end
-  for i, c in ipairs(list) do
-    before[#before + 1] = ("  local _no%d = 0"):format(i)
-    inside[#inside + 1] = c.code and "    _p[_name] = _value" or nil
-    inside[#inside + 1] = TEST:format(c.code and ("_holds[%d]()"):format(i)
-      or ("(%s\n)"):format(c.text), i, i)
-    after[i] = ("  _refused[%d] = _refused[%d] + _no%d"):format(i, i, i)
-  end
-  return table.concat(before, "\n"), table.concat(inside, "\n"),
-    table.concat(after, "\n")
-end
-
--- The loop over the values of a parameter as a function, and the counts of
--- its tests: [0] of the values, [i] of the values that constraint i refuses.
-local function loop_of(param, list, inner, env)
-  local holds, refused = {}, {[0] = 0}
-  for i, c in ipairs(list) do
-    refused[i], holds[i] = 0, c.code and function()
-      return constraint.holds(c, env[c])
-    end
-  end
-  local loop = assert(load(LOOP:format(lines_of(param, list)), "=where", "t",
-    {}))
-  return loop(math, param.name, param.values, param.unit, holds, refused,
-    inner), refused
-end
-
--- Notes the points that each constraint of a loop tested and refused.
-local function count(list, refused)
-  local left = refused[0]
-  for i, c in ipairs(list) do
-    c.tested, c.refused = left, refused[i]
-    left = left - refused[i]
-  end
-end
-
--- Raises the error that a loop ended with. An expression that fails, or is no
--- plain test, ends its loop without a message: its own test gives the reason.
-local function explain(part, point, e)
-  for _, p in ipairs(type(e) ~= "table" and part.params or {}) do
-    for _, v in ipairs(point[p.name] == nil and p.values or {}) do
-      point[p.name] = v
-      for _, c in ipairs(part.constraints) do
-        if not c.code and missing(c, point) == 0 then
-          constraint.holds(c, point)
-        end
+-- Visits the values of the i-th parameter of a part. The earlier parameters of
+-- the point are set, `code` is their code. Where the constraints hold the
+-- values of the next parameter follow. `refused` counts the points that each
+-- constraint refuses, `visits` the calls for each parameter.
+local function visit(part, i, point, code, refused, visits)
+  local param, tests, codes = part.params[i], part.tests[i], part.codes
+  local values, name, last = param.values, param.name, i == #part.params
+  for k = 1, #values do
+    local fits, here = true, code + (k - 1) * param.unit
+    point[name] = values[k]
+    for n = 1, #tests do
+      local c = tests[n]
+      fits = c.holds(point)
+      if fits ~= true then
+        fits = fits and M.holds(c, point) -- which raises
+        refused[c] = refused[c] + 1
+        break
       end
     end
+    if fits and last then
+      codes[#codes + 1] = here
+    elseif fits then
+      visit(part, i + 1, point, here, refused, visits)
+    end
   end
-  error(e, 0)
+  point[name], visits[i] = nil, (visits[i] or 0) + 1
+  if #codes > MOST then
+    fail("more than %d points are joined by constraints", MOST)
+  end
 end
 
---- enumerate.points(part, by_name) -> true, or nil
+-- Notes the points that each constraint of a part tested and refused.
+local function count(part, refused, visits)
+  for i, tests in ipairs(part.tests) do
+    local left = (visits[i] or 0) * #part.params[i].values
+    for _, c in ipairs(tests) do
+      c.tested, c.refused = left, refused[c]
+      left = left - refused[c]
+    end
+  end
+end
+
+--- enumerate.points(part) -> true, or nil
 --- Finds the points of a part: part.count, part.product of all combinations,
 --- params with the unit of their digit, and codes, nil where all combinations
 --- are points. nil: a function among the constraints reads a parameter for the
 --- first time; its `names` have it now, and may join other parts.
-function M.points(part, by_name)
+function M.points(part)
   arrange(part)
   if #part.constraints == 0 then
     part.count = part.product
     return true
   end
-  local codes, point, env, counts, new = {}, {}, {}, {}, nil
+  local point, refused, visits, known = {}, {}, {}, 0
   for _, c in ipairs(part.constraints) do
-    env[c] = c.code and constraint.environment(point, by_name, function(name)
-      if point[name] == nil then
-        table.insert(c.names, name)
-        new = true
-        error("a new name", 0)
-      end
-    end) or nil
+    known, refused[c] = known + #c.names, 0
   end
-  local n = 0
-  local function inner(_, code)
-    n = n + 1
-    codes[n] = code
-    if n > MOST then
-      cl.error(("tune: more than %d points are joined by constraints"):format(
-        MOST))
+  part.codes = {}
+  local ok, e = pcall(visit, part, 1, point, 0, refused, visits)
+  for _, c in ipairs(part.constraints) do
+    known = known - #c.names
+  end
+  if known < 0 then
+    return nil
+  end
+  for _, c in ipairs(not ok and part.constraints or {}) do
+    if missing(c, point) == 0 then
+      M.holds(c, point) -- words its error
     end
   end
-  for i = #part.params, 1, -1 do
-    inner, counts[i] = loop_of(part.params[i], part.tests[i], inner, env)
+  if not ok then
+    error(e, 0)
   end
-  local ok, e = pcall(inner, point, 0)
-  if new then
-    return nil
-  elseif not ok then
-    explain(part, point, e)
-  end
-  for i, list in ipairs(part.tests) do
-    count(list, counts[i])
-  end
-  part.codes, part.count = codes, n
+  count(part, refused, visits)
+  part.count = #part.codes
   return true
 end
 

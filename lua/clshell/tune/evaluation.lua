@@ -23,9 +23,9 @@
 --                     remote_source.lua
 --   worker()          the worker process that measures, for calls; nil where
 --                     this process measures
---   keep_binaries(yes)  program.keep_binaries where it measures
 --   setting(p)        a text that tells equal measurements, nil if none are
 --                     equal; and the hash of its source
+--   describe(r, p)    gives the record of a point its setting
 --   subject(p)        of the protocol, for turns; after refusal and measure
 --   local_bytes(p)    the local memory of a work-group; after measure
 --   awkward(p)        a reason against it on shapes that fit no tile
@@ -37,6 +37,7 @@
 --                     again is to know
 -- SPDX-License-Identifier: MIT
 
+local bench = require "clshell.measure.bench"
 local cachefile = require "clshell.base.cachefile"
 local cl = require "cl"
 local interrupt = require "clshell.base.interrupt"
@@ -77,16 +78,76 @@ function M.unbuilt(e)
   return {status = "build", reason = M.reason(e), log = tostring(e)}
 end
 
+-- The sizes of a global or local range as text: a number, or a list.
+local function sizes(x)
+  return type(x) == "table" and text.shape(x) or tostring(x)
+end
+
 local noted = 0 -- seconds of builds that answers have told
 
---- evaluation.ended(r, sampled) -> {status, reason, record, sampled, building}
---- The record of a measurement, which took so many seconds, as the answer of a
---- source.
-function M.ended(r, sampled)
+--- evaluation.Source
+--- The class of sources that launch kernels: they have the methods
+--- described(p), the arguments of program.get, the global and the local size
+--- and the hash of the source; identity(p), all else that a measurement
+--- depends on; and prepared(p), {call, kernel, local_bytes, programs}, or nil.
+local Source = {options = {}}
+Source.__index = Source
+M.Source = Source
+
+function Source:programs(p)
+  return {(self:described(p))}
+end
+
+function Source:setting(p)
+  local built, global, size, hash = self:described(p)
+  return M.setting(self.context, hash, built.defines, built.options,
+    sizes(global), sizes(size), self:identity(p)), hash
+end
+
+--- evaluation.bench(job, opts, best) -> {status, reason, record, sampled,
+--- building}
+--- The answer of a source to measure(p, best), for a job of bench.
+function M.bench(job, opts, best)
+  local sampled
+  local r = bench.job(job, opts, function(...)
+    sampled = sampling.measure(best, ...)
+  end, "tune")
   local building = program.seconds - noted
   noted = program.seconds
   return {status = r.status, reason = r.error, record = r, sampled = sampled,
     building = building}
+end
+
+-- Notes in a record what tells equal measurements of a point.
+function Source:describe(r, p)
+  r.setting, r.source_hash = self:setting(p)
+end
+
+function Source:subject(p)
+  local run = self:prepared(p)
+  if run then
+    local subject = timer.new(self.context, {run.call})
+    subject.before = self.options.reset
+    return subject
+  end
+end
+
+-- Makes the output ready for a launch.
+function Source:poison() end -- luacheck: ignore 212
+
+function Source:launch(p)
+  local run = self:prepared(p)
+  if run then
+    self:poison()
+    phase.begin "ran"
+    run.call():wait()
+    return run.programs
+  end
+end
+
+function Source:local_bytes(p)
+  local run = self:prepared(p)
+  return run and math.max(run.kernel.local_mem_size, run.local_bytes or 0) or 0
 end
 
 --- evaluation.row(source, p) -> {point, rung, config}
@@ -97,6 +158,12 @@ function M.row(src, p)
   local points = rung and src.spaces[rung] or not rung and src.space
   row.config = points and points:tostring(own) or ""
   return row
+end
+
+--- evaluation.parameter(row, name) -> value
+--- The value of a parameter, or of the rung, in a row.
+function M.parameter(row, name)
+  return name == "rung" and row.rung or row.point[name]
 end
 
 --- evaluation.fill(row, found)
@@ -114,6 +181,20 @@ end
 --- Takes a row that had a time out of the rows that may win.
 function M.reject(row, status, reason)
   row.status, row.reason, row.value, row.cost = status, reason, nil, nil
+end
+
+--- evaluation.sorted(rows [, status]) -> list
+--- The rows that have a cost, and this status, the best first.
+function M.sorted(rows, status)
+  local list = {}
+  for _, row in ipairs(rows) do
+    list[#list + 1] = row.cost and row.status == (status or row.status)
+      and row or nil
+  end
+  table.sort(list, function(a, b)
+    return a.cost < b.cost or a.cost == b.cost and a.id < b.id
+  end)
+  return list
 end
 
 --- evaluation.timed(row) -> boolean
@@ -247,12 +328,6 @@ function M.identity(...)
     words[#words + 1] = ";"
   end
   return table.concat(words, " ")
-end
-
---- evaluation.sizes(x) -> string
---- The sizes of a global or local range as text: a number, or a list.
-function M.sizes(x)
-  return type(x) == "table" and text.shape(x) or tostring(x)
 end
 
 --- evaluation.options(opts) -> table

@@ -3,19 +3,16 @@
 -- SPDX-License-Identifier: MIT
 
 local arguments = require "clshell.ladder.operands"
-local bench = require "clshell.measure.bench"
 local cl = require "cl"
 local device_limits = require "clshell.ladder.device_limits"
 local evaluation = require "clshell.tune.evaluation"
 local program = require "clshell.ladder.program"
-local sampling = require "clshell.tune.sampling"
 local space = require "clshell.tune.space"
 local phase = require "clshell.base.phase"
 local text = require "clshell.base.text"
-local timer = require "clshell.measure.timer"
 
 local M = {}
-local Kernel = {}
+local Kernel = setmetatable({}, evaluation.Source)
 Kernel.__index = Kernel
 
 local MODULE = ...
@@ -214,30 +211,28 @@ end
 -- Options of the search, which a source made again ignores.
 local OF_SEARCH = {"params", "where", "start", "strategy", "objective"}
 
---- kernel_source.source(t [, known]) -> source
---- The configurations of a kernel of the user's: the table of tune. In another
---- process `known` has the space and the title that the first process found.
-function M.source(t, known)
+--- kernel_source.source(t [, remote]) -> source
+--- The configurations of a kernel of the user's: the table of tune. `remote`:
+--- in another process, where the source has no space.
+function M.source(t, remote)
   check_options(t)
   local from, source = source_of(t.kernel)
   local self = setmetatable({options = t, from = from,
     context = t.context or cl.context(), mode = t.cache or "hot", out = {},
-    module = MODULE, output = t.output, unused = {},
+    module = MODULE, output = t.output, unused = {}, first = {},
     name = t.name or from.path and from.path:match "([^/]*)%.%w*$"
       or source:match "kernel%s+void%s+([%w_]+)" or "kernel"}, Kernel)
   local first
-  if known then
-    self.space, self.title = known.space, known.title
-  else
+  if not remote then
     self.space = space.new(t.params, t.where)
     if not t.defines then
       check_macros(self.space.params)
     end
     first = #self.space > 0 and start_of(self.space, t.start) or nil
   end
-  self.first, self.rung = {first}, as_rung(self.name, t)
+  self.rung = as_rung(self.name, t)
   if first then
-    self.title = t.title or title_of(t, first)
+    self.first[1], self.title = first, t.title or title_of(t, first)
     self.unused = unused_of(t, self.space.params, first, source)
   end
   self.source_hash = select(2, program.source(from, first
@@ -288,7 +283,7 @@ local function ready_reference(self, kernel, args)
 end
 
 -- Fills the output with values that no result has, and calls reset.
-local function poison(self)
+function Kernel:poison()
   local output, reset = self.output, self.options.reset
   if output then
     pcall(output.fill, output, TOLERANCE[scalar(output.type)] and 0 / 0 or 85)
@@ -342,9 +337,21 @@ local function check(self, p)
   return true
 end
 
--- Builds a configuration. Returns its launch and its arguments, or nil and the
--- answer of the source where there is no launch.
-local function launch_of(self, p)
+function Kernel:described(p)
+  local global, size = range_of(self.options, p)
+  return {from = self.from, defines = defines_of(self.options, p),
+    options = value(self.options.options, p)}, global, size, self.source_hash
+end
+
+function Kernel:identity(p)
+  local t, args = self.options, args_of(self.options, p)
+  return evaluation.identity(table.unpack(args, 1, args.n or #args)),
+    self.mode, t.entry, self.fixed, value(t.flop, p), value(t.bytes, p)
+end
+
+-- Builds a configuration. Returns its run, or nil and the answer of the source
+-- where there is no launch.
+function Kernel:prepared(p)
   local t, context = self.options, self.context
   phase.begin "built"
   local ok, kernel = pcall(function()
@@ -354,7 +361,6 @@ local function launch_of(self, p)
   if not ok then
     return nil, evaluation.unbuilt(kernel)
   end
-  self.last_program = kernel.program
   local args = args_of(t, p)
   ready_reference(self, kernel, args)
   local _, size = range_of(t, p)
@@ -368,38 +374,27 @@ local function launch_of(self, p)
     return nil, {status = "refused", reason = evaluation.reason(launch)
       :gsub("^%?: bad argument #%d: ", "range: ")}
   end
-  return launch, args
-end
-
-local function call_of(launch, args)
   local n = args.n or #args
-  return function()
-    return launch(table.unpack(args, 1, n))
+  return {kernel = launch.kernel, size = launch.localsize,
+    programs = {kernel.program}, local_bytes = value(t.local_bytes, p),
+    call = function()
+      return launch(table.unpack(args, 1, n))
+    end}
+end
+
+function Kernel:describe(r, p)
+  if self.space then
+    r.params, r.config, r.title = p, self.space:tostring(p), self.title
+    evaluation.Source.describe(self, r, p)
   end
-end
-
-function Kernel:programs(p)
-  return {{from = self.from, defines = defines_of(self.options, p),
-    options = value(self.options.options, p)}}
-end
-
-function Kernel:setting(p)
-  local t = self.options
-  local global, size = range_of(t, p)
-  local args = args_of(t, p)
-  return evaluation.setting(self.context, self.source_hash, defines_of(t, p),
-    value(t.options, p), evaluation.sizes(global), evaluation.sizes(size),
-    evaluation.identity(table.unpack(args, 1, args.n or #args)), self.mode,
-    t.entry, self.fixed, value(t.flop, p), value(t.bytes, p)),
-    self.source_hash
 end
 
 function Kernel:measure(p, best)
-  local launch, args = launch_of(self, p)
-  if not launch then
-    return args
+  local run, answer = self:prepared(p)
+  if not run then
+    return answer
   end
-  local t, sampled = self.options, nil
+  local t = self.options
   local result -- the record, to which the check adds its error
   local opts = evaluation.options(t)
   opts.name, opts.flop, opts.bytes = self.name, value(t.flop, p),
@@ -409,44 +404,15 @@ function Kernel:measure(p, best)
     result.err = tonumber(err)
     return ok, message
   end
-  poison(self)
-  local r = bench.job({call = call_of(launch, args), kernel = launch.kernel,
-    size = launch.localsize, name = self.name, context = self.context,
+  self:poison()
+  local found = evaluation.bench({call = run.call, kernel = run.kernel,
+    size = run.size, name = self.name, context = self.context,
     before = t.reset, describe = function(r)
-      result = r
-      r.params, r.config, r.title = p, self.space:tostring(p), self.title
-      r.setting, r.source_hash = self:setting(p)
-      r.kernel = launch.kernel.name
-    end}, opts, function(...)
-      sampled = sampling.measure(best, ...)
-    end, "tune")
-  program.forget{self.last_program}
-  return evaluation.ended(r, sampled)
-end
-
-function Kernel:subject(p)
-  local launch, args = launch_of(self, p)
-  if launch then
-    local subject = timer.new(self.context, {call_of(launch, args)})
-    subject.before = self.options.reset
-    return subject
-  end
-end
-
-function Kernel:launch(p)
-  local launch, args = launch_of(self, p)
-  if launch then
-    poison(self)
-    phase.begin "ran"
-    call_of(launch, args)():wait()
-    return {self.last_program}
-  end
-end
-
-function Kernel:local_bytes(p)
-  local launch = launch_of(self, p)
-  return launch and math.max(launch.kernel.local_mem_size,
-    value(self.options.local_bytes, p) or 0) or 0
+      result, r.kernel = r, run.kernel.name
+      self:describe(r, p)
+    end}, opts, best)
+  program.forget(run.programs)
+  return found
 end
 
 function Kernel:again()
@@ -458,12 +424,7 @@ function Kernel:again()
   for _, name in ipairs(OF_SEARCH) do
     own[name] = nil
   end
-  local names = {}
-  for i, param in ipairs(self.space.params) do
-    names[i] = {name = param.name}
-  end
-  return own, {title = self.title, space = setmetatable({params = names},
-    getmetatable(self.space))}
+  return own, true
 end
 
 return M

@@ -9,14 +9,12 @@ local phase = require "clshell.base.phase"
 local plans = require "clshell.ladder.plan"
 local program = require "clshell.ladder.program"
 local rungs = require "clshell.ladder.rung"
-local sampling = require "clshell.tune.sampling"
 local space = require "clshell.tune.space"
-local timer = require "clshell.measure.timer"
 local verify = require "clshell.ladder.verify"
 local workload = require "clshell.ladder.workload"
 
 local M = {}
-local Rungs = {}
+local Rungs = setmetatable({}, evaluation.Source)
 Rungs.__index = Rungs
 
 local MODULE = ...
@@ -195,28 +193,20 @@ function Rungs:refusal(p)
   return self.family.refusal(name, own, self.shape)
 end
 
--- The rung of a point, the arguments of program.get for it, and its ranges.
-local function described(self, p)
+function Rungs:described(p)
   local name, own = rung_of(self, p)
   local rung = self.family.rung(name)
   local seen = plans.shape(self.family, rung, self.shape)
   local from = {path = rung.path, source = rung.source, name = rung.name,
     ptx = rung.ptx}
-  return rung, {from = from, defines = rungs.defines(rung, own, seen),
-    options = rung.options and rung.options(own, seen)},
-    rung.range(seen, own)
+  local global, size = rung.range(seen, own)
+  return {from = from, defines = rungs.defines(rung, own, seen),
+    options = rung.options and rung.options(own, seen)}, global, size,
+    select(2, program.source(rung))
 end
 
-function Rungs:programs(p)
-  return {(select(2, described(self, p)))}
-end
-
-function Rungs:setting(p)
-  local rung, built, global, size = described(self, p)
-  local hash, s = select(2, program.source(rung)), self.shape
-  return evaluation.setting(s.context, hash, built.defines, built.options,
-    evaluation.sizes(global), evaluation.sizes(size), self.sizes, s.type,
-    self.mode, self.job.seed), hash
+function Rungs:identity()
+  return self.sizes, self.shape.type, self.mode, self.job.seed
 end
 
 function Rungs:measure(p, best)
@@ -230,41 +220,19 @@ function Rungs:measure(p, best)
   elseif not usable_kernel then
     return {status = "refused", reason = reason}
   end
-  local sampled
-  local r = bench.job({family = family, rung = name, params = own,
+  return evaluation.bench({family = family, rung = name, params = own,
     operands = job.operands, seed = job.seed, setting = self:setting(p),
-    truth = self.truth}, evaluation.options(self.options), function(...)
-      sampled = sampling.measure(best, ...)
-    end, "tune")
-  return evaluation.ended(r, sampled)
+    truth = self.truth}, evaluation.options(self.options), best)
 end
 
--- The prepared call of a point, or nil.
-local function plan_of(self, p)
+function Rungs:prepared(p)
   local name, own = rung_of(self, p)
   phase.begin "built"
-  return self.family.plan_for(name, own, self.job.operands)
-end
-
-function Rungs:subject(p)
-  local plan = plan_of(self, p)
-  return plan and timer.new(plan.shape.context, {plan})
-end
-
-function Rungs:launch(p)
-  local plan = plan_of(self, p)
-  if plan then
-    phase.begin "ran"
-    plan():wait()
-  end
-end
-
-function Rungs:local_bytes(p)
-  local plan = plan_of(self, p)
+  local plan = self.family.plan_for(name, own, self.job.operands)
   local declared = plan and plan.rung.local_bytes
-  return plan and math.max(
-    plan.commands[plan.main].launch.kernel.local_mem_size,
-    declared and declared(plan.shape, (self:split(p))) or 0) or 0
+  return plan and {call = plan,
+    kernel = plan.commands[plan.main].launch.kernel,
+    local_bytes = declared and declared(plan.shape, own)}
 end
 
 -- Operands of shapes that fit no tile, with the words of the tuned shape; none

@@ -1,13 +1,12 @@
 -- tune/space.lua - the configurations of a kernel: lists of values, and the
--- points that meet constraints, each with a number. constraint.lua has the
--- constraints, enumerate.lua finds the points of each part of a space as
--- ascending codes: a binary search tells whether a code is a point.
+-- points that meet constraints, each with a number. enumerate.lua has the
+-- constraints, and finds the points of each part of a space as ascending
+-- codes: a binary search tells whether a code is a point.
 -- SPDX-License-Identifier: MIT
 
 local cl = require "cl"
-local constraint = require "clshell.tune.constraint"
 local enumerate = require "clshell.tune.enumerate"
-local range = require "clshell.base.range"
+local argument = require "clshell.base.argument"
 local text = require "clshell.base.text"
 
 local M = {}
@@ -27,7 +26,7 @@ end
 -- The values of a parameter, checked.
 local function values_of(values, name)
   if type(values) == "string" then
-    values = range.list(values, "tune: params." .. name, LONGEST)
+    values = argument.range(values, "tune: params." .. name, LONGEST)
   end
   if type(values) ~= "table" then
     fail("params.%s must be a list of values or a range such as \"1..8\"; "
@@ -105,7 +104,7 @@ local function find_points(space)
     space.parts, again = enumerate.parts(space.params, space.constraints),
       false
     for _, part in ipairs(space.parts) do
-      again = again or not enumerate.points(part, space.by_name)
+      again = again or not enumerate.points(part)
     end
   until not again
 end
@@ -127,19 +126,14 @@ end
 --- or a function of the point that tells whether it is legal. #space is the
 --- number of points, which have numbers from 1.
 function M.new(params, where)
-  local space, random = empty(params), M.random(1)
-  space.constraints = constraint.list(where, space.by_name)
-  for _, c in ipairs(space.constraints) do
-    if not c.names then
-      constraint.trace(c, space.params, space.by_name, random)
-    end
-  end
+  local space = empty(params)
+  space.constraints = enumerate.constraints(where, space.by_name)
   find_points(space)
   for _, part in ipairs(space.parts) do
     multiply(space, part)
   end
   for _, c in ipairs(space.constraints) do -- without parameters
-    if #c.names == 0 and not constraint.holds(c, {}) then
+    if #c.names == 0 and not enumerate.holds(c, {}) then
       space.count, c.refused, c.tested = 0, 1, 1
     end
   end
@@ -244,7 +238,7 @@ function Space:why(p)
     end
   end
   for _, c in ipairs(self.constraints) do
-    if not constraint.holds(c, p) then
+    if not enumerate.holds(c, p) then
       return c.code and c.text .. " is false"
         or ("where '%s' is false"):format(c.text)
     end

@@ -2,15 +2,14 @@
 -- ones, sub-matrices and batches; their checks, and the shape that they make
 -- SPDX-License-Identifier: MIT
 
+local argument = require "clshell.base.argument"
 local cl = require "cl"
 local arguments = require "clshell.ladder.operands"
-local integer = require "clshell.base.integer"
 local host = require "cl.host"
-local packing = require "clshell.ladders.gemm.packing"
 local result = require "clshell.base.result"
 local submatrix = require "clshell.ladders.gemm.submatrix"
 
-local M = {}
+local M = {SIDES = {a = "A", b = "B"}}
 
 local TYPES = {"float", "double", "half"}
 
@@ -18,14 +17,17 @@ local TYPES = {"float", "double", "half"}
 -- transposed, is the same for reals.
 local TRANS = {n = false, t = true, c = true}
 
+local function refuse(name, ...)
+  argument.refuse("gemm", name, ...)
+end
+
 local function transposed(name, value)
   local word = value or false
   if type(value) == "string" then
     word = TRANS[value:lower()]
   end
   if type(word) ~= "boolean" then
-    cl.error(("gemm: %s must be true, false, \"N\" or \"T\"; got %s"):format(
-      name, tostring(value)), {arg = name})
+    refuse(name, 'must be true, false, "N" or "T"; got %s', tostring(value))
   end
   return word
 end
@@ -34,7 +36,7 @@ M.transposed, M.types = transposed, TYPES
 
 -- A number of elements or of matrices, or nil.
 local function count(name, value, least)
-  return value ~= nil and integer.check("gemm", name, value, least) or nil
+  return value ~= nil and argument.integer("gemm", name, value, least) or nil
 end
 
 --- The shape of a product with defaults filled in, from one given by hand
@@ -99,9 +101,8 @@ local function batch_of(o, list)
   for _, x in ipairs(list) do
     if x.count and x.count > 1 then
       if batch and batch ~= x.count then
-        cl.error(("gemm: %s has %d matrices, but %s %d"):format(x.name,
-          x.count, from == "batch" and "batch is" or from .. " has", batch),
-          {arg = x.name})
+        refuse(x.name, "has %d matrices, but %s %d", x.count,
+          from == "batch" and "batch is" or from .. " has", batch)
       end
       batch, from = x.count, x.name
     end
@@ -165,8 +166,7 @@ local function check_alias(c, x, batch)
       matrix_at(x, j))
   end
   if c.stride ~= x.stride then
-    cl.error(("gemm: C must not share memory with %s"):format(x.name),
-      {arg = "C"})
+    refuse("C", "must not share memory with %s", x.name)
   end
   for i = 0, batch - 1 do -- with equal strides only the distance counts
     check(i, 0)
@@ -177,10 +177,9 @@ end
 local function bind_output(o, a, b, m, n, context, queue)
   if o.C == nil then
     if o.beta ~= 0 then
-      cl.error(("gemm: beta = %s needs C, the matrix to add to"):format(
-        o.beta))
+      refuse("beta", "= %s needs C, the matrix to add to", o.beta)
     elseif o.stride_c then
-      cl.error("gemm: stride_c needs C, the Buffer to write", {arg = "C"})
+      refuse("stride_c", "needs C, the Buffer to write")
     end
     local batch = batch_of(o, {a, b})
     local several = o.batch or a.count or b.count
@@ -194,15 +193,41 @@ local function bind_output(o, a, b, m, n, context, queue)
     arguments.same_type("gemm", "A", a.buffer, "C", o.C)
   end
   if c.rows ~= m or c.cols ~= n then
-    cl.error(("gemm: C is %dx%d, but A B is %dx%d"):format(c.rows, c.cols,
-      m, n), {arg = "C"})
+    refuse("C", "is %dx%d, but A B is %dx%d", c.rows, c.cols, m, n)
   end
   return c, batch_of(o, {a, b, c}), true
 end
 
+-- Puts Buffers in the place of packed operands in `o`. Returns the packed data
+-- by side, {a =, b =}, or nil where there is none.
+local function unpack(o)
+  local ready
+  for side, name in pairs(M.SIDES) do
+    local x, option = o[name], "trans_" .. side
+    if arguments.is_packed(x) then
+      if x.closed then
+        refuse(name, "is closed")
+      elseif x.side ~= side then
+        cl.error(("gemm: %s was packed as %s"):format(name, x.name),
+          {arg = name, hint = ('gemm.pack(%s, {side = "%s"})'):format(name,
+            side)})
+      elseif o[option] ~= nil and transposed(option, o[option]) ~= x.trans then
+        cl.error(("gemm: %s is %s, but %s was packed with trans = %s"):format(
+          option, tostring(o[option]), name, tostring(x.trans)), {arg = name,
+          hint = ("leave %s out: the packed operand knows it"):format(
+            option)})
+      end
+      o[name], o[option] = x.source, x.trans
+      ready = ready or {}
+      ready[side] = x.ready
+    end
+  end
+  return ready
+end
+
 --- Operands `o` of a call, moved to the device and checked, and their shape.
 function M.bind(o, context, queue)
-  local ready = packing.unpack(o, transposed)
+  local ready = unpack(o)
   o.trans_a = transposed("trans_a", o.trans_a)
   o.trans_b = transposed("trans_b", o.trans_b)
   count("batch", o.batch, 1)

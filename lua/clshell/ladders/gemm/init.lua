@@ -228,7 +228,7 @@ local gemm = family.new({
 --- local P <close> = gemm.pack(B, {kernel = on_cpu and "simd" or "nv_fp16x3"})
 --- print(gemm(A, P).cols, P.bytes > B.bytes) --> 512 true
 function gemm.pack(B, opts)
-  return packing.pack(gemm, operands, B, opts)
+  return packing.pack(gemm, B, opts)
 end
 
 return gemm

@@ -16,56 +16,27 @@ local MAP_BYTES = 128 -- bytes of a tensor map, and its alignment
 local HALF, TF32 = 6, 11 -- element types of tensor maps
 local BYTES = {[HALF] = 2, [TF32] = 4} -- of an element
 local PAIR_DEPTH = 32    -- elements of a line of pairs
-local SPLITS = {1, 2, 4, 8}
 local LEAST = 4          -- stages of a part that is worth its addition
 
--- Tiles of C, the stages for which local memory has room, and the measured
--- speed on a large product, in TFLOPS of one H100: only proportions matter.
-local HALVES = {
-  {bm = 128, bn = 256, stages = 4, rate = 740},
-  {bm = 128, bn = 128, stages = 6, rate = 586},
-}
-local FLOATS = {
-  {bm = 128, bn = 256, stages = 4, rate = 420},
-  {bm = 128, bn = 128, stages = 6, rate = 330},
-}
-local TURNED = { -- C^T is computed, 64 columns of C by each warp group
-  {bm = 256, bn = 128, stages = 4, rate = 420},
-  {bm = 128, bn = 128, stages = 6, rate = 330},
-}
-local PAIRS = {{bm = 128, bn = 128, stages = 6, rate = 220}}
-
-local function name_of(t)
-  return ("%dx%d"):format(t.bm, t.bn)
+local function tilings(rows)
+  return tiles.tilings("bm bn stages rate", rows)
 end
 
--- The parameter that chooses among the tiles of some lists.
-local function tile_param(...)
-  local names, seen = {"auto"}, {}
-  for _, list in ipairs{...} do
-    for _, t in ipairs(list) do
-      local name = name_of(t)
-      names[#names + 1] = not seen[name] and name or nil
-      seen[name] = true
-    end
-  end
-  return tiling.param("tile", names, "auto",
-    "rows x columns of C per work-group; auto: by the shape")
-end
+local HALVES = tilings{{128, 256, 4, 740}, {128, 128, 6, 586}}
+local FLOATS = tilings{{128, 256, 4, 420}, {128, 128, 6, 330}}
+-- C^T is computed, 64 columns of C by each warp group
+local TURNED = tilings{{256, 128, 4, 420}, {128, 128, 6, 330}}
+local PAIRS = tilings{{128, 128, 6, 220}}
 
 -- The work-groups that run at one time, one on each multiprocessor.
 local function units(s)
-  return s.context and s.context.device.compute_units or 132
-end
-
-local function tiles_of(t, s)
-  return groups(s.m, t.bm) * groups(s.n, t.bn)
+  return tiling.units(s, 132)
 end
 
 -- Whether all parts of the sums, `splits` for each sum, have work-groups at
 -- one time, and each part has a stage.
 local function splits_fit(t, s, splits)
-  return tiles_of(t, s) * splits <= units(s)
+  return tiles.count(t, s) * splits <= units(s)
     and groups(s.k, PAIR_DEPTH) >= splits
 end
 
@@ -75,7 +46,7 @@ local function splits_of(t, s, p)
   local splits = p.split or 1
   if splits == 0 then
     splits = 1
-    for _, n in ipairs(SPLITS) do
+    for _, n in ipairs(tiles.SPLITS) do
       splits = splits_fit(t, s, n)
         and groups(s.k, PAIR_DEPTH) >= LEAST * n and n or splits
     end
@@ -89,9 +60,9 @@ end
 local function choose(lists, s, p)
   local best, chosen
   for _, t in ipairs(lists(s)) do
-    local time = groups(tiles_of(t, s) * s.batch, units(s)) * t.bm * t.bn
+    local time = groups(tiles.count(t, s) * s.batch, units(s)) * t.bm * t.bn
       / t.rate
-    if p.tile == name_of(t) or (p.tile or "auto") == "auto"
+    if p.tile == t.name or (p.tile or "auto") == "auto"
         and not (best and best <= time) then
       best, chosen = time, t
     end
@@ -132,7 +103,7 @@ local function accepts_pairs(dev, s, p)
     or split > 1 and not splits_fit(PAIRS[1], s, split)
     and ("split = %d takes %d work-groups at one time, the device has %d "
       .. "multiprocessors; and %d elements of each sum at least"):format(split,
-      tiles_of(PAIRS[1], s) * split, units(s), split * PAIR_DEPTH) or nil
+      tiles.count(PAIRS[1], s) * split, units(s), split * PAIR_DEPTH) or nil
 end
 
 -- The fields that these rungs have in common; lists(s): their tiles;
@@ -141,8 +112,8 @@ local function rung(r, lists, size)
   r.ptx = true
   function r.range(s, p)
     local t, items = choose(lists, s, p), size(s)
-    return {math.min(tiles_of(t, s) * splits_of(t, s, p), units(s)) * items},
-      {items}
+    local parts = tiles.count(t, s) * splits_of(t, s, p)
+    return {math.min(parts, units(s)) * items}, {items}
   end
   function r.local_bytes(s, p)
     local t = choose(lists, s, p)
@@ -159,7 +130,7 @@ local function rung(r, lists, size)
     defines.BM, defines.BN, defines.STAGES = t.bm, t.bn, t.stages
     defines.WIDE_C = s.out ~= s.type and 1 or nil
     defines.RASTER = tiles.RASTER
-    defines.VC = tiles.vector(16 // s.out_esize, s.n, s, "c")
+    defines.VC = submatrix.vector(16 // s.out_esize, s.n, s, "c")
     return defines
   end
   return r
@@ -187,25 +158,19 @@ local function set_map(run, m)
 end
 
 local function new_maps(s)
-  return cl.buffer("ulong", 2 * MAP_BYTES // 8, nil, {context = s.context})
+  return tiling.scratch(s, 2 * MAP_BYTES // 8, "ulong")
 end
 
 -- Operand "A" or "B" where the copy engine can fetch it: itself, or a copy
 -- whose rows begin at multiples of 16 bytes.
 local function fetchable(s, name, X, run)
-  local wide, letter = 16 // s.esize, name:lower()
-  local off = s["ld" .. letter] % wide + s["start_" .. letter] % wide
-    + s["stride_" .. letter] % wide
-  if off == 0 then
+  local wide = 16 // s.esize
+  if submatrix.vector(wide, 0, s, name:lower()) == wide then
     return X
   end
   local rows, cols = submatrix.extent(s, name)
-  local width = roundup(cols, wide)
-  local Y = submatrix.scratch(s, rows, width, X)
-  run("pad.cl", "pad", submatrix.element(s),
-    {roundup(width, 32), roundup(rows, 8)}, {32, 8},
-    rows, cols, X, X.ld, rows, width, Y, Y.ld)
-  return Y
+  return submatrix.pad(s, run, X, rows, cols, rows, roundup(cols, wide),
+    {32, 8})
 end
 
 -- The operands as they are stored, and their maps. A box has all lines of a
@@ -240,11 +205,10 @@ end
 local function pack_operands(s, p, o, run)
   local own = pairs_of.operands(s, o, run, PAIR_DEPTH)
   local t = PAIRS[1]
-  local splits, count = splits_of(t, s, p), tiles_of(t, s)
+  local splits, count = splits_of(t, s, p), tiles.count(t, s)
   if splits > 1 and not own.parts then
-    own.parts = cl.buffer("float", count * splits * t.bm * t.bn, nil,
-      {context = s.context})
-    own.counters = tiling.counters(s, count, run)
+    local more = tiles.parts(t, s, splits, count, run)
+    own.parts, own.counters = more.parts, more.counters
   end
   own.maps = new_maps(s)
   for place, x in ipairs{own.packed_a, own.packed_b} do
@@ -274,15 +238,14 @@ return function(stand_by)
       name = "nv_fp16x3", file = "nv_fp16x3.cl", places = "one",
       trans = {a = "any", b = "any"}, guarded = true,
       lesson = "the same by warp groups, fed by the copy engine",
-      params = {tiling.param("split", {0, table.unpack(SPLITS)}, 0,
-        "parts of each sum, computed side by side; 0: by the shape")},
+      params = {tiles.split},
       accepts = accepts_pairs, prepare = pack_operands,
       pack = pairs_of.once(PAIR_DEPTH), finish = stand_by,
       args = pair_args, defines = pair_defines,
     }, pairs_only, always(NINE)),
     rung({
       name = "nv_wgmma", file = "nv_wgmma.cl", places = "batch",
-      params = {tile_param(FLOATS, TURNED)}, trans = {b = "any"},
+      params = {tiles.tile_param(FLOATS, TURNED)}, trans = {b = "any"},
       input_roundoff = 2^-11,
       lesson = "elements rounded to 11 bits: fast, three digits, by warp "
         .. "groups",
@@ -293,7 +256,7 @@ return function(stand_by)
     end),
     rung({
       name = "nv_hgemm", file = "nv_hgemm.cl", places = "batch",
-      params = {tile_param(HALVES)}, trans = {a = "any", b = "any"},
+      params = {tiles.tile_param(HALVES)}, trans = {a = "any", b = "any"},
       half = true, wide = true,
       lesson = "halves at the tensor cores' own rate, sums in float",
       accepts = accepts("half", halves), prepare = map_operands(halves, HALF),

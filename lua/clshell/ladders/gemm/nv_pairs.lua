@@ -2,8 +2,7 @@
 -- rungs nv_fp16x3 and nv_fp16x3_mma
 -- SPDX-License-Identifier: MIT
 
-local cl = require "cl"
-local tiles = require "clshell.ladders.gemm.nv_tiles"
+local submatrix = require "clshell.ladders.gemm.submatrix"
 local tiling = require "clshell.ladder.tiling"
 
 local groups, roundup = tiling.groups, tiling.roundup
@@ -27,13 +26,12 @@ local WHOLE, SHARES = 2^20, 8
 -- Memory for an operand with so many lines, rows of A or columns of B, in
 -- blocks of `block` elements.
 local function packed(s, lines, block)
-  local context = {context = s.context}
   local height = roundup(lines, M.PANEL)
   local pieces = groups(s.k, block) * (block // 8)
   return {
     lines = lines, height = height, pieces = pieces, block = block,
-    data = cl.buffer("uint", height * pieces * 8, nil, context),
-    top = cl.buffer("uint", height, nil, context),
+    data = tiling.scratch(s, height * pieces * 8, "uint"),
+    top = tiling.scratch(s, height, "uint"),
   }
 end
 
@@ -59,9 +57,9 @@ local function first_pass(s, x, whole)
   local to, X = x.to, x.X
   if by_rows(s, x.side) then
     return {to.lines, s.k, X, X.ld, 0, to.top, 0, to.data},
-      to.height * abreast(s) // 256, tiles.vector(4, s.k, s, x.side)
+      to.height * abreast(s) // 256, submatrix.vector(4, s.k, s, x.side)
   end
-  local v = tiles.vector(4, to.lines, s, x.side)
+  local v = submatrix.vector(4, to.lines, s, x.side)
   if whole then
     return {s.k, to.lines, X, X.ld, SHARES, to.top, to.height, to.data},
       to.height // 32 * SHARES, v
@@ -70,8 +68,7 @@ local function first_pass(s, x, whole)
   local parts = math.max(PARTS, groups(ABREAST, across))
   local depth = math.max(DEPTH, groups(s.k, parts))
   to.count = groups(s.k, depth)
-  to.parts = to.parts or cl.buffer("uint", to.count * to.height, nil,
-    {context = s.context})
+  to.parts = to.parts or tiling.scratch(s, to.count * to.height, "uint")
   return {s.k, to.lines, X, X.ld, depth, to.parts, to.height, to.data},
     to.count * across, v
 end

@@ -9,24 +9,8 @@ local pairs_of = require "clshell.ladders.gemm.nv_pairs"
 local tiles = require "clshell.ladders.gemm.nv_tiles"
 local tiling = require "clshell.ladder.tiling"
 
-local tiled = tiles.tiled
+local tiled, tilings = tiles.tiled, tiles.tilings
 local groups = tiling.groups
-
--- Tilings by columns and a row for each. A work-group computes bm x bn
--- elements of C, each of its warps wm x wn; `resident` work-groups share a
--- multiprocessor; `rate` is the measured speed on a large product, in TFLOPS
--- of one H100: only the proportions matter, for the choice among them.
-local function tilings(columns, rows)
-  for _, t in ipairs(rows) do
-    local i = 0
-    for column in columns:gmatch "%S+" do
-      i = i + 1
-      t[column] = t[i]
-    end
-    t.name = ("%dx%d"):format(t.bm, t.bn)
-  end
-  return rows
-end
 
 local FFMA = {
   float = tilings("bm bn bk wm wn lm stages spread resident rate", {
@@ -59,13 +43,6 @@ local TF32 = {
 }
 local BLOCK = 16 -- depth of the packed blocks of nv_fp16x3_mma.cl
 
--- Adds the defines that tell whether A and B are handed over transposed.
-local function with_trans(defines, s)
-  defines.TRANS_A = s.trans_a and 1 or 0
-  defines.TRANS_B = s.trans_b and 1 or 0
-  return defines
-end
-
 -- Operands that nv_ffma.cl turns are copied element by element.
 local function ffma_defines(t, splits, s)
   local v = 16 // s.esize
@@ -73,7 +50,7 @@ local function ffma_defines(t, splits, s)
     "bm bn bk wm wn lm stages spread",
     {s.trans_a and v or 1, s.trans_b and 1 or v, v})
   defines.V = v
-  return with_trans(defines, s)
+  return tiling.with_trans(defines, s)
 end
 
 -- Runs nv_ffma after a rung that has refused its operands.
@@ -83,7 +60,7 @@ local function stand_by(s, _, o, run)
   local defines = ffma_defines(t, 1, s)
   defines.REAL, defines.STANDBY = s.type, 1
   run("nv_ffma.cl", "gemm", defines,
-    {groups(s.m, t.bm) * groups(s.n, t.bn) * size, 1}, {size, 1},
+    {tiles.count(t, s) * size, 1}, {size, 1},
     s.m, s.n, s.k, s.alpha, o.A, o.A.ld, o.B, o.B.ld, s.beta, o.C, o.C.ld,
     s.k, o.refused)
 end
@@ -103,8 +80,8 @@ local nv_dmma = tiled({
   lesson = "double on the tensor cores: twice the rate, the same rounding",
   trans = {a = "any", b = "any"},
   defines = function(t, splits, s)
-    return with_trans(tiles.defines(t, splits, s, "bm bn wm wn stages",
-      {2, 2, 2}), s)
+    return tiling.with_trans(tiles.defines(t, splits, s,
+      "bm bn wm wn stages", {2, 2, 2}), s)
   end,
 }, DMMA, 90, true)
 local untyped = nv_dmma.args

@@ -3,8 +3,8 @@
 -- width of copies
 -- SPDX-License-Identifier: MIT
 
-local cl = require "cl"
 local ptx = require "clshell.ladder.ptx"
+local submatrix = require "clshell.ladders.gemm.submatrix"
 local text = require "clshell.base.text"
 local tiling = require "clshell.ladder.tiling"
 
@@ -12,8 +12,30 @@ local M = {}
 
 local groups = tiling.groups
 
-local SPLITS = {1, 2, 4, 8}
+M.SPLITS = {1, 2, 4, 8}
 M.RASTER = 8 -- rows of tiles worked off together, unless t.raster
+
+-- Tilings by columns and a row for each. A work-group computes bm x bn
+-- elements of C, each of its warps wm x wn; `resident` work-groups share a
+-- multiprocessor; local memory has room for `stages`; `rate` is the measured
+-- speed on a large product, in TFLOPS of one H100: only the proportions
+-- matter, for the choice among them.
+function M.tilings(columns, rows)
+  for _, t in ipairs(rows) do
+    local i = 0
+    for column in columns:gmatch "%S+" do
+      i = i + 1
+      t[column] = t[i]
+    end
+    t.name = ("%dx%d"):format(t.bm, t.bn)
+  end
+  return rows
+end
+
+-- The tiles of a product.
+function M.count(t, s)
+  return groups(s.m, t.bm) * groups(s.n, t.bn)
+end
 
 -- Length of the sums in one of several splits: whole tiles, whatever their
 -- depth, so that every split begins at a multiple of 16 bytes.
@@ -50,8 +72,7 @@ end
 -- fewer warps hide less of the latency. Further splits cost the writing and
 -- reading of the parts.
 local function cost(t, splits, s, units)
-  local tiles = groups(s.m, t.bm) * groups(s.n, t.bn) * splits * s.batch
-  local most = groups(tiles, units)
+  local most = groups(M.count(t, s) * splits * s.batch, units)
   local depth = depth_of(s.k, splits)
   local one = 2 * t.bm * t.bn * depth / (t.rate / 132 * 1e12)
   local function share(count) -- of the rate, with `count` tiles at once
@@ -74,11 +95,11 @@ end
 -- parameters, the cheapest where they leave a choice. nil where the type has
 -- no tiling of that name.
 function M.choose(list, s, p)
-  local units = s.context and s.context.device.compute_units or 132
+  local units = tiling.units(s, 132)
   local best, chosen, splits
   for _, t in ipairs(list) do
     if p.tile == t.name or p.tile == "auto" and fits(t, s) then
-      for _, n in ipairs(p.split == 0 and SPLITS or {p.split}) do
+      for _, n in ipairs(p.split == 0 and M.SPLITS or {p.split}) do
         local c = cost(t, n, s, units)
         if (n == 1 or n * 4 * t.bk <= s.k) and not (best and best <= c) then
           best, chosen, splits = c, t, n
@@ -89,23 +110,26 @@ function M.choose(list, s, p)
   return chosen, splits
 end
 
--- Parameters of a rung with these tilings, by type.
-local function params(tilings)
+-- The parameter that chooses among the tilings of one or two lists.
+function M.tile_param(first, second)
   local names, seen = {"auto"}, {}
-  for _, type in ipairs{"float", "double"} do
-    for _, t in ipairs(tilings[type] or {}) do
-      if not seen[t.name] then
-        seen[t.name] = true
-        names[#names + 1] = t.name
-      end
+  for _, list in ipairs{first, second} do
+    for _, t in ipairs(list) do
+      names[#names + 1] = not seen[t.name] and t.name or nil
+      seen[t.name] = true
     end
   end
-  return {
-    tiling.param("tile", names, "auto",
-      "rows x columns of C per work-group; auto: by the shape"),
-    tiling.param("split", {0, table.unpack(SPLITS)}, 0,
-      "parts of each sum, computed side by side; 0: by the shape"),
-  }
+  return tiling.param("tile", names, "auto",
+    "rows x columns of C per work-group; auto: by the shape")
+end
+
+M.split = tiling.param("split", {0, table.unpack(M.SPLITS)}, 0,
+  "parts of each sum, computed side by side; 0: by the shape")
+
+-- The memory for the parts of the sums of `count` tiles, see nv.cl.
+function M.parts(t, s, splits, count, run)
+  return {parts = tiling.scratch(s, count * splits * t.bm * t.bn),
+    counters = tiling.counters(s, count, run)}
 end
 
 -- The reason why a rung with entries for some types refuses another, or nil.
@@ -116,15 +140,6 @@ function M.other_type(entries, s)
   end
 end
 
--- Elements that a copy or store of operand "a", "b" or "c" may move at once:
--- `wide` where the length of rows, their distance and the starts of matrices
--- are multiples of 16 bytes, else 1. Buffers begin at larger multiples.
-function M.vector(wide, length, s, name)
-  local sum = length % wide + s["ld" .. name] % wide
-    + s["start_" .. name] % wide + s["stride_" .. name] % wide
-  return sum == 0 and wide or 1
-end
-
 -- The defines of a tiling: `names` of its fields, and the elements that
 -- copies of A and B, as they are stored, and stores of C move at once, `wide`
 -- at most.
@@ -132,9 +147,9 @@ function M.defines(t, splits, s, names, wide)
   local a, b, c = table.unpack(wide)
   local defines = {
     RASTER = t.raster or M.RASTER, SPLITS = splits > 1 and splits or nil,
-    VA = M.vector(a, s.trans_a and s.m or s.k, s, "a"),
-    VB = M.vector(b, s.trans_b and s.k or s.n, s, "b"),
-    VC = M.vector(c, s.n, s, "c"),
+    VA = submatrix.vector(a, s.trans_a and s.m or s.k, s, "a"),
+    VB = submatrix.vector(b, s.trans_b and s.k or s.n, s, "b"),
+    VC = submatrix.vector(c, s.n, s, "c"),
   }
   for name in names:gmatch "%S+" do
     defines[name:upper()] = t[name]
@@ -144,13 +159,14 @@ end
 
 -- The fields that rungs of tilings have in common, for a compute capability
 -- of `least` or more, or of `only`. rung.defines gets the tiling, the
--- splits and the shape here. Sums in parts have memory of their own: see
--- nv.cl.
+-- splits and the shape here.
 function M.tiled(rung, tilings, least, only)
   local function choice(s, p)
     return M.choose(tilings[s.type], s, p)
   end
-  rung.params, rung.places = params(tilings), "batch"
+  rung.params = {M.tile_param(tilings.float or tilings.double,
+    tilings.float and tilings.double), M.split}
+  rung.places = "batch"
   function rung.accepts(dev, s, p)
     local reason = M.other_type(tilings, s) or tiling.lacks(dev, least, only)
     if not reason and not choice(s, p) then
@@ -172,8 +188,7 @@ function M.tiled(rung, tilings, least, only)
   function rung.range(s, p)
     local t, splits = choice(s, p)
     local size = 32 * M.warps(t)
-    local count = groups(s.m, t.bm) * groups(s.n, t.bn)
-    return {count * size, splits}, {size, 1}
+    return {M.count(t, s) * size, splits}, {size, 1}
   end
   function rung.local_bytes(s, p)
     return footprint(choice(s, p), s)
@@ -181,12 +196,7 @@ function M.tiled(rung, tilings, least, only)
   function rung.prepare(s, p, _, run)
     local t, splits = choice(s, p)
     if splits > 1 then
-      local count = groups(s.m, t.bm) * groups(s.n, t.bn) * s.batch
-      return {
-        parts = cl.buffer(s.type, count * splits * t.bm * t.bn, nil,
-          {context = s.context}),
-        counters = tiling.counters(s, count, run),
-      }
+      return M.parts(t, s, splits, M.count(t, s) * s.batch, run)
     end
   end
   function rung.args(s, p, o)

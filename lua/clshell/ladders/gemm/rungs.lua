@@ -24,9 +24,7 @@ local tile = param("tile", {4, 8, 16, 32}, 16,
 local function plain(rung)
   rung.params, rung.places = {lx, ly}, "batch"
   rung.defines = tiling.no_defines
-  function rung.range(s, p)
-    return tiling.range(s.n, s.m, p.lx, p.ly)
-  end
+  rung.range = tiling.grid("n", "m", "lx", "ly")
   return rung
 end
 
@@ -34,9 +32,7 @@ end
 -- own parameters come after `tile`.
 local function tiled(rung)
   rung.params = {tile, rung.params}
-  rung.range = rung.range or function(s, p)
-    return tiling.range(s.n, s.m, p.tile, p.tile)
-  end
+  rung.range = rung.range or tiling.grid("n", "m", "tile", "tile")
   rung.local_bytes = rung.local_bytes or function(s, p)
     return 2 * p.tile * (p.tile + (p.pad or 0)) * s.esize
   end
@@ -44,10 +40,8 @@ local function tiled(rung)
 end
 
 -- 1 where all rows of an operand begin at multiples of 4 elements, else 0.
--- Buffers begin at larger multiples.
 local function on_fours(s, name)
-  local start, stride = s["start_" .. name], s["stride_" .. name]
-  return (s["ld" .. name] % 4 + start % 4 + stride % 4) == 0 and 1 or 0
+  return submatrix.vector(4, 0, s, name) // 4
 end
 
 -- X with both sides rounded up to `multiple`, the new cells zero; X itself
@@ -57,13 +51,7 @@ local function padded(s, run, X, rows, cols, multiple, keep)
   if prows == rows and pcols == cols then
     return X
   end
-  local Y = submatrix.scratch(s, prows, pcols, X)
-  if keep then
-    run("pad.cl", "pad", submatrix.element(s),
-        {roundup(pcols, 16), roundup(prows, 4)}, {16, 4},
-        rows, cols, X, X.ld, prows, pcols, Y, Y.ld)
-  end
-  return Y
+  return submatrix.pad(s, run, X, rows, cols, prows, pcols, keep and {16, 4})
 end
 
 local function pad_operands(s, p, o, run)
@@ -128,7 +116,7 @@ end
 local function simd_range(s, p)
   local width = tiling.vector_width(s, p)
   local down, across = groups(s.m, p.mr), groups(s.n, p.nv * width)
-  local units = s.context and s.context.device.compute_units or 1
+  local units = tiling.units(s, 1)
   local slabs = p.pack_a == 0 and 1 or 0 -- copied
   local best, tiles = math.huge, nil
   local least = groups(across, p.nt)
@@ -178,14 +166,11 @@ local function simd_prepare(s, p, o, run)
 end
 
 local function simd_defines(p, s)
-  local function flag(x)
-    return x and 1 or 0
-  end
   local ready = s.ready or {}
-  return {VW = tiling.vector_width(s, p), MR = p.mr, NV = p.nv, NT = p.nt,
-    KC = p.kc, AHEAD = p.ahead, TRANS_A = flag(s.trans_a),
-    TRANS_B = flag(s.trans_b), PACKED_A = flag(ready.a or p.pack_a == 1),
-    PACKED_B = flag(ready.b)}
+  return tiling.with_trans({VW = tiling.vector_width(s, p), MR = p.mr,
+    NV = p.nv, NT = p.nt, KC = p.kc, AHEAD = p.ahead,
+    PACKED_A = (ready.a or p.pack_a == 1) and 1 or 0,
+    PACKED_B = ready.b and 1 or 0}, s)
 end
 
 -- Reads along a row of local memory, `row` bytes long: n elements, which the
@@ -368,12 +353,8 @@ return {
       return {TILE = p.tile, ALIGNED_A = on_fours(s, "a"),
         ALIGNED_B = on_fours(s, "b"), ALIGNED_C = on_fours(s, "c")}
     end,
-    range = function(s, p)
-      return tiling.range(s.n, s.m, 4 * p.tile, p.tile, p.tile)
-    end,
-    local_bytes = function(s, p)
-      return 5 * p.tile * p.tile * s.esize
-    end,
+    range = tiling.grid("n", "m", "4 tile", "tile", "tile"),
+    local_bytes = tiling.elements "5 tile tile",
     traffic = traffic_of_float4,
   },
   {

@@ -4,6 +4,7 @@
 -- SPDX-License-Identifier: MIT
 
 local cl = require "cl"
+local submatrix = require "clshell.ladders.gemm.submatrix"
 local tiling = require "clshell.ladder.tiling"
 
 local groups, param, roundup = tiling.groups, tiling.param, tiling.roundup
@@ -28,21 +29,9 @@ local function odd(n, v)
   return n // v % 2 == 1 and n or n + v
 end
 
--- The rows and columns of operand "a" or "b" as it is stored.
-local function stored(s, name)
-  local rows, cols = s.m, s.k
-  if name == "b" then
-    rows, cols = s.k, s.n
-  end
-  if s["trans_" .. name] then
-    rows, cols = cols, rows
-  end
-  return rows, cols
-end
-
 -- Whether the matrices of an operand follow each other without gaps.
 local function is_flat(s, name)
-  local rows, cols = stored(s, name)
+  local rows, cols = submatrix.extent(s, name:upper())
   return s["ld" .. name] == cols
     and (s.batch == 1 or s["stride_" .. name] == rows * cols)
 end
@@ -50,7 +39,7 @@ end
 -- Elements that a load of operand "a" or "b" may move at once, so that none
 -- leaves a row or, of a flat operand, a matrix.
 local function load_width(s, name)
-  local rows, cols = stored(s, name)
+  local rows, cols = submatrix.extent(s, name:upper())
   local most = WIDEST // s.esize
   if is_flat(s, name) then
     return common(most, rows * cols, s["start_" .. name])
@@ -103,7 +92,7 @@ local function args(s, _, o)
   return list
 end
 
-local function too_large(s)
+local function too_large(_, s)
   for _, name in ipairs{"m", "n", "k"} do
     if s[name] > MOST then
       return ("for products of at most %d x %d x %d; %s = %d"):format(MOST,
@@ -137,13 +126,6 @@ local function blocks(s, p)
   }
 end
 
--- Adds the defines that tell whether A and B are stored transposed.
-local function with_trans(defines, s)
-  defines.TRANS_A = s.trans_a and 1 or 0
-  defines.TRANS_B = s.trans_b and 1 or 0
-  return defines
-end
-
 return {
   {
     name = "small", file = "small.cl", places = "all",
@@ -166,11 +148,9 @@ return {
       defines.VC = defines.VC == defines.VN and defines.VC or 1
       defines.FLAT_A = is_flat(s, "a") and 1 or 0
       defines.FLAT_B = is_flat(s, "b") and 1 or 0
-      return with_trans(defines, s)
+      return tiling.with_trans(defines, s)
     end,
-    accepts = function(_, s)
-      return too_large(s)
-    end,
+    accepts = too_large,
     range = function(s, p)
       local l = layout(s, p)
       return {groups(s.batch, l.MANY) * l.WG}, {l.WG}
@@ -193,10 +173,10 @@ return {
       param("each", {1, 4, 16, 64}, 16, "products per work-item"),
     },
     defines = function(p, s)
-      return with_trans(blocks(s, p), s)
+      return tiling.with_trans(blocks(s, p), s)
     end,
     accepts = function(dev, s, p)
-      return too_large(s) or tiling.cpu_vectors(dev, s, p, 2)
+      return too_large(dev, s) or tiling.cpu_vectors(dev, s, p, 2)
     end,
     range = function(s, p)
       return {groups(s.batch, p.each)}, {1}

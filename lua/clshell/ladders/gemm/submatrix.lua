@@ -13,7 +13,9 @@
 --            looks at s.trans_a or s.trans_b itself; not transposed by default
 
 local cl = require "cl"
-local roundup = require("clshell.ladder.tiling").roundup
+local tiling = require "clshell.ladder.tiling"
+
+local roundup = tiling.roundup
 
 local M = {}
 
@@ -49,8 +51,7 @@ end
 -- matrices as `like` has.
 function M.scratch(s, rows, cols, like)
   local count = is_submatrix(like) and like.count or 1
-  local b = cl.buffer(s.type, {count * rows, cols}, nil,
-    {context = s.context})
+  local b = tiling.scratch(s, {count * rows, cols})
   if not is_submatrix(like) then
     return b
   end
@@ -94,6 +95,15 @@ local OPERANDS = {
   C = {ld = "ldc", start = "start_c", stride = "stride_c", trans = "trans_c",
     rows = "m", cols = "n"}, -- there is no s.trans_c: C is as it is
 }
+
+-- Elements that an access to operand "a", "b" or "c" may move at once: `wide`
+-- where the length of rows, their distance and the starts of matrices are
+-- multiples of it, else 1. Buffers begin at larger multiples.
+function M.vector(wide, length, s, name)
+  local sum = length % wide + s["ld" .. name] % wide
+    + s["start_" .. name] % wide + s["stride_" .. name] % wide
+  return sum == 0 and wide or 1
+end
 
 -- The rows and columns of an operand as it is stored.
 function M.extent(s, name)
@@ -163,6 +173,18 @@ local function turned(s, run, name, X)
   return Y
 end
 
+-- A copy of X, of rows x cols, with more rows and columns of zeros, by
+-- work-groups of `size`; nil: the memory for it, nothing is copied.
+function M.pad(s, run, X, rows, cols, more_rows, more_cols, size)
+  local Y = M.scratch(s, more_rows, more_cols, X)
+  if size then
+    run("pad.cl", "pad", M.element(s),
+      {roundup(more_cols, size[1]), roundup(more_rows, size[2])}, size,
+      rows, cols, X, X.ld, more_rows, more_cols, Y, Y.ld)
+  end
+  return Y
+end
+
 -- Copies a matrix of rows x cols.
 function M.copy(s, run, rows, cols, X, Y)
   run("pad.cl", "unpad", M.element(s),
@@ -175,8 +197,7 @@ end
 local function one_by_one(s, t, o, run, launch)
   local own = {alpha = o.alpha, beta = o.beta}
   for name in pairs(OPERANDS) do
-    own[name] = cl.buffer(s.type, {M.extent(t, name)}, nil,
-      {context = s.context})
+    own[name] = tiling.scratch(s, {M.extent(t, name)})
   end
   local function move(name, i, back)
     local X, Y = slice(o[name], i, i), submatrix_of(own[name], 0, 1)

@@ -5,24 +5,15 @@
 -- one-line lesson, its parameters and its NDRange.
 -- SPDX-License-Identifier: MIT
 
-local cl = require "cl"
-local packing = require "clshell.ladders.spmv.packed_diagonals"
+local sparse = require "clshell.data.sparse"
 local tiling = require "clshell.ladder.tiling"
 
-local access, groups, param = tiling.access, tiling.groups, tiling.param
-local roundup = tiling.roundup
+local access, param, roundup = tiling.access, tiling.param, tiling.roundup
 
 local ALIGNMENT = 32     -- elements: the pitch that suits every DIA kernel
 local MAX_COMPILED = 128 -- diagonals that `specialised` unrolls
 
--- NDRange of a kernel in which each work-item takes `rows` rows.
-local function linear(s, wg, rows)
-  return {roundup(groups(s.rows, rows), wg)}, {wg}
-end
-
-local function one_row_range(s, p)
-  return linear(s, p.wg, 1)
-end
+local one_row = tiling.line("rows", "wg")
 
 -- CSR kernels get the sizes by which they test each index.
 local function csr_args(s, _, o)
@@ -38,8 +29,7 @@ end
 -- of the matrix as it was.
 local function repitched(s, o, run, pitch)
   local M = o.M
-  local values = cl.buffer(s.type, {s.ndiags, pitch}, nil,
-    {context = s.context})
+  local values = tiling.scratch(s, {s.ndiags, pitch})
   local wg = 64
   run({file = "repitch.cl", once = true}, "repitch", {REAL = s.type},
     {roundup(pitch, wg)}, {wg}, s.rows, s.ndiags, M.pitch, M.values, pitch,
@@ -50,18 +40,16 @@ local function repitched(s, o, run, pitch)
 end
 
 -- prepare for a kernel whose pitch has to be a multiple of `step`, a number
--- or a parameter; a matrix that fits already is used as it is.
+-- or a parameter; nil: for diagonals without gaps. A matrix that fits already
+-- is used as it is.
 local function aligned_to(step)
   return function(s, p, o, run)
-    if o.M.pitch % (p[step] or step) ~= 0 and s.ndiags > 0 then
-      return repitched(s, o, run, roundup(s.rows, ALIGNMENT))
+    local pitch = step and roundup(s.rows, ALIGNMENT) or s.rows
+    local fits = o.M.pitch == pitch
+      or step and o.M.pitch % (p[step] or step) == 0
+    if not fits and s.ndiags > 0 then
+      return repitched(s, o, run, pitch)
     end
-  end
-end
-
-local function packed(s, _, o, run)
-  if o.M.pitch ~= s.rows and s.ndiags > 0 then
-    return repitched(s, o, run, s.rows)
   end
 end
 
@@ -89,11 +77,11 @@ end
 
 -- The defines of a packed matrix.
 local function packed_defines(p, s)
-  local q = s.packing
+  local q, bits = s.packing, sparse.unsigned[s.type]
   return {
     WIDTH = p.width, STEPS = p.steps, BLOCKS = p.blocks,
     SINGLE = p.single, STREAM = p.stream,
-    BITS = packing.unsigned[s.type], SIGNED = packing.signed[s.type],
+    BITS = bits, SIGNED = bits:sub(2), -- ulong and long
     NARROW = q.narrow,
     FROM_HALF = q.narrow == "half" and s.type ~= "half" and 1 or 0,
     PATTERNS = q.patterns, OFFSETS = table.concat(s.offsets, ","),
@@ -114,8 +102,8 @@ return {
       .. "every index tested at both ends",
     params = {wg},
     defines = tiling.no_defines,
-    range = one_row_range,
-    prepare = packed,
+    range = one_row,
+    prepare = aligned_to(nil),
     traffic = traffic_of(1),
   },
   {
@@ -123,7 +111,7 @@ return {
     lesson = "diagonals begin at cache lines; one unsigned test per element",
     params = {wg},
     defines = tiling.no_defines,
-    range = one_row_range,
+    range = one_row,
     prepare = aligned_to(ALIGNMENT),
     traffic = traffic_of(1),
   },
@@ -131,7 +119,7 @@ return {
     name = "local_offsets", file = "local_offsets.cl", format = "dia",
     lesson = "offsets pass through local memory in chunks, any number of them",
     params = {wg, chunk},
-    range = one_row_range,
+    range = one_row,
     local_bytes = offsets_bytes,
     prepare = aligned_to(ALIGNMENT),
     traffic = traffic_of(1, true),
@@ -140,7 +128,7 @@ return {
     name = "float4", file = "float4.cl", format = "dia",
     lesson = "four rows per work-item, values loaded as vectors",
     params = {wg, chunk},
-    range = function(s, p) return linear(s, p.wg, 4) end,
+    range = tiling.line("rows", "4 wg", "wg"),
     local_bytes = offsets_bytes,
     prepare = aligned_to(4),
     traffic = traffic_of(4, true),
@@ -156,7 +144,7 @@ return {
     defines = function(p, s)
       return {WIDTH = p.width, OFFSETS = table.concat(s.offsets, ",")}
     end,
-    range = function(s, p) return linear(s, p.wg, p.width) end,
+    range = tiling.line("rows", "width wg", "wg"),
     accepts = compiled,
     prepare = aligned_to("width"),
   },
@@ -171,10 +159,9 @@ return {
         "rows per work-item"),
       param("ahead", {0, 256, 1024}, 256,
         "rows from the use of a value to what is asked for"),
-      param("stream", {0, 1}, 1,
-        "1: y is written past the cache, 0: it may stay there"),
+      tiling.stream "y",
     },
-    range = function(s, p) return {groups(s.rows, p.block)}, {1} end,
+    range = tiling.line("rows", "block", 1),
     accepts = tiling.cpu_only,
     traffic = function(s) -- vectors of values and of x meet in registers
       return {moved = (2 * s.ndiags + 1) * s.rows * s.esize}
@@ -194,13 +181,10 @@ return {
         "1: x and mirrored diagonals are loaded in aligned vectors only"),
       param("single", {0, 1}, 1,
         "1: rows of rare patterns one by one, 0: with their neighbours"),
-      param("stream", {0, 1}, 0,
-        "1: y is written past the cache, 0: it may stay there"),
+      tiling.stream("y", 0),
     },
     defines = packed_defines,
-    range = function(s, p)
-      return {groups(s.rows, p.wg * p.width * p.steps) * p.wg}, {p.wg}
-    end,
+    range = tiling.line("rows", "wg width steps", "wg"),
     accepts = compiled,
     traffic = function(s) -- x by diagonal from the cache; rare rows left out
       return {moved = (s.ndiags + 1) * s.esize * s.rows + s.packing.bytes
@@ -213,7 +197,7 @@ return {
     params = {wg},
     args = csr_args,
     defines = tiling.no_defines,
-    range = one_row_range,
+    range = one_row,
   },
   {
     name = "csr_vector", file = "csr_vector.cl", format = "csr",
@@ -225,9 +209,7 @@ return {
         "work-items per row, about the usual number of its elements"),
     },
     args = csr_args,
-    range = function(s, p)
-      return {groups(s.rows, p.wg // p.lanes) * p.wg}, {p.wg}
-    end,
-    local_bytes = function(s, p) return p.wg * s.esize end,
+    range = tiling.line("rows", function(p) return p.wg // p.lanes end, "wg"),
+    local_bytes = tiling.elements "wg",
   },
 }

@@ -3,8 +3,8 @@
 -- SPDX-License-Identifier: MIT
 
 local cl = require "cl"
+local argument = require "clshell.base.argument"
 local host = require "cl.host"
-local integer = require "clshell.base.integer"
 
 local M = {}
 
@@ -27,7 +27,7 @@ local first_ranks = {} -- the Comms of ranks.among, by number of ranks
 --- grid.among: ranks.among, see parts/ranks/rank_matrix.lua.
 function M.among(n, f, ...)
   local all = M.world()
-  integer.check("ranks.among", "n", n, 1, all:size())
+  argument.integer("ranks.among", "n", n, 1, all:size())
   first_ranks[n] = first_ranks[n] or all:split(all:rank() < n and 0 or 1)
   local inside = all:rank() < n
   local results = {n = 0}
@@ -78,8 +78,8 @@ function M.new(sizes)
   local n = world:size()
   local rows = sizes and sizes[1] or M.squarest(n)
   local cols = sizes and sizes[2] or n // rows
-  integer.check("ranks", "grid: the rows", rows, 1)
-  integer.check("ranks", "grid: the columns", cols, 1)
+  argument.integer("ranks", "grid: the rows", rows, 1)
+  argument.integer("ranks", "grid: the columns", cols, 1)
   if rows * cols ~= n then
     cl.error(("ranks: a grid of %dx%d has %d ranks; there are %d"):format(rows,
       cols, rows * cols, n))

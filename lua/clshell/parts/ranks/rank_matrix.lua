@@ -6,7 +6,6 @@ local argument = require "clshell.base.argument"
 local cl = require "cl"
 local grids = require "clshell.parts.ranks.grid"
 local host = require "cl.host"
-local integer = require "clshell.base.integer"
 local npy = require "clshell.data.npy"
 local options = require "clshell.base.options"
 local text = require "clshell.base.text"
@@ -28,8 +27,8 @@ end
 -- A new matrix: block is nil where this rank has no element, else its elements
 -- are fill(A), a number or an Array, or not set.
 local function new(what, rows, cols, opts, fill)
-  integer.check(what, "rows", rows, 1)
-  integer.check(what, "columns", cols, 1)
+  argument.integer(what, "rows", rows, 1)
+  argument.integer(what, "columns", cols, 1)
   local g = grids.new(opts.grid)
   local first_row, last_row, first_col, last_col = table.unpack(
     block_of(rows, cols, g, g.row * g.cols + g.col))

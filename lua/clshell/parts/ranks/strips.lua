@@ -3,12 +3,11 @@
 -- during the product of the strip's own elements, see halo.lua
 -- SPDX-License-Identifier: MIT
 
-local argument = require "clshell.base.argument"
 local cl = require "cl"
 local grids = require "clshell.parts.ranks.grid"
 local halo = require "clshell.parts.halo"
 local host = require "cl.host"
-local integer = require "clshell.base.integer"
+local argument = require "clshell.base.argument"
 local laplacian = require "clshell.data.laplacian"
 local options = require "clshell.base.options"
 local plans = require "clshell.ladder.plan"
@@ -64,7 +63,7 @@ end
 --- print(x.n, x.first <= x.last) --> 1000 true
 function M.vector(n, init, opts)
   opts = options.check(opts, "ranks.vector")
-  integer.check("ranks.vector", "n", n, 1)
+  argument.integer("ranks.vector", "n", n, 1)
   local x = setmetatable(strip(n, text.class(init) == "Array" and init.type
     or opts.type or "float", {}), meta)
   if x.count > 0 then

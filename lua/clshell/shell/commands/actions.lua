@@ -37,27 +37,23 @@ local function opened()
   return file
 end
 
--- The row of a device for programs: columns, fields, and factors to base
--- units; then `double`.
-local DEVICE = {
-  {"index", "index"}, {"name", "name"}, {"type", "type"},
-  {"platform", "platform"}, {"vendor", "vendor"}, {"version", "version"},
-  {"driver", "driver_version"}, {"compute_units", "max_compute_units"},
-  {"clock_Hz", "max_clock_frequency", 1000000},
-  {"global_mem_B", "global_mem_size"}, {"local_mem_B", "local_mem_size"},
-  {"max_work_group_size", "max_work_group_size"},
-}
+-- The row of a device for programs: columns, and fields where the names
+-- differ.
+local DEVICE = {"index", "name", "type", "platform", "vendor", "version",
+  "driver", "compute_units", "clock_Hz", "global_mem_B", "local_mem_B",
+  "max_work_group_size", "double"}
+local FIELDS = {driver = "driver_version", compute_units = "max_compute_units",
+  clock_Hz = "max_clock_frequency", global_mem_B = "global_mem_size",
+  local_mem_B = "local_mem_size"}
 
--- The row of a device, and its columns in order.
-local function listed(d)
-  local row, order = {double = d:has "cl_khr_fp64"}, {}
-  for i, entry in ipairs(DEVICE) do
-    local value = d[entry[2]]
-    order[i] = entry[1]
-    row[entry[1]] = value and entry[3] and value * entry[3] or value
+local function row_of(d)
+  local row = {}
+  for i = 1, #DEVICE - 1 do
+    row[DEVICE[i]] = d[FIELDS[DEVICE[i]] or DEVICE[i]]
   end
-  order[#order + 1] = "double"
-  return row, order
+  row.clock_Hz = row.clock_Hz and row.clock_Hz * 1000000
+  row.double = d:has "cl_khr_fp64"
+  return row
 end
 
 --- actions.devices() -> exit code
@@ -78,11 +74,11 @@ function M.devices()
     out:write(version and ("MPI for several processes: %s\n"):format(version)
       or "")
   else
-    local rows, order = {}, {}
+    local rows = {}
     for i, d in ipairs(devices) do
-      rows[i], order = listed(d)
+      rows[i] = row_of(d)
     end
-    out:write(require("clshell.results.export").rows(rows, format, order))
+    out:write(require("clshell.results.export").rows(rows, format, DEVICE))
   end
   out:flush()
   return OK
@@ -112,7 +108,7 @@ local function missing(name)
   local words = require "clshell.shell.commands.completion".words
   local names, bare = words.script(), name:match("[^/]*$")
   local first = #names + 1 -- the first of the commands
-  table.move(words.command(), 1, #words.command(), first, names)
+  table.move(words.command, 1, #words.command, first, names)
   local near = text.nearest(bare, names) or text.nearest(bare .. ".lua", names)
   local kind = ""
   for i, known in ipairs(names) do
@@ -134,47 +130,47 @@ function M.command(name, args)
     or missing(name)
 end
 
---- actions.doctor() -> exit code
-function M.doctor()
-  return require "clshell.shell.commands.doctor".run()
+-- The actions that other files do; `calls` serves the process that started
+-- this process.
+
+function M.calls()
+  return require "clshell.calls".serve()
 end
 
---- actions.check(script, ...) -> exit code
 function M.check(...)
   return require "clshell.shell.commands.check_files".run(...)
 end
 
---- actions.cuda(file) -> exit code
 function M.cuda(file)
   return require "clshell.shell.commands.check_files".cuda(file)
 end
 
---- actions.memcheck() -> exit code
+function M.doctor()
+  return require "clshell.shell.commands.doctor".run()
+end
+
+function M.help()
+  return require "clshell.shell.commands.usage".short()
+end
+
+function M.help_all()
+  return require "clshell.shell.commands.usage".long()
+end
+
 function M.memcheck()
   return require "clshell.explain.memcheck".run(_G.arg)
 end
 
---- actions.help() -> exit code
-function M.help()
-  io.write(require "clshell.shell.commands.usage".short())
-  return OK
-end
-
---- actions.help_all() -> exit code
-function M.help_all()
-  io.write(require "clshell.shell.commands.usage".long())
-  return OK
-end
-
--- Writes the text of a kind, by functions that return it. Returns the exit
--- code.
+-- Writes the text or the list of a kind, or the result of its function.
+-- Returns the exit code.
 local function write_kind(noun, kind, texts)
   if not texts[kind] then
     io.stderr:write("clshell: ", text.message(text.unknown(noun, kind,
       text.keys(texts))), "\n")
     return USAGE
   end
-  local out = texts[kind](table.move(arg, 0, #arg, 1, {}))
+  local out = texts[kind]
+  out = type(out) == "function" and out(table.move(arg, 0, #arg, 1, {})) or out
   io.write(type(out) == "table" and table.concat(out, "\n") .. "\n" or out)
   return OK
 end
@@ -193,12 +189,6 @@ end
 function M.complete(kind)
   return write_kind("words", kind,
     require "clshell.shell.commands.completion".words)
-end
-
---- actions.calls() -> exit code
---- --calls: does the calls of the clshell process that started this process.
-function M.calls()
-  return require "clshell.calls.serve".run()
 end
 
 return M

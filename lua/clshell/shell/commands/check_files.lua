@@ -16,6 +16,7 @@ local CALLS = {"cl.build", "cl.kernel", "family.new", "require"}
 for _, name in ipairs(families.own()) do
   CALLS[#CALLS + 1] = name .. ".define"
 end
+local NONE = {}
 -- The options that compiling depends on.
 local OPTIONS = {"defines", "options", "include", "cuda"}
 
@@ -57,29 +58,25 @@ local function option(fields, name)
   return nil, name
 end
 
--- Calls cl.build or cl.kernel as if line `line` of the file did, so that it
--- looks for files beside it and errors name it.
-local function compile(file, line, call, source, options)
-  local code = ("%slocal f, s, o = ... local p = f(s, o) return p"):format(
-    ("\n"):rep(line - 1))
-  local chunk = assert(load(code, file.chunk))
-  return pcall(chunk, call, source, options)
-end
-
--- Compiles a source and reports the result.
+-- Compiles a source by cl.build or cl.kernel as if line `line` of the file
+-- called it, so that the call looks for files beside the file and errors name
+-- it. Reports the result.
 function Check:compile(file, line, what, call, source, options)
   self.kernels = self.kernels + 1
   if self.nodevice then
     return
   end
-  local ok, built = compile(file, line, call, source, options)
+  local code = ("%slocal f, s, o = ... local p = f(s, o) return p"):format(
+    ("\n"):rep(line - 1))
+  local ok, built = pcall(assert(load(code, file.chunk)), call, source,
+    options)
   if not ok then
     return self:fail(tostring(built))
   end
-  local names = call == cl.build and table.concat(built:kernels(), ", ")
-    or tostring(built)
-  self:say("%s:%d: %s compiles: %s", file.name, line, what, names)
-  local cuda = call == cl.build and built.cuda or {launches = {}, notes = {}}
+  local whole = call == cl.build
+  self:say("%s:%d: %s compiles: %s", file.name, line, what, whole
+    and table.concat(built:kernels(), ", ") or tostring(built))
+  local cuda = whole and built.cuda or {launches = {}, notes = {}}
   for _, launch in ipairs(cuda.launches) do
     self:say("%s:%d: launch: prog.%s", file.name, (launch.line or 1) + line
       - 1, launch.text)
@@ -96,24 +93,23 @@ end
 
 -- cl.build(source, options) or cl.kernel.
 function Check:build(file, call)
-  local source, opts = call.args[1], call.args[2]
+  local source, opts, options = call.args[1], call.args[2] or NONE, {}
   if not source or not source.known or type(source.value) ~= "string" then
     return self:unknown(file, call.line, "the source of %s", call.name)
   end
-  local options = {}
-  if opts and not opts.fields and not (opts.known and opts.value == nil) then
-    return self:unknown(file, call.line, "the options of %s %s", call.name,
-      shown(source.value))
+  local what = ("%s %s"):format(call.name, shown(source.value))
+  if call.args[2] and not opts.fields
+      and not (opts.known and opts.value == nil) then
+    return self:unknown(file, call.line, "the options of %s", what)
   end
   for _, name in ipairs(OPTIONS) do
-    local value, computed = option(opts and opts.fields or {}, name)
+    local value, computed = option(opts.fields or NONE, name)
     if computed then
-      return self:unknown(file, call.line, "%s of %s %s", computed,
-        call.name, shown(source.value))
+      return self:unknown(file, call.line, "%s of %s", computed, what)
     end
     options[name] = value
   end
-  self:compile(file, source.line, call.name .. " of " .. shown(source.value),
+  self:compile(file, source.line, what:gsub(" ", " of ", 1),
     call.name == "cl.build" and cl.build or cl.kernel, source.value, options)
 end
 
@@ -123,7 +119,7 @@ local function rung_defines(params)
   for _, param in ipairs(params or {}) do
     local value = param.default
     if value == nil then
-      value = (param.values or {})[1]
+      value = (param.values or NONE)[1]
     end
     defines[tostring(param.name):upper()] = value
   end
@@ -132,9 +128,8 @@ end
 
 -- gemm.define{...}: its file or source, with the defaults of its parameters.
 function Check:rung(file, call)
-  local fields = call.args[1] and call.args[1].fields or {}
-  local name = option(fields, "name") or "?"
-  local what = ("%s '%s'"):format(call.name, name)
+  local fields = call.args[1] and call.args[1].fields or NONE
+  local what = ("%s '%s'"):format(call.name, option(fields, "name") or "?")
   local path, source = option(fields, "file"), option(fields, "source")
   local params, computed = option(fields, "params")
   if fields.defines or fields.options or fields["?"] or computed then
@@ -142,7 +137,7 @@ function Check:rung(file, call)
   elseif not path and not source then
     return self:unknown(file, call.line, "the source of %s", what)
   end
-  local options = {defines = rung_defines(params)}
+  local folder
   if path then
     local ok, found = pcall(program.locate, path, {file.folder, "",
       ("%s/kernels/%s/"):format(cl.home, call.name:match("^%a+"))}, what)
@@ -150,10 +145,10 @@ function Check:rung(file, call)
       return self:fail(("%s:%d: %s"):format(file.name, call.line,
         tostring(found)))
     end
-    options.include, source = program.folder(found), found
-    options.include = options.include ~= "" and options.include or nil
+    folder, source = program.folder(found), found
   end
-  self:compile(file, call.line, what, cl.build, source, options)
+  self:compile(file, call.line, what, cl.build, source, {
+    defines = rung_defines(params), include = folder ~= "" and folder or nil})
 end
 
 -- family.new{...}: its rungs.
@@ -196,18 +191,13 @@ function Check:text(text, file)
   end
   self:say("%s: Lua is fine", file.name)
   for _, call in ipairs(constant_calls.find(text, CALLS)) do
-    if not call.args then
-      if call.name ~= "require" then
-        self:unknown(file, call.line, "what %s is handed on to", call.name)
-      end
-    elseif call.name == "require" then
-      self:module(file, call)
-    elseif call.name == "family.new" then
-      self:family(file, call)
-    elseif call.name:find "%.define$" then
-      self:rung(file, call)
-    else
-      self:build(file, call)
+    local name = call.name
+    if call.args then
+      local check = name == "require" and self.module or name == "family.new"
+        and self.family or name:find "%.define$" and self.rung or self.build
+      check(self, file, call)
+    elseif name ~= "require" then
+      self:unknown(file, call.line, "what %s is handed on to", name)
     end
   end
 end
@@ -225,10 +215,11 @@ function Check:file(path)
   end
   local f <close>, message = io.open(path, "rb")
   local text = f and f:read("a")
-  if not text then
-    return self:fail("clshell: cannot open " .. (message or path))
+  if text then
+    self:text(text, file)
+  else
+    self:fail("clshell: cannot open " .. (message or path))
   end
-  self:text(text, file)
 end
 
 local function needs(name, what)

@@ -12,11 +12,6 @@ local PLAIN = {["nil"] = true, ["true"] = true, ["false"] = true,
   ["not"] = true, ["and"] = true, ["or"] = true} -- keywords in constants
 local NONE = {}
 
--- The change of the depth of brackets and blocks by a token.
-local function step(token)
-  return token.kind == "op" and BRACKETS[token.text] or locals.step(token)
-end
-
 -- The parts between the bracket at `open` and the bracket that closes it, by
 -- the commas or semicolons on their level: a list of {first, last}, and the
 -- index of the closing bracket. Nil if the bracket stays open.
@@ -24,7 +19,7 @@ local function parts(tokens, open)
   local list, depth, from = {}, 1, open + 1
   for i = open + 1, #tokens do
     local word = tokens[i].text
-    depth = depth + step(tokens[i])
+    depth = depth + lexer.step(tokens[i])
     if depth == 0 or depth == 1 and (word == "," or word == ";") then
       list[#list + 1] = from < i and {from, i - 1} or nil
       from = i + 1
@@ -44,7 +39,7 @@ local function bindings(tokens)
   end
   for i, t in ipairs(tokens) do
     local before, after = tokens[i - 1] or NONE, tokens[i + 1] or NONE
-    local change = step(t)
+    local change = lexer.step(t)
     if change > 0 then
       open[#open + 1] = t.text
     elseif change < 0 then
@@ -123,39 +118,35 @@ function Reader:describe(first, last)
   local ok, value = self:evaluate(first, last)
   local about = {line = self:line(first), known = ok or nil,
     value = ok and value or nil}
-  local list, close
-  if tokens[first].text == "{" then
-    list, close = parts(tokens, first)
+  if tokens[first].text ~= "{" then
+    return about
   end
-  if close == last and list then
-    local fields = {}
-    for _, part in ipairs(list) do
-      local a, b = part[1], part[2]
-      if tokens[a].text == "[" then
-        fields["?"] = {line = self:line(a)}
-      elseif tokens[a].kind == "name" and tokens[a + 1].text == "=" then
-        fields[tokens[a].text] = self:describe(a + 2, b)
-      else
-        fields[#fields + 1] = self:describe(a, b)
-      end
+  local list, close = parts(tokens, first)
+  about.fields = close == last and {} or nil
+  for _, part in ipairs(close == last and list or NONE) do
+    local a, b = part[1], part[2]
+    if tokens[a].text == "[" then
+      about.fields["?"] = {line = self:line(a)}
+    elseif tokens[a].kind == "name" and tokens[a + 1].text == "=" then
+      about.fields[tokens[a].text] = self:describe(a + 2, b)
+    else
+      table.insert(about.fields, self:describe(a, b))
     end
-    about.fields = fields
   end
   return about
 end
 
 -- The arguments of the call whose first token after the name is i.
 function Reader:arguments(i)
-  local t, list, close = self.tokens[i], nil, nil
-  if t and t.kind == "string" then
-    return {self:describe(i, i)}
-  elseif t and (t.text == "(" or t.text == "{") then
+  local t = self.tokens[i]
+  local list, close
+  if t.text == "(" or t.text == "{" then
     list, close = parts(self.tokens, i)
   end
-  if list and t.text == "{" then
-    return {self:describe(i, close)}
+  if t.kind == "string" or list and t.text == "{" then
+    return {self:describe(i, close or i)}
   end
-  for k, part in ipairs(list or {}) do
+  for k, part in ipairs(list or NONE) do
     list[k] = self:describe(part[1], part[2])
   end
   return list

@@ -57,11 +57,11 @@ local function format_option(default)
   return function()
     local choices = {default ~= "table" and "runs" or "table",
       table.unpack(require("clshell.results.export").formats)}
-    local value = default
     for _, format in ipairs(choices) do
-      value = said "format" == format and format or value
+      default = said "format" == format and format or default
     end
-    return {"-f --format", "how to print", default = value, choices = choices}
+    return {"-f --format", "how to print", default = default,
+      choices = choices}
   end
 end
 
@@ -171,7 +171,7 @@ end
 function COMMANDS.compare.run(o)
   local s <close> = open(o)
   local limit = o.fail_on_regression
-  local threshold = require("clshell.results.regression").THRESHOLD
+  local threshold = require("clshell.results.history").THRESHOLD
   local list = s:compare(o.a, o.b, {
     threshold = limit and math.min(limit, threshold)})
   io.write(tostring(list), "\n")

@@ -8,7 +8,6 @@ local compare = require "clshell.measure.compare"
 local dia = require "clshell.data.dia"
 local evaluation = require "clshell.tune.evaluation"
 local family_list = require "clshell.ladder.families"
-local matrix = require "clshell.data.matrix"
 local output = require "clshell.results.output"
 local quantity = require "clshell.base.quantity"
 local rungs = require "clshell.ladder.rung"
@@ -19,106 +18,79 @@ local SECONDS = 60 -- seconds of the search for a size
 local WORTH = 1.02 -- times as fast as today's choice, to be kept
 local FAMILIES = family_list.own()
 
-local function random(rows, cols, type, seed)
-  return matrix.random(rows, cols, {type = type, seed = seed})
-end
-
 -- A size of vectors or of sparse matrices, as a list.
 local function one_size(word)
   local n, message = script.size(word)
   return n and {n}, message
 end
 
+-- A shape, of which tune and compare make operands.
+local function shape(sizes, type)
+  return {type = type, table.unpack(sizes)}
+end
+
 -- Reductions, scans and sorts of a vector.
 local VECTOR = {cpu = {"1m"}, other = {"64m"}, sizes = one_size,
-  elements = function(s)
-    return 2.0 * s[1]
-  end,
-  operands = function(s, type)
-    return {function()
-      local h <close> = cl.array(type, s[1])
-      return {x = cl.buffer(type, s[1], h:random(1))}
-    end}
+  elements = function(n)
+    return 2.0 * n
   end}
 
+-- The ladder of a matrix of two sizes, with so many times its elements in
+-- memory; the further fields are in `more`.
+local function of_matrix(cpu, other, times, more)
+  more = more or {}
+  more.cpu, more.other, more.sizes = {cpu}, {other}, script.matrix_shape
+  function more.elements(m, n)
+    return 1.0 * times * m * n
+  end
+  return more
+end
+
+-- A matrix of about n rows and the vector of spmv.
+local function sparse(sizes, type, make)
+  local M = make(sizes[1], {type = type})
+  local h <close> = cl.array(type, M.cols)
+  return {M = M, x = cl.buffer(type, M.cols, h:random(3))}
+end
+
+local function poisson2d(n, opts)
+  local side = math.ceil(n^(1 / 2))
+  return dia.poisson2d(side, side, opts)
+end
+
+local function poisson3d(n, opts)
+  local side = math.ceil(n^(1 / 3))
+  return dia.poisson3d(side, side, side, opts)
+end
+
+local function banded(n, opts)
+  return dia.banded(n, {-4, -3, -2, -1, 0, 1, 2, 3, 4}, opts)
+end
+
 -- The ladders by family: default sizes, on a CPU and on other devices; the
--- sizes of a word of the command line; the elements in memory; and functions
--- for the operands of some sizes, or for their shape.
+-- sizes of a word of the command line; the elements in memory; the variants of
+-- a size; and the operands of sizes, a type and a variant, else a shape.
 local LADDERS = {
   gemm = {cpu = {"256", "512"}, other = {"1024", "2048", "4096", "8192"},
     sizes = script.gemm_shape,
-    elements = function(s)
-      return 1.0 * s[1] * s[3] + 1.0 * s[3] * s[2] + 1.0 * s[1] * s[2]
-    end,
-    operands = function(s, type)
-      return {function()
-        return {A = random(s[1], s[3], type, 1), B = random(s[3], s[2], type,
-          2)}
-      end}
+    elements = function(m, n, k)
+      return 1.0 * m * k + 1.0 * k * n + 1.0 * m * n
     end},
-  transpose = {cpu = {"2048"}, other = {"8192"}, sizes = script.matrix_shape,
-    elements = function(s)
-      return 2.0 * s[1] * s[2]
-    end,
-    operands = function(s, type)
-      return {function()
-        return {A = random(s[1], s[2], type, 1)}
-      end}
-    end},
+  transpose = of_matrix("2048", "8192", 2),
   reduce = VECTOR, scan = VECTOR, sort = VECTOR,
-  gemv = {cpu = {"2048"}, other = {"8192"}, sizes = script.matrix_shape,
-    elements = function(s)
-      return 1.0 * s[1] * s[2]
-    end,
-    operands = function(s, type)
-      local function shape(trans)
-        return function()
-          return {s[1], s[2], type = type, trans = trans}
-        end
-      end
-      return {shape(false), shape(true)}
-    end},
-  conv2d = {cpu = {"1024"}, other = {"4096"}, sizes = script.matrix_shape,
-    elements = function(s)
-      return 2.0 * s[1] * s[2]
-    end,
-    operands = function(s, type)
-      local function filter(side)
-        return function()
-          return {s[1], s[2], side, side, type = type}
-        end
-      end
-      return {filter(3), filter(7), filter(15)}
-    end},
-  stencil = {cpu = {"2048"}, other = {"8192"}, sizes = script.matrix_shape,
-    elements = function(s)
-      return 2.0 * s[1] * s[2]
-    end,
-    operands = function(s, type)
-      return {function()
-        return {s[1], s[2], type = type}
-      end}
-    end},
-  spmv = {cpu = {"1m"}, other = {"16m"},
-    sizes = one_size,
-    elements = function(s)
-      return 11.0 * s[1] -- nine diagonals, two vectors
-    end,
-    operands = function(s, type)
-      local opts = {type = type}
-      local side2, side3 = math.ceil(s[1]^(1 / 2)), math.ceil(s[1]^(1 / 3))
-      local function with_vector(make, ...)
-        local args = table.pack(...)
-        return function()
-          local M = make(table.unpack(args, 1, args.n))
-          local x = random(M.cols, 1, type, 3)
-          return {M = M, x = cl.buffer(type, M.cols,
-            x:read():reshape(M.cols))}
-        end
-      end
-      return {with_vector(dia.poisson2d, side2, side2, opts),
-        with_vector(dia.poisson3d, side3, side3, side3, opts),
-        with_vector(dia.banded, s[1], {-4, -3, -2, -1, 0, 1, 2, 3, 4}, opts)}
+  gemv = of_matrix("2048", "8192", 1, {variants = {false, true},
+    operands = function(s, type, trans)
+      return {s[1], s[2], type = type, trans = trans}
+    end}),
+  conv2d = of_matrix("1024", "4096", 2, {variants = {3, 7, 15},
+    operands = function(s, type, side)
+      return {s[1], s[2], side, side, type = type}
+    end}),
+  stencil = of_matrix("2048", "8192", 2),
+  spmv = {cpu = {"1m"}, other = {"16m"}, sizes = one_size,
+    variants = {poisson2d, poisson3d, banded}, operands = sparse,
+    elements = function(n)
+      return 11.0 * n -- nine diagonals, two vectors
     end},
 }
 
@@ -159,7 +131,7 @@ local function sizes_of(name, o, parser)
       parser:error(("--sizes for %s: %s"):format(name, message))
     end
     script.fits(parser, ("the operands of %s %s"):format(name, word),
-      ladder.elements(sizes) * (o.type == "float" and 4 or 8))
+      ladder.elements(table.unpack(sizes)) * (o.type == "float" and 4 or 8))
     list[i] = sizes
   end
   return list
@@ -219,14 +191,15 @@ local COLUMNS = {
   {key = "outcome", title = "outcome", wrap = true},
 }
 
--- Tunes a family on the operands of some functions into a table of `out`.
+-- Tunes a family on problems of {sizes, type, variant} into a table of `out`.
 -- Returns the number of kept choices, and of searches that their time ended.
-local function tune_family(out, family, makers, o)
+local function tune_family(out, family, problems, o)
   local count, hurried = 0, 0
   local part <close> = out:part{title = "\n" .. family.name, best = "none",
     columns = COLUMNS}
-  for _, make in ipairs(makers) do
-    local operands = make()
+  for _, problem in ipairs(problems) do
+    local make = LADDERS[family.name].operands or shape
+    local operands = make(table.unpack(problem, 1, 3))
     local today = family.choice(operands)
     local found = require("clshell.tune")(family.name, operands, {
       seconds = o.seconds, evaluations = o.evaluations, fresh = o.fresh,
@@ -314,7 +287,7 @@ local function run(o, parser)
   if o.kept or o.forget then
     return o.serves and 0 or kept(families, o.forget)
   end
-  local sizes, makers, count_of = {}, {}, 0
+  local sizes, problems, total = {}, {}, 0
   o.seconds, o.type = o.seconds or SECONDS, o.type or "float"
   for i, family in ipairs(families) do
     sizes[i] = sizes_of(family.name, o, parser)
@@ -323,22 +296,22 @@ local function run(o, parser)
   out:mute(o.serves)
   local types = types_of(o, out)
   for i, family in ipairs(families) do
-    makers[i] = {}
+    problems[i] = {}
     for _, type in ipairs(types) do
       for _, s in ipairs(sizes[i]) do
-        for _, make in ipairs(LADDERS[family.name].operands(s, type)) do
-          table.insert(makers[i], make)
+        for _, variant in ipairs(LADDERS[family.name].variants or {false}) do
+          table.insert(problems[i], {s, type, variant})
         end
       end
     end
-    count_of = count_of + #makers[i]
+    total = total + #problems[i]
   end
   out:heading(("The fastest kernels: %s, a search of %g s at most for each; "
     .. "what it\nfinds then runs in turns with the kernel that calls take now")
-    :format(text.count(count_of, "size"), o.seconds))
+    :format(text.count(total, "size"), o.seconds))
   local count, hurried = 0, 0
   for i, family in ipairs(families) do
-    local more, late = tune_family(out, family, makers[i], o)
+    local more, late = tune_family(out, family, problems[i], o)
     count, hurried = count + more, hurried + late
   end
   out:say(closing(count, hurried, o))

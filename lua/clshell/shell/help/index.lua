@@ -1,5 +1,6 @@
 -- shell/help/index.lua - the entries of help: the table of the API, the
--- element types, OpenCL's functions as methods, and the families of scripts
+-- element types, OpenCL's functions as methods, and the families of scripts;
+-- the rungs, the %commands, and all topics of help as one list
 -- SPDX-License-Identifier: MIT
 
 local api = require "clshell.base.api"
@@ -103,6 +104,37 @@ function M.entries()
   end
   add_families()
   return entries
+end
+
+--- index.entry(name) -> entry or nil
+--- The entry of a documented name; gemm.define has the entry of family.define.
+function M.entry(name)
+  local group, member = name:match "^(%w+)%.([%w_]+)$"
+  local family = group and families.get(group)
+  return M.entries()[name] or family and family[member]
+    and M.entries()["family." .. member] or nil
+end
+
+--- index.rungs() -> list of {name =, short =, family =, rung =}
+--- The rungs of all families, with names such as "gemm.tiled" and "tiled".
+function M.rungs()
+  local list = {}
+  for _, name in ipairs(families.names()) do
+    local family = families.get(name)
+    for _, item in ipairs(family.kernels()) do
+      list[#list + 1] = {name = name .. "." .. item.name, short = item.name,
+        family = family, rung = item.rung}
+    end
+  end
+  return list
+end
+
+--- index.commands() -> table
+--- The prompt's %commands by name: {usage =, help =}; none without a prompt.
+function M.commands()
+  local session = package.loaded["clshell.shell.prompt"]
+  local list = type(session) == "table" and rawget(session, "commands")
+  return type(list) == "table" and list or {}
 end
 
 --- index.options(name) -> list

@@ -1,12 +1,13 @@
 -- shell/help/init.lua - help at the prompt, out of the comments in the code
 -- and the examples. index: the entries; reference, concepts: short texts;
--- documented: the name of a value; pages, page_layout: the pages; find_topics:
--- ??word; at_cursor: F1.
+-- pages, page_layout: the pages.
 -- SPDX-License-Identifier: MIT
 
+local base_text = require "clshell.base.text"
 local lazy = require "clshell.base.lazy"
-local room = lazy.room("clshell.shell.help", {"at_cursor", "concepts",
-  "documented", "find_topics", "index", "page_layout", "pages"})
+local room = lazy.room("clshell.shell.help", {"concepts", "index",
+  "page_layout", "pages"})
+local resolve = require "clshell.shell.prompt.resolve"
 
 local M = lazy.table(...)
 
@@ -17,10 +18,9 @@ local function unknown(topic)
     all[#all + 1] = entry.name
     all[#all + 1] = entry.name:match("^(.-)[%.:]")
   end
-  for _, item in ipairs(room.documented.rungs()) do
+  for _, item in ipairs(room.index.rungs()) do
     all[#all + 1] = item.name
   end
-  local base_text = require "clshell.base.text"
   local near = base_text.nearest(topic, all,
     base_text.misspellings(topic:match "[^.:]*$"))
   return ("no help on '%s'%s"):format(topic, near
@@ -35,7 +35,7 @@ local function of_family(family, member, view)
       return room.pages.rung(family, item.rung, view)
     end
   end
-  local entry = room.documented.entry(family.name .. "." .. member)
+  local entry = room.index.entry(family.name .. "." .. member)
   if member == "define" then
     return room.pages.define(family, entry, view)
   end
@@ -61,14 +61,14 @@ local function documented(topic, view)
 end
 
 local function command(topic, view)
-  local found = room.documented.commands()[topic:match("^%%(.*)$")]
+  local found = room.index.commands()[topic:match("^%%(.*)$")]
   return found and room.page_layout.page(found.usage or topic,
     found.help or "", view)
 end
 
 -- The page of a variable of the user's; nil for a name that help documents.
 local function own(topic, view)
-  local value, name = room.documented.value(topic)
+  local value, name = resolve.path(topic)
   if name == topic then
     return nil
   end
@@ -117,7 +117,7 @@ end
 
 -- Breaks lines that are wider than the window, such as lines of code.
 local function fold(page, view)
-  return require "clshell.base.text".fold(page, view.width)
+  return base_text.fold(page, view.width)
 end
 
 --- help.text([topic [, opts]]) -> string
@@ -147,7 +147,7 @@ end
 --- print(help.of(twice):match "^[^ ]*") --> This(x)
 function M.of(value, opts)
   local view = room.page_layout.view(opts)
-  local name = room.documented.of(value)
+  local name = resolve.of(value)
   return fold(name and by_name(name, view)
     or room.pages.value(value, "This", view), view)
 end
@@ -185,16 +185,13 @@ end
 --- Example: print(help.search("bank conflict", {width = 80, height = 10}))
 function M.search(words, opts)
   local view = chosen(opts)
-  return fold(room.find_topics.page(words, view), view)
+  return fold(room.pages.search(words, view), view)
 end
 
 -- A page above the input: as many lines as the window has left, the last of
 -- which names the whole page.
 local function above(page, topic, text, view)
-  local lines = {}
-  for line in (page .. "\n"):gmatch "(.-)\n" do
-    lines[#lines + 1] = line
-  end
+  local lines = base_text.lines(page)
   local _, breaks = text:gsub("\n", "")
   local most = math.max(3, (view.height or #lines) - breaks - 2)
   if #lines <= most then
@@ -222,7 +219,7 @@ function M.at(text, cursor, opts)
   if kernel then
     return above(kernel, nil, text, view)
   end
-  local topics = room.at_cursor.topics(text, cursor)
+  local topics = require "clshell.shell.prompt.place".topics(text, cursor)
   for _, find in ipairs{by_full_name, by_name} do
     for _, topic in ipairs(topics) do
       local found = find(topic, view)
@@ -254,6 +251,6 @@ return setmetatable(M, {
   --- help "gemm.tiled" -- at the prompt: ?gemm.tiled
   --- help(cl.buffer)
   __call = function(_, topic)
-    require "clshell.shell.prompt.pager".print(M.text(topic, window()))
+    require "clshell.shell.prompt.session".page(M.text(topic, window()))
   end,
 })

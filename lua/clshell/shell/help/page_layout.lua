@@ -3,7 +3,6 @@
 -- SPDX-License-Identifier: MIT
 
 local index = require "clshell.shell.help.index"
-local report = require "clshell.results.tables"
 local style = require "clshell.base.style"
 local text = require "clshell.base.text"
 
@@ -23,13 +22,13 @@ end
 function M.prose(s, view, indent)
   local lines, words = {}, {}
   local function flush()
-    for _, line in ipairs(words[1] and report.wrap(table.concat(words, " "),
+    for _, line in ipairs(words[1] and text.wrap(table.concat(words, " "),
         view.width - #indent) or {}) do
       lines[#lines + 1] = indent .. line
     end
     words = {}
   end
-  for line in (s .. "\n"):gmatch("(.-)\n") do
+  for _, line in ipairs(text.lines(s)) do
     if line:find("^%S") then
       words[#words + 1] = line
     else
@@ -56,6 +55,18 @@ function M.page(heading, s, view)
   return M.heading(heading, view) .. "\n\n" .. M.prose(s, view, "  ")
 end
 
+--- page_layout.sections(lead, list, view) -> string or nil
+--- The page of a text, or nil, and of sections {title, body}; a section
+--- without a body is left out.
+function M.sections(lead, list, view)
+  local parts = {lead}
+  for _, section in ipairs(list) do
+    local title, body = section[1], section[2] or ""
+    parts[#parts + 1] = body ~= "" and M.heading(title, view, body) or nil
+  end
+  return parts[1] and table.concat(parts, "\n\n")
+end
+
 --- page_layout.rows(rows, view [, widest]) -> string
 --- Rows of {head, text} in two columns; a head wider than `widest` has a line
 --- of its own.
@@ -72,7 +83,7 @@ function M.rows(rows, view, widest)
     if fill < 0 then
       out[#out + 1], head = head, nil
     end
-    local lines = report.wrap(row[2], math.max(20, view.width - wide - 4))
+    local lines = text.wrap(row[2], math.max(20, view.width - wide - 4))
     for i = 1, head and math.max(1, #lines) or #lines do
       local left = i == 1 and head and head .. (" "):rep(fill + 2)
         or (" "):rep(wide + 4)
@@ -87,11 +98,11 @@ end
 function M.listing(rows, view)
   local lines = {}
   for _, row in ipairs(rows) do
-    for i, line in ipairs(report.wrap(row[1], view.width - 2)) do
+    for i, line in ipairs(text.wrap(row[1], view.width - 2)) do
       lines[#lines + 1] = (i == 1 and "  " or "      ")
         .. style.paint(line, "cyan", view.color)
     end
-    for _, line in ipairs(report.wrap(row[2], view.width - 6)) do
+    for _, line in ipairs(text.wrap(row[2], view.width - 6)) do
       lines[#lines + 1] = "      " .. line
     end
   end
@@ -101,54 +112,50 @@ end
 --- page_layout.code(code, view) -> string
 --- The code of an example: comments dim.
 function M.code(code, view)
-  local lines = {}
-  for line in (code .. "\n"):gmatch("(.-)\n") do
+  local lines = text.lines(code)
+  for i, line in ipairs(lines) do
     line = line:gsub("%-%-.*$", function(comment)
       return style.paint(comment, "dim", view.color)
     end)
-    lines[#lines + 1] = line == "" and "" or "  " .. line
+    lines[i] = line == "" and "" or "  " .. line
   end
   return table.concat(lines, "\n")
 end
 
--- The rows of options, a list for each form of the call: "of a launch".
-local function by_form(options)
-  local lists = {}
-  for _, option in ipairs(options) do
+-- The options as sections, one for each form of the call: "of a launch".
+local function options(list, view)
+  local forms = {}
+  for _, option in ipairs(list) do
     local form = option.form and " " .. option.form or ""
-    if not lists[form] then
-      lists[form] = {form = form}
-      lists[#lists + 1] = lists[form]
+    if not forms[form] then
+      forms[form] = {}
+      forms[#forms + 1] = {("Options%s (default)"):format(form), forms[form]}
     end
-    table.insert(lists[form], {option.name, (option.default
+    table.insert(forms[form], {option.name, (option.default
       and "(" .. option.default .. ") " or "") .. option.text})
   end
-  return lists
+  for _, section in ipairs(forms) do
+    section[2] = M.rows(section[2], view, view.width < 60 and 12 or 24)
+  end
+  return forms
 end
 
---- page_layout.entry(entry, view [, from, to [, example [, part]]]) -> string
+--- page_layout.entry(entry, view [, from, to [, example [, section]]])
+---   -> string
 --- The page of an entry; `from` and `to` rename it ("family.", "gemm.").
---- `example` replaces the entry's own, and `part` comes in front of it.
-function M.entry(entry, view, from, to, example, part)
+--- `example` replaces the entry's own, and `section` comes in front of it.
+function M.entry(entry, view, from, to, example, section)
   local function renamed(s)
     return from and s:gsub(from:gsub("%p", "%%%0"), to) or s
   end
-  local parts = {M.heading(renamed(entry.signature), view)}
-  if entry.text ~= "" then
-    parts[#parts + 1] = M.prose(renamed(entry.text), view, "  ")
-  end
-  for _, list in ipairs(by_form(index.options(entry.name))) do
-    parts[#parts + 1] = M.heading(("Options%s (default)"):format(list.form),
-      view, M.rows(list, view, view.width < 60 and 12 or 24))
-  end
-  parts[#parts + 1] = part
+  local list = options(index.options(entry.name), view)
+  list[#list + 1] = section
   example = example or entry.example
-  if example then
-    local other = from and not example:find(to, 1, true)
-    parts[#parts + 1] = M.heading(other and "Example, of another family"
-      or "Example", view, M.code(example, view))
-  end
-  return table.concat(parts, "\n\n")
+  list[#list + 1] = example and {from and not example:find(to, 1, true)
+    and "Example, of another family" or "Example", M.code(example, view)}
+  return M.sections(M.heading(renamed(entry.signature), view)
+    .. (entry.text ~= "" and "\n\n"
+      .. M.prose(renamed(entry.text), view, "  ") or ""), list, view)
 end
 
 --- page_layout.summary(s, columns) -> string

@@ -1,16 +1,15 @@
 -- shell/help/pages.lua - the pages of help: rungs, families, classes and
--- modules, concepts, Lua's library, names that stand alone, and the user's own
--- values
+-- modules, concepts, Lua's library, names that stand alone, the user's own
+-- values, and searches
 -- SPDX-License-Identifier: MIT
 
 local concepts = require "clshell.shell.help.concepts"
 local cuda = require "clshell.cuda.words"
 local index = require "clshell.shell.help.index"
 local layout = require "clshell.shell.help.page_layout"
-local names = require "clshell.shell.help.documented"
 local lazy = require "clshell.base.lazy"
-local report = require "clshell.results.tables"
 local reference = require "clshell.shell.help.reference"
+local resolve = require "clshell.shell.prompt.resolve"
 local text = require "clshell.base.text"
 
 local M = {}
@@ -30,29 +29,24 @@ end
 --- pages.rung(family, rung, view) -> string
 --- The page of a rung: its lesson, its parameters, the head of its file.
 function M.rung(family, rung, view)
-  local parts = {layout.prose(("%s - %s"):format(layout.heading(family.name
-    .. "." .. rung.name, view), rung.lesson), view, "")}
-  local rows = {}
-  for i, param in ipairs(rung.params) do
-    rows[i] = {("%s = %s"):format(param.name, param.default),
-      ("(%s) %s"):format(text.values(param.values), param.help)}
-  end
-  if rows[1] then
-    parts[#parts + 1] = layout.heading("Parameters: default, legal values",
-      view, layout.rows(rows, view))
+  local rows, param = {}, rung.params[1]
+  for i, one in ipairs(rung.params) do
+    rows[i] = {("%s = %s"):format(one.name, one.default),
+      ("(%s) %s"):format(text.values(one.values), one.help)}
   end
   local source = rung.source or read(rung.path)
   local first = head(source)
-  parts[#parts + 1] = layout.heading(rung.path or "Source text", view,
-    first:find "%S" and first or layout.code(source, view))
-  local param = rung.params[1]
-  parts[#parts + 1] = layout.heading("Example", view, layout.code(
-    ('local %s, event = %s(%s, {kernel = "%s"%s})'):format(
-    family.spec.output, family.name, table.concat(family.spec.inputs, ", "),
-    rung.name, param and (", %s = %s"):format(param.name,
-    type(param.default) == "string" and ("%q"):format(param.default)
-    or param.default) or ""), view))
-  return table.concat(parts, "\n\n")
+  return layout.sections(layout.prose(("%s - %s"):format(layout.heading(
+    family.name .. "." .. rung.name, view), rung.lesson), view, ""), {
+    {"Parameters: default, legal values", layout.rows(rows, view)},
+    {rung.path or "Source text", first:find "%S" and first
+      or layout.code(source, view)},
+    {"Example", layout.code(
+      ('local %s, event = %s(%s, {kernel = "%s"%s})'):format(
+      family.spec.output, family.name, table.concat(family.spec.inputs, ", "),
+      rung.name, param and (", %s = %s"):format(param.name,
+      type(param.default) == "string" and ("%q"):format(param.default)
+      or param.default) or ""), view)}}, view)
 end
 
 -- The example of `define` of families other than gemm.
@@ -70,24 +64,18 @@ function M.define(family, entry, view)
   local name, spec = family.name, family.spec
   local kernels = {}
   for line in spec.signature:gmatch "[^\n]+" do
-    kernels[#kernels + 1] = "  " .. table.concat(report.wrap(
+    kernels[#kernels + 1] = "  " .. table.concat(text.wrap(
       ("kernel void mine(%s)"):format(line), view.width - 6), "\n      ")
   end
   local example = name ~= "gemm" and DEFINE:gsub("NAME", name):gsub("SIZE",
     (spec.dims or {"rows"})[1]) or nil
   return layout.entry(entry, view, "family.", name .. ".", example,
-    layout.heading(("A kernel of %s"):format(name), view,
-      table.concat(kernels, "\n")))
+    {("A kernel of %s"):format(name), table.concat(kernels, "\n")})
 end
 
--- The names that the prompt and scripts have.
-local function globals()
-  return lazy.session
-end
-
--- The signatures of a group's entries, with their summaries, and the number of
--- entries; with a family, only the entries that the family has.
-local function list(group, view, family)
+-- The signatures of a group's entries, with their summaries; with a family,
+-- only the entries that the family has.
+local function members_of(group, view, family)
   local rows = {}
   for _, entry in ipairs(index.entries()) do
     local owner, member = entry.name:match "^(.*)[%.:](.*)$"
@@ -99,7 +87,7 @@ local function list(group, view, family)
     end
   end
   table.sort(rows, function(a, b) return a[1] < b[1] end)
-  return layout.listing(rows, view), #rows
+  return layout.listing(rows, view)
 end
 
 --- pages.family(family, view) -> string
@@ -110,29 +98,23 @@ function M.family(family, view)
     rungs[i] = {("%s  %s"):format(item.name, item.parameters)
       :gsub("%s+$", ""), item.lesson}
   end
-  return table.concat({layout.entry(index.entries()[family.name], view),
-    layout.heading(("Kernels: ?%s.%s tells more"):format(family.name,
-      family.list[#family.list].name),
-      view, layout.listing(rungs, view)),
-    layout.heading("Functions", view, (list("family", view, family)))},
-    "\n\n")
+  return layout.sections(layout.entry(index.entries()[family.name], view), {
+    {("Kernels: ?%s.%s tells more"):format(family.name,
+      family.list[#family.list].name), layout.listing(rungs, view)},
+    {"Functions", members_of("family", view, family)}}, view)
 end
 
 --- pages.group(name, view) -> string or nil
 --- The page of a class ("Buffer") or a module ("matrix") with its functions.
 function M.group(name, view)
-  local entry = index.entries()[name]
-  local page = entry and layout.entry(entry, view)
-  local members, n = list(name, view)
-  if n == 0 then
-    return page
-  end
-  members = layout.heading(entry and "Functions" or name, view, members)
-  if lazy.public.module(name) and not globals()[name] then
+  local entry, members = index.entries()[name], members_of(name, view)
+  if members ~= "" and lazy.public.module(name)
+      and not lazy.session[name] then
     members = ("%s\n\n  local %s = require \"clshell.%s\""):format(members,
       name, name)
   end
-  return page and page .. "\n\n" .. members or members
+  return layout.sections(entry and layout.entry(entry, view),
+    {{entry and "Functions" or name, members}}, view)
 end
 
 --- pages.concept(entry, view) -> string
@@ -219,23 +201,13 @@ function M.lua(name, view)
     layout.rows(rows, view, 34))
 end
 
--- The non-empty headings with their rows.
-local function sections(parts, view)
-  local out = {}
-  for _, part in ipairs(parts) do
-    out[#out + 1] = part[2][1] and layout.heading(part[1], view,
-      layout.rows(part[2], view, 28)) or nil
-  end
-  return out[1] and table.concat(out, "\n\n")
-end
-
 --- pages.alone(name, view) -> page, full name; or nil
 --- The page of a name without its owner, "tiled" or "map": functions and rungs
 --- of that name, rungs with such a parameter, functions with such an option.
 --- Where only one function or rung has the name, just its full name.
 function M.alone(name, view)
   local found, parameters, options = {}, {}, {}
-  for _, item in ipairs(names.rungs()) do
+  for _, item in ipairs(index.rungs()) do
     if item.short == name then
       found[#found + 1] = {item.name, item.rung.lesson}
     end
@@ -260,20 +232,18 @@ function M.alone(name, view)
   if #found == 1 and #parameters + #options == 0 then
     return nil, found[1][1]
   end
-  return sections({{("'%s' is"):format(name), found},
-    {("Parameter '%s' of"):format(name), parameters},
-    {("Option '%s' of"):format(name), options}}, view)
+  return layout.sections(nil, {
+    {("'%s' is"):format(name), layout.rows(found, view, 28)},
+    {("Parameter '%s' of"):format(name), layout.rows(parameters, view, 28)},
+    {("Option '%s' of"):format(name), layout.rows(options, view, 28)}}, view)
 end
 
 -- The comment that ends above line `at`.
 local function leading(lines, at)
-  local first = at
-  while lines[first - 1] and lines[first - 1]:find("^%s*%-%-") do
-    first = first - 1
-  end
   local words = {}
-  for i = first, at - 1 do
-    words[#words + 1] = lines[i]:match("^%s*%-%-+ ?(.*)$")
+  while lines[at - 1] and lines[at - 1]:find "^%s*%-%-" do
+    at = at - 1
+    table.insert(words, 1, lines[at]:match "^%s*%-%-+ ?(.*)$")
   end
   return table.concat(words, "\n")
 end
@@ -283,23 +253,18 @@ local function own_function(f, name, view)
   if info.what == "C" then
     return ("%s is a function written in C"):format(name)
   end
-  local content = require "clshell.errors.excerpt".source(info.source)
-  local lines = {}
-  for line in ((content or "") .. "\n"):gmatch("(.-)\n") do
-    lines[#lines + 1] = line
-  end
+  local lines = text.lines(require "clshell.errors.excerpt".source(
+    info.source) or "")
   local parts = {("%s   %s:%d"):format(layout.heading(("%s(%s)"):format(name,
-    table.concat(names.parameters(f), ", ")), view), info.short_src,
+    table.concat(resolve.parameters(f), ", ")), view), info.short_src,
     info.linedefined)}
   local comment = leading(lines, info.linedefined)
-  if comment ~= "" then
-    parts[2] = layout.prose(comment, view, "  ")
-  end
-  local body = table.move(lines, info.linedefined, math.min(
-    info.lastlinedefined, info.linedefined + 11), 1, {})
+  parts[2] = comment ~= "" and layout.prose(comment, view, "  ") or nil
+  local last = info.lastlinedefined
+  local body = table.move(lines, info.linedefined, math.min(last,
+    info.linedefined + 11), 1, {})
   if body[1] then
-    body[#body + 1] = info.lastlinedefined > info.linedefined + 11 and "..."
-      or nil
+    body[#body + 1] = last > info.linedefined + 11 and "..." or nil
     parts[#parts + 1] = layout.code(table.concat(body, "\n"), view)
   end
   return table.concat(parts, "\n\n")
@@ -333,45 +298,147 @@ function M.value(value, name, view)
   return ("%s is a %s%s"):format(name, kind, shown or "")
 end
 
+-- The names and texts of options or parameters, as one string.
+local function keys(list, field)
+  local words = {}
+  for i, item in ipairs(list) do
+    words[i] = item.name .. " " .. item[field]
+  end
+  return table.concat(words, " ")
+end
+
+-- All topics: {name, signature, text, keys, last}.
+local function everything()
+  local all = {}
+  local function add(name, signature, about, words, last)
+    all[#all + 1] = {name = name, signature = signature, text = about,
+      keys = words, last = last}
+  end
+  for _, entry in ipairs(index.entries()) do
+    if not entry.minor then
+      add(entry.name, entry.signature, entry.text,
+        keys(entry.options, "text"))
+    end
+  end
+  for _, item in ipairs(index.rungs()) do
+    add(item.name, "", item.rung.lesson, keys(item.rung.params, "help"))
+  end
+  for _, entry in ipairs(concepts.list) do
+    add(entry.name, "", entry.text, entry.names)
+  end
+  for _, entry in ipairs(cuda.list) do
+    add(entry.word, "", "CUDA's, here " .. entry.said, "", true)
+  end
+  for name, command in pairs(index.commands()) do
+    add("%" .. name, command.usage or "", command.help or "", "")
+  end
+  for _, list in ipairs{reference.opencl, reference.lua} do
+    for _, entry in ipairs(list) do
+      add(entry.name, entry.signature, entry.text, "", true)
+    end
+  end
+  return all
+end
+
+-- The points of a topic for a word; 0 for a topic without the word.
+local function score(thing, word)
+  local name = thing.name:lower()
+  local tail = name:match("[^.:%%]*$")
+  local points = 0
+  if name == word or tail == word then
+    points = 100
+  elseif tail:find(word, 1, true) == 1 then
+    points = 60
+  elseif name:find(word, 1, true) then
+    points = 40
+  end
+  if thing.keys:lower():find(word, 1, true) then
+    points = points + 15
+  end
+  if thing.signature:lower():find(word, 1, true) then
+    points = points + 8
+  end
+  local _, n = thing.text:lower():gsub((word:gsub("%p", "%%%0")), "")
+  points = points + math.min(10, 3 * n)
+  return points > 0 and thing.last and points / 2 or points
+end
+
+-- The topics that answer to all of the words, best first.
+local function find(words)
+  local found = {}
+  for _, thing in ipairs(everything()) do
+    thing.score = 0
+    local all = words:find("%S") ~= nil
+    for word in words:lower():gmatch("%S+") do
+      local points = score(thing, word)
+      thing.score, all = thing.score + points, all and points > 0
+    end
+    found[#found + 1] = all and thing or nil
+  end
+  table.sort(found, function(a, b)
+    return a.score > b.score or a.score == b.score and a.name < b.name
+  end)
+  return found
+end
+
+--- pages.search(words, view) -> string
+--- The page of a search, cut to the window.
+function M.search(words, view)
+  local found = find(words)
+  if #found == 0 then
+    return ("nothing about '%s'; ? alone lists the topics"):format(words)
+  end
+  local room = math.min(#found, math.max(5, (view.height or 24) - 4))
+  local wide, rows = 0, {}
+  for i = 1, room do
+    wide = math.max(wide, #found[i].name)
+  end
+  for i = 1, room do
+    rows[i] = {found[i].name, layout.summary(found[i].text,
+      math.max(20, view.width - math.min(wide, 26) - 4))}
+  end
+  local rest = #found > room and ("\n%d of %d; ??%s and another word narrows "
+    .. "the search"):format(room, #found, words) or ""
+  return layout.rows(rows, view, 26) .. rest
+end
+
 --- pages.overview(view) -> string
 --- The list of the topics.
 function M.overview(view)
-  local session, further = globals(), {}
-  local modules, classes, words, commands = {}, {}, {}, {}
+  local modules, further, classes, words, commands = {}, {}, {}, {}, {}
   local lists = {} -- by group
   for _, entry in ipairs(index.entries()) do
     local group, mark = entry.name:match("^(.-)([%.:])")
     group = group or entry.name
     if not entry.minor and (mark ~= ":" or group:find "^%u") then
       lists[group] = mark == ":" and classes
-        or session[group] and modules
+        or lazy.session[group] and modules
         or lazy.public.module(group) and further or nil
     end
   end
-  for group, list_ in pairs(lists) do
-    list_[#list_ + 1] = group
+  for group, its in pairs(lists) do
+    its[#its + 1] = group
   end
   for i, entry in ipairs(concepts.list) do
     words[i] = entry.name
   end
-  for name in pairs(names.commands()) do
+  for name in pairs(index.commands()) do
     commands[#commands + 1] = "%" .. name
   end
-  local parts = {layout.prose("help \"topic\" or help(value), at the prompt "
-    .. "?topic or topic?: its meaning and how to call it. ??word searches "
-    .. "all of help, F1 tells about the call at the cursor, ?tutorial teaches "
-    .. "the shell in lessons.", view, "")}
-  for _, part in ipairs{{"Modules and functions", modules},
-      {"Modules for require: local json = require \"clshell.json\"", further},
-      {"Objects", classes}, {"Concepts", words}, {"Commands", commands}} do
-    table.sort(part[2])
-    parts[#parts + 1] = part[2][1] and layout.heading(part[1], view,
-      layout.prose(table.concat(part[2], " "), view, "  ")) or nil
+  local sections = {{"Modules and functions", modules},
+    {"Modules for require: local json = require \"clshell.json\"", further},
+    {"Objects", classes}, {"Concepts", words}, {"Commands", commands}}
+  for _, section in ipairs(sections) do
+    table.sort(section[2])
+    section[2] = layout.prose(table.concat(section[2], " "), view, "  ")
   end
-  parts[#parts + 1] = layout.prose("For example: ?cl ?cl.buffer ?Buffer "
+  return layout.sections(layout.prose("help \"topic\" or help(value), at the "
+    .. "prompt ?topic or topic?: its meaning and how to call it. ??word "
+    .. "searches all of help, F1 tells about the call at the cursor, "
+    .. "?tutorial teaches the shell in lessons.", view, ""), sections, view)
+    .. "\n\n" .. layout.prose("For example: ?cl ?cl.buffer ?Buffer "
     .. "?Buffer:read ?gemm ?gemm.tiled_padded ?local_memory "
     .. "?string.format, and help \"%time\" on a command.", view, "")
-  return table.concat(parts, "\n\n")
 end
 
 return M

@@ -10,13 +10,12 @@ local set = require("clshell.base.text").set
 
 local M = {}
 
-local ARITHMETIC = set "+ - * / // % ^ & | ~ << >>"
-local COMPARISON = set "< <= > >="
 local CALL, INDEX = set "( {", set ". [ :"
+local ARITHMETIC = set "+ - * / // % ^ & | ~ << >>"
 
--- Line n of a chunk: its text, where it begins, the tokens of the chunk with
--- their texts, and the places `low` to `high` of the line's own tokens. A
--- first line of "#!" has no tokens. nil where the chunk has no such line.
+-- Line n of a chunk: its text, where it begins, the tokens of the chunk, and
+-- the places `low` to `high` of the line's own tokens. A first line of "#!"
+-- has no tokens. nil where the chunk has no such line.
 local function read(chunk, n)
   local text, first = excerpt.line(chunk, n)
   if not text then
@@ -28,7 +27,6 @@ local function read(chunk, n)
   local line = {text = text, first = first, code = code, low = 1, high = 0,
     tokens = lexer.tokens(code)}
   for i, token in ipairs(line.tokens) do
-    token.text = code:sub(token.first, token.last)
     line.low = token.first < first and i + 1 or line.low
     line.high = token.first < first + #text and i or line.high
   end
@@ -54,6 +52,13 @@ local function find(line, test)
   return found
 end
 
+-- The only operator or name of a line with a text of a set.
+local function among(line, texts)
+  return find(line, function(i)
+    return line.tokens[i].kind ~= "string" and texts[at(line.tokens, i)]
+  end)
+end
+
 -- The content of a short string without escapes.
 local function content(token)
   return token.kind == "string" and token.text:match("^[\"'](.*)[\"']$")
@@ -67,10 +72,8 @@ local function named(tokens, i, kind, name)
     return content(tokens[i]) == name
   elseif tokens[i].kind ~= "name" or tokens[i].text ~= name then
     return false
-  elseif kind == "field" then
-    return before == "."
-  elseif kind == "method" then
-    return before == ":"
+  elseif kind == "field" or kind == "method" then
+    return before == (kind == "field" and "." or ":")
   end
   return before ~= "." and before ~= ":"
 end
@@ -84,86 +87,69 @@ local function chain(tokens, i)
   return i
 end
 
--- Whether the expression that ends with token i is used in the failed way.
+-- The tokens behind and before an expression that is used in the way of the
+-- message "attempt to ...".
 local USES = {
-  call = function(tokens, i)
-    local after = tokens[i + 1]
-    return after and (CALL[after.text] or after.kind == "string")
-  end,
-  index = function(tokens, i)
-    return INDEX[at(tokens, i + 1)]
-  end,
-  arithmetic = function(tokens, i)
-    return ARITHMETIC[at(tokens, i + 1)]
-      or ARITHMETIC[at(tokens, chain(tokens, i) - 1)]
-  end,
-  concatenate = function(tokens, i)
-    return at(tokens, i + 1) == ".."
-      or at(tokens, chain(tokens, i) - 1) == ".."
-  end,
-  length = function(tokens, i)
-    return at(tokens, chain(tokens, i) - 1) == "#"
-  end,
+  call = {behind = CALL}, index = {behind = INDEX},
+  perform = {behind = ARITHMETIC, before = ARITHMETIC},
+  concatenate = {behind = set "..", before = set ".."},
+  get = {before = set "#"}, -- the length
 }
 
--- The use that failed, by a word of the message.
-local function use_of(message)
-  return message:find("^attempt to perform") and "arithmetic"
-    or message:find("^attempt to get length") and "length"
-    or message:match("^attempt to (%a+)")
+-- Whether the expression that ends with token i is used in such a way.
+local function used(tokens, i, use)
+  local behind = tokens[i + 1]
+  return behind and use.behind and (use.behind[behind.text]
+      or use == USES.call and behind.kind == "string")
+    or use.before and use.before[at(tokens, chain(tokens, i) - 1)]
 end
 
 -- "attempt to index a nil value (field 'x')"
 local function variable(line, message)
-  local kind, name = message:match("%((%a+) '(.-)'%)$")
-  if not kind then
-    return nil
-  end
-  local tokens, use = line.tokens, USES[use_of(message)]
-  return find(line, function(i)
+  local kind, name = message:match "%((%a+) '(.-)'%)$"
+  local tokens, use = line.tokens, USES[message:match "^attempt to (%a+)"]
+  return kind and use and find(line, function(i)
     if name == "?" or name == "integer index" then
-      return at(tokens, i) == "]" and use and use(tokens, i)
+      return at(tokens, i) == "]" and used(tokens, i, use)
     end
-    local last = at(tokens, i - 1) == "[" and i + 1 or i
-    return named(tokens, i, kind, name) and use and use(tokens, last)
-  end) or find(line, function(i)
+    return named(tokens, i, kind, name)
+      and used(tokens, at(tokens, i - 1) == "[" and i + 1 or i, use)
+  end) or kind and find(line, function(i)
     return named(tokens, i, kind, name)
   end)
 end
 
-local NAMED = {
-  add = "+", sub = "-", mul = "*", div = "/", mod = "%", pow = "^",
-  unm = "-", idiv = "//",
+-- Messages about operators, and the texts of these.
+local OPERATORS = {
+  {"^attempt to add a '", "+"}, {"^attempt to sub a '", "-"},
+  {"^attempt to mul a '", "*"}, {"^attempt to div a '", "/"},
+  {"^attempt to mod a '", "%"}, {"^attempt to pow a '", "^"},
+  {"^attempt to unm a '", "-"}, {"^attempt to idiv a '", "//"},
+  {"^attempt to compare", "< <= > >="}, {"divide by zero", "//"},
+  {"'n//", "//"}, {"'n%%", "%"}, {"^attempt to concatenate", ".."},
+  {"^attempt to get length", "#"}, {"'for", "for"},
+  {"^attempt to perform", "+ - * / // % ^ & | ~ << >>"},
+  {"^number.* has no integer", "+ - * / // % ^ & | ~ << >>"},
 }
 
 -- "attempt to compare number with nil": the only such operator of the line
 local function operator(line, message)
-  local name = NAMED[message:match("^attempt to (%a+) a '")]
-  local ops = name and set(name)
-    or message:find("^attempt to compare") and COMPARISON
-    or (message:find("divide by zero", 1, true)
-      or message:find("'n//", 1, true)) and set "//"
-    or message:find("'n%", 1, true) and set "%"
-    or message:find("^attempt to concatenate") and set ".."
-    or message:find("^attempt to get length") and set "#"
-    or message:find("'for", 1, true) and set "for"
-    or (message:find("^attempt to perform")
-      or message:find("^number.* has no integer")) and ARITHMETIC
-  return ops and find(line, function(i)
-    return line.tokens[i].kind ~= "string" and ops[at(line.tokens, i)]
-  end)
+  for _, rule in ipairs(OPERATORS) do
+    if message:find(rule[1]) then
+      return among(line, set(rule[2]))
+    end
+  end
 end
 
 -- The call of a function by the last part of its name.
 local function call(line, name)
-  name = name and name:match("[%w_]+$")
+  name = name and name:match "[%w_]+$"
   return name and find(line, function(i)
-    return at(line.tokens, i) == name and USES.call(line.tokens, i)
+    return at(line.tokens, i) == name and used(line.tokens, i, USES.call)
   end)
 end
 
-local OPENING = set "( { [ function if do"
-local CLOSING = set ") } ] end"
+local DEPTH = {["function"] = 1, ["if"] = 1, ["do"] = 1, ["end"] = -1}
 
 -- The first token of argument n of the call whose name is token i.
 local function argument(tokens, i, n)
@@ -172,29 +158,26 @@ local function argument(tokens, i, n)
   end
   local depth, count = 0, 1
   for j = i + 2, #tokens do
-    local text = tokens[j].kind == "string" and "" or tokens[j].text
-    if depth == 0 and count == n and text ~= ")" then
-      return j
-    elseif OPENING[text] then
-      depth = depth + 1
-    elseif text == ")" and depth == 0 then
+    local text = tokens[j].kind ~= "string" and tokens[j].text or ""
+    if depth == 0 and text == ")" then
       return i
-    elseif CLOSING[text] then
-      depth = depth - 1
-    elseif text == "," and depth == 0 then
+    elseif depth == 0 and count == n then
+      return j
+    elseif depth == 0 and text == "," then
       count = count + 1
     end
+    depth = depth + (lexer.BRACKETS[text] or DEPTH[text] or 0)
   end
   return i
 end
 
 -- "bad argument #2 to 'insert' (...)" and "buffer: bad argument #1: ..."
 local function bad_argument(line, message)
-  local n, name = message:match("^bad argument #(%d+) to '([%w_.:]+)'")
+  local n, name = message:match "^bad argument #(%d+) to '([%w_.:]+)'"
   if not n then
-    name, n = message:match("^([%w_.:]+): bad argument #(%d+)")
+    name, n = message:match "^([%w_.:]+): bad argument #(%d+)"
   end
-  name = name or message:match("^calling '([%w_.:]+)' on bad self")
+  name = name or message:match "^calling '([%w_.:]+)' on bad self"
   if message == "attempt to index a nil value" then -- raised by ipairs(nil)
     name, n = "ipairs", "1"
   end
@@ -204,7 +187,7 @@ end
 
 -- "attempt to index a nil value", without a name: the result of a call
 local function unnamed(line, message)
-  local use = message:match("^attempt to (%a+) a %a+ value$")
+  local use = message:match "^attempt to (%a+) a %a+ value$"
   local after = use == "index" and INDEX or use == "call" and CALL
   return after and find(line, function(i)
     local before = at(line.tokens, i - 1)
@@ -216,7 +199,7 @@ end
 -- The word that a message of clshell's quotes, or the call that the message
 -- begins with: "gemm: no option 'tilde'".
 local function quoted(line, message)
-  for word in message:gmatch("'([^'\n]+)'") do
+  for word in message:gmatch "'([^'\n]+)'" do
     local i = find(line, function(j)
       local token = line.tokens[j]
       return token.kind == "name" and token.text == word
@@ -226,7 +209,7 @@ local function quoted(line, message)
       return i
     end
   end
-  return call(line, message:match("^([%a_][%w_.:]*): "))
+  return call(line, message:match "^([%a_][%w_.:]*): ")
 end
 
 local function unfinished(line)
@@ -238,10 +221,10 @@ end
 -- The token of a syntax error, among the tokens with its text: the chunk up to
 -- the token's end fails with the same message.
 local function stopped(line, message)
-  if message:find("^unfinished") then
+  if message:find "^unfinished" then
     return unfinished(line)
   end
-  local word = message:match(" near '(.*)'$")
+  local word = message:match " near '(.*)'$"
   for i = line.low, word and line.high or 0 do
     local token = line.tokens[i]
     if token.text == word or token.kind == "unfinished"
@@ -249,7 +232,7 @@ local function stopped(line, message)
       for _, head in ipairs{"", "return "} do
         local _, err = load(head .. line.code:sub(1, token.last), "=x", "t",
           {})
-        if err and err:match("^x:%d+: (.*)$") == message then
+        if err and err:match "^x:%d+: (.*)$" == message then
           return i
         end
       end
@@ -271,12 +254,10 @@ end
 --- a word, the token that has no end; nil where no token or several fit.
 function M.word(chunk, n, word)
   local line = read(chunk, n)
-  if not line then
-    return nil
+  if line then
+    return span(line, word and among(line, {[word] = true})
+      or not word and unfinished(line) or nil)
   end
-  return span(line, word and find(line, function(i)
-    return at(line.tokens, i) == word
-  end) or not word and unfinished(line) or nil)
 end
 
 --- caret.find(chunk, n, message [, own [, called]])
@@ -294,8 +275,8 @@ function M.find(chunk, n, message, own, called)
     or bad_argument(line, message) or operator(line, message)
     or unnamed(line, message) or own and quoted(line, message)
     or call(line, called)
-  if not i and message:find(" near <eof>$") then
-    return #line.text:match("^(.-)%s*$") + 1
+  if not i and message:find " near <eof>$" then
+    return #line.text:match "^(.-)%s*$" + 1
   end
   local column, last = span(line, i)
   return column, last, column and i, column and line.tokens

@@ -81,7 +81,7 @@ end
 for name, file in pairs{time = "measure", run = "files", reload = "files",
     edit = "files", cd = "files", shell = "files", set = "settings",
     restore = "restore", restart = "restore",
-    device = "device_list", history = "inputs", paste = "inputs"} do
+    device = "device_list", history = "variables", paste = "paste"} do
   M[name] = function(...)
     return part(file)[name](...)
   end
@@ -251,24 +251,24 @@ end, "expr\nruns it once and says how long it took", {code = true,
     return load(rest) and rest or ("do local _ = %s\nend"):format(rest)
   end})
 
--- The options of a command as the text of a table.
+-- The options of a command as the text of a table; nil: there are none.
 local function option_table(options)
   for i, option in ipairs(options) do
     options[i] = option[1] .. " = " .. option[2]
   end
-  return "{" .. table.concat(options, ", ") .. "}"
+  return options[1] and "{" .. table.concat(options, ", ") .. "}" or nil
 end
 
 local function bench_script(rest)
   local expression, options = part "measure".split(rest)
   return ("bench(function() return %s end, %s)"):format(expression,
-    option_table(options))
+    option_table(options) or "{}")
 end
 
--- Raises where a text is a single unknown name: the nearest family may be
--- meant. `otherwise`: the other texts that the command takes.
+-- Raises where the expression of a command is a single unknown name: the
+-- nearest family may be meant. `otherwise`: the other texts that it takes.
 local function check_name(command, rest, otherwise)
-  local name = rest:match "^([%a_][%w_]*)$"
+  local name = part "measure".split(rest):match "^([%a_][%w_]*)$"
   local families = require "clshell.ladder.families"
   if name and rawget(_G, name) == nil and not families.get(name) then
     local near = cl.nearest(name, families.names())
@@ -279,33 +279,29 @@ local function check_name(command, rest, otherwise)
 end
 
 define("bench", function(rest)
-  check_name("bench", (part "measure".split(rest)), "a function")
-  local run = part "measure".bench(rest, session.compile)
-  session.last_bench = {text = rest, run = run}
-  return run()
+  check_name("bench", rest, "a function")
+  session.last_bench = part "measure".bench(rest)
+  return session.last_bench()
 end, "expr [flop=, bytes=, name= ...]\nmeasures it many times, as bench does"
   .. "\nflop=2*n^3 and bytes= of one run give rates; see ?bench for more.",
   {code = true, script = bench_script})
 
 define("timeit", function(rest)
-  check_name("timeit", (part "measure".split(rest)), "a function")
-  return part "measure".bench(rest, session.compile, "quick")()
+  check_name("timeit", rest, "a function")
+  return part "measure".bench(rest, "quick")()
 end, "expr\ntimes it within a second, as %bench does: for code of the host\n"
   .. "The time is of one call; many run on end. Options as for %bench.",
   {code = true, script = bench_script})
 
 -- The parts of `gemm mine 64 tile=8 limit=60`, as texts: the name, quoted, the
--- sizes (nil: none), the rung's parameters and the options, as lists. nil for
--- a text without a family, or with a call: gemm(A, B).
+-- sizes, the table of the rung's parameters (nil: none), and the options, as a
+-- list. nil for a text without a family, or with a call: gemm(A, B).
 local function of_ladder(expression, options)
   local name, more = expression:match "^([%a_][%w_]*)%s*(.*)$"
   local family = name and require "clshell.ladder.families".get(name)
-  if not family then
-    return nil
-  end
-  local rung, sizes = more:match "^%.?%s*([%a_][%w_]*)%s*(.*)$"
+  local rung, sizes = (more or ""):match "^%.?%s*([%a_][%w_]*)%s*(.*)$"
   sizes = rung and sizes or more
-  if sizes:find "^%(" then
+  if not family or sizes:find "^%(" then
     return nil
   end
   local own, params, others = {}, {}, {}
@@ -318,19 +314,17 @@ local function of_ladder(expression, options)
     table.insert(own[option[1]] and params or others, option)
   end
   return ("%q"):format(rung and name .. "." .. rung or name),
-    sizes ~= "" and sizes or nil, params, others
+    sizes ~= "" and sizes or nil, option_table(params), others
 end
 
 -- `%check gemm mine limit=60` as a call of check; nil without a family.
 local function check_call(rest)
   local name, sizes, params, others = of_ladder(part "measure".split(rest))
-  if name and sizes then
-    table.insert(others, {"shapes", "{" .. sizes .. "}"})
+  if name then
+    others[#others + 1] = sizes and {"shapes", "{" .. sizes .. "}"}
+    others[#others + 1] = params and {"params", params}
+    return ("check(%s, %s)"):format(name, option_table(others) or "{}")
   end
-  if name and params[1] then
-    table.insert(others, {"params", option_table(params)})
-  end
-  return name and ("check(%s, %s)"):format(name, option_table(others)) or nil
 end
 
 define("check", function(rest)
@@ -339,7 +333,7 @@ define("check", function(rest)
     return session.compile(call)()
   end
   check_name("check", rest, "a rung: %check gemm tiled")
-  return check(part "launched".call("check", rest, session.compile))
+  return check(part "measure".launched("check", rest))
 end, "[launch(args) | family [rung [size]] [limit= ...]]\nfinds the defects "
   .. "of a launch, or of a rung over sizes, as check does\nWithout a launch: "
   .. "the newest one of the inputs. The arguments stay as they are.\n`%check "
@@ -347,7 +341,7 @@ end, "[launch(args) | family [rung [size]] [limit= ...]]\nfinds the defects "
   .. "{64, 7, 33} tile=8` at one, with a parameter, `%check gemm` all of your "
   .. "own.", {code = true, script = function(rest)
     local call = check_call(rest)
-    local launch, args = part "launched".split(rest)
+    local launch, args = part "measure".launch(rest)
     return call and "print(" .. call .. ")"
       or launch and ("print(check(%s%s))"):format(launch, args)
   end})
@@ -358,29 +352,27 @@ local function access_call(rest)
   local name, sizes, params, others = of_ladder(expression, options)
   if name then
     return ("access(%s, %s, %s, %s)"):format(name, sizes or "nil",
-      params[1] and option_table(params) or "nil", option_table(others))
+      params or "nil", option_table(others) or "{}")
   end
-  local launch, args = part "launched".split(expression)
-  local called = launch and require "clshell.ladder.families".get(launch)
-  if called then -- gemm(A, B)
-    launch, args = ("%s.plan(%s)"):format(launch, args:sub(3)), ""
+  local launch, args = part "measure".launch(expression)
+  if launch and require "clshell.ladder.families".get(launch) then
+    launch, args = launch .. ".plan(" .. args:sub(3) .. ")", "" -- gemm(A, B)
   elseif not launch or launch:find ":[%a_][%w_]*$" -- k:range(n)
       or launch:find "%.plan$" then
     launch, args = expression, ""
   end
   return expression ~= "" and ("access(%s%s, %s)"):format(launch, args,
-    option_table(options)) or nil
+    option_table(options) or "{}") or nil
 end
 
 define("access", function(rest)
   local call = access_call(rest)
   if call then
-    check_name("access", (part "measure".split(rest)),
-      "a rung: %access gemm tiled")
+    check_name("access", rest, "a rung: %access gemm tiled")
     return session.compile(call)()
   end
-  return require "clshell.explain.access"(part "launched".call("access", "",
-    session.compile))
+  return require "clshell.explain.access"(part "measure".launched("access",
+    ""))
 end, "[launch(args) | family [rung [size]] [as= ...]]\nwhat a kernel asks of "
   .. "memory, by source line\nBanks, sectors and lanes of each load and "
   .. "store, as access tells them.\nWithout a launch: the newest one of the "
@@ -415,14 +407,11 @@ define("save", function(rest)
   M.save(required(rest:sub(#(replace or "") + 1), "file"), replace)
 end, "[-f] file\nwrites the inputs as a script; -f replaces a file")
 
-define("restore", function()
-  M.restore()
-end, "\nruns the inputs of a session that crashed or was killed")
+define("restore", M.restore,
+  "\nruns the inputs of a session that crashed or was killed")
 
-define("restart", function()
-  M.restart()
-end, "\nbegins the program anew and restores the session\nFor a GPU that is "
-  .. "lost, and to end what runs on a device.")
+define("restart", M.restart, "\nbegins the program anew and restores the "
+  .. "session\nFor a GPU that is lost, and to end what runs on a device.")
 
 define("who", M.who, "\nthe session's own variables")
 
@@ -455,18 +444,18 @@ local function use(rest)
 end
 
 define("device", function(rest)
-  return M.device(rest ~= "" and rest or nil)
+  M.device(word(rest))
 end, "[name|gpu|cpu|index]\nlists the devices, or takes another one",
   {script = use, state = use})
 
-define("commands", function() M.help() end, "\nthis list")
+define("commands", function()
+  M.help()
+end, "\nthis list")
 
-define("help", function(rest)
-  M.help(word(rest))
-end, "[command]\nthis list, or more on one command")
+define("help", M.help, "[command]\nthis list, or more on one command")
 
 define("watch", function(rest)
-  return part "watch".watch(word(rest), session.last_bench)
+  part "watch".watch(word(rest), session.last_bench)
 end, "[kernel.cl]\nrebuilds a kernel when its file is saved, and benches again"
   .. "\nRuns the last %bench after each save, until Ctrl-C.")
 

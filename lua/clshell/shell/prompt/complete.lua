@@ -1,8 +1,8 @@
 -- shell/prompt/complete.lua - completion at the prompt: the candidates for the
 -- place of the cursor, and their order
 -- The session's code never runs (safe_call.lua): tables are read raw, objects
--- by their declared names. The work is bounded: see KEYS and GATHERED,
--- resolve.lua and src/shell/system.c.
+-- by their declared names. The work is bounded: see KEYS, resolve.lua and
+-- src/shell/system.c.
 -- SPDX-License-Identifier: MIT
 
 local resolve = require "clshell.shell.prompt.resolve"
@@ -15,9 +15,8 @@ local offers = require "clshell.shell.prompt.offers"
 
 local M = {}
 
-local KEYS = 12000    -- keys of tables to look at for a completion
-local GATHERED = 2000 -- candidates to choose from
-local SHOWN = 200     -- candidates in the list, at most
+local KEYS = 8000 -- keys of tables to look at for a completion
+local SHOWN = 200 -- candidates in the list, at most
 
 -- Candidates: gathered for place.word, which begins at byte place.first.
 -- Ranks: 1 begins as typed, 2 the same in another letter case, 3 others.
@@ -43,27 +42,25 @@ function C:add(text, how)
   end
   how = how or NONE
   local typed = how.typed or self.word
-  local start, rank = text:sub(1, #typed), how.rank
-  if start == typed then
-    rank = rank or 1
-  elseif not rank and start:lower() == typed:lower() then
-    rank = 2
+  local start = text:sub(1, #typed)
+  local rank = how.rank or start == typed and 1
+    or start:lower() == typed:lower() and 2
+  if rank then
+    self.seen[text] = true
+    self.count = self.count + 1
+    table.insert(self.ranks[rank], {text = text, show = how.show,
+      append = how.append, open = how.open or text:sub(-1) == "/",
+      order = how.order, typed = rank < 3 and typed or self.word,
+      raw = how.raw})
   end
-  if not rank then
-    return
-  elseif self.count == GATHERED then
-    self.partial = true
-    return
-  end
-  self.seen[text] = true
-  self.count = self.count + 1
-  table.insert(self.ranks[rank], {text = text, show = how.show,
-    append = how.append, open = how.open or text:sub(-1) == "/",
-    order = how.order, typed = rank < 3 and typed or self.word,
-    raw = how.raw})
 end
 
--- c:name(name) -> whether c takes no more
+function C:all(list, how)
+  for _, text in ipairs(list) do
+    self:add(text, how)
+  end
+end
+
 -- Takes a name; a name with a leading _ only if the word has it too. A
 -- function gets no "(": the user may mean its value.
 function C:name(name)
@@ -71,7 +68,6 @@ function C:name(name)
       and (name:sub(1, 1) ~= "_" or self.word:sub(1, 1) == "_") then
     self:add(name)
   end
-  return self.partial
 end
 
 -- Takes the name of a field of a table constructor.
@@ -86,19 +82,17 @@ local function before(a, b)
   return a.text < b.text
 end
 
+-- The common beginning of a sorted list that replaces the typed part, or nil.
 local function common_beginning(list)
-  local common = list[1].text
-  for _, item in ipairs(list) do
-    local n = #common
-    while item.text:sub(1, n) ~= common:sub(1, n) do
-      n = n - 1
-    end
-    common = common:sub(1, n)
+  local common, last, typed = list[1].text, list[#list].text, list[1].typed
+  local n = 0
+  while n < #common and common:byte(n + 1) == last:byte(n + 1) do
+    n = n + 1
   end
+  common = common:sub(1, n)
   if not utf8.len(common) then -- cut in a character
     common = common:gsub("[\xC0-\xFF][\x80-\xBF]*$", "")
   end
-  local typed = list[1].typed
   return common:sub(1, #typed):lower() == typed:lower() and common or nil
 end
 
@@ -139,10 +133,10 @@ local function fitting(self, list, tail)
   for _, item in ipairs(list) do
     local text = item.text
     if text == self.word .. tail then
-      return {{text = self.word, show = text, open = true}}
+      return {{text = self.word, show = text, typed = self.word, open = true}}
     elseif #text > #self.word + #tail and text:sub(-#tail) == tail then
       ends[#ends + 1] = {text = text:sub(1, -#tail - 1), show = text,
-        open = true}
+        typed = self.word, open = true}
     end
   end
   return #ends > 0 and ends or list
@@ -196,8 +190,8 @@ local PARAMETERS = {bytes = "none", extension = "none", init = "none",
   launch = "target", list = "none", methods = "none", module = "module",
   n = "none", offsets = "none", operands = "operands", opts = "options",
   params = "params", programs = "none", sel = "device", shape = "none",
-  source = "source", t = "none", text = "none", topic = "topic",
-  type = "type", values = "none"}
+  source = "source", t = "none", target = "operands", text = "none",
+  topic = "topic", type = "type", values = "none", what = "target"}
 
 -- The kinds of the arguments of functions whose parameters mean otherwise.
 local KINDS_OF = {bench = {"target"}, check = {"target", "rung"},
@@ -214,16 +208,13 @@ local function kind_of(call)
   elseif name:find "^family%." and call.argument == 1
       and parameter == "name" then
     return "rung"
-  elseif parameter == "what" then
-    return "target"
-  elseif parameter == "target" then -- of a family: its shape
-    return "operands"
   end
   return PARAMETERS[parameter]
 end
 
--- Adds to the call around the cursor: the called thing, its name, its kernel
--- family, and the kind of the argument.
+-- Adds to the call around the cursor: the called thing, its name, the kind of
+-- the argument, and the kernel family and the rung whose parameters the call's
+-- table holds.
 local function known(call, locals)
   local thing = resolve.thing(call.callee, locals)
   if thing then
@@ -233,37 +224,35 @@ local function known(call, locals)
       or call.owner and resolve.family(resolve.thing(call.owner, locals))
   end
   call.kind = kind_of(call)
-  if call.table and (call.kind == "rung" or call.kind == "target") then
-    call.kind = "options" -- check(gemm, {}), occupancy{}
+  if not call.table then
+    return
+  elseif call.kind ~= "operands" and call.kind ~= "params"
+      and call.kind ~= "none" then
+    call.kind = "options" -- also check(gemm, {}), occupancy{}
   end
-end
-
--- The family and the rung whose parameters a call's table holds.
-local function family_and_rung(call)
-  if call.kind ~= "params" then
-    return call.family, call.fields.kernel
-  elseif call.family or not call.first then
-    return call.family, call.first
+  call.rung = call.fields.kernel
+  if call.kind == "params" then
+    call.rung = call.first
+    local family, rung = (call.first or ""):match "^(%w+)%.([%w_]+)$"
+    if family and not call.family then
+      call.family, call.rung = offers.family(family), rung
+    end
   end
-  local family, rung = call.first:match "^(%w+)%.([%w_]+)$"
-  return family and offers.family(family), rung
 end
 
 -- Offers the fields of the table around the cursor, if known; returns whether.
 local function fields(c, call)
-  local kind, name, list = call.kind or "options", call.name, nil
-  local family, rung = family_and_rung(call)
+  local kind, name, family, list = call.kind, call.name, call.family, nil
   if kind == "params" then
     list = family and {}
   elseif kind == "operands" then
     list = family and rawget(family, "operands")
-  elseif kind == "options" and name == "family" then
-    list = rawget(family, "reserved")
   elseif kind == "options" and name then
-    list = options.names(name)
+    list = name == "family" and rawget(family, "reserved")
+      or options.names(name)
   end
   if family and (kind == "params" or name == "family") then
-    offers.parameters(c, family, rung, call.fields)
+    offers.parameters(c, family, call.rung, call.fields)
   end
   for _, field in ipairs(list or {}) do
     if not call.fields[field] then
@@ -276,28 +265,9 @@ end
 -- The kinds of values of options, by their names.
 local KIND_OF = {as = "gpu", device = "device", gpu = "gpu", type = "type"}
 
-local KINDS = {device = offers.devices, gpu = offers.gpus,
-  module = offers.modules,
-  source = offers.sources, target = offers.targets,
-  topic = offers.topics, type = offers.types}
-
-function KINDS.path(c)
-  offers.paths(c)
-end
-
-function KINDS.rung(c, call)
-  offers.rungs(c, call.family)
-end
-
-function KINDS.kernel(c, call)
-  for _, name in ipairs(resolve.kernels(call.thing.owner)) do
-    c:add(name)
-  end
-end
-
 -- Offers the words of an argument or a field; returns whether there are any.
 local function of_kind(c, kind, call)
-  local offer = KINDS[kind]
+  local offer = offers.kinds[kind]
   if not offer or kind == "rung" and not call.family then
     return kind == "none"
   end
@@ -307,19 +277,16 @@ end
 
 -- Offers the values of a field of a call's table; returns whether it has any.
 local function value(c, call)
-  local key, kind = call.key, call.kind or "options"
-  local family, rung = family_and_rung(call)
-  if kind ~= "params" and (kind ~= "options" or not call.name) then
+  local key, family, is_option = call.key, call.family, call.kind == "options"
+  if not key or call.kind ~= "params" and not (is_option and call.name) then
     return false
-  elseif kind == "options" and family and key == "kernel" then
+  elseif is_option and family and key == "kernel" then
     return of_kind(c, "rung", call)
-  elseif family and offers.values(c, family, rung, key) then
+  elseif family and offers.values(c, family, call.rung, key) then
     return true
   end
-  local words = kind == "options" and options.values(call.name, key) or {}
-  for _, word in ipairs(words) do
-    c:add(word)
-  end
+  local words = is_option and options.values(call.name, key) or {}
+  c:all(words)
   return words[1] ~= nil
     or KIND_OF[key] and of_kind(c, KIND_OF[key], call)
 end
@@ -335,12 +302,8 @@ local function in_call(c, call)
     return false
   end
   c.wrap = not c.quote
-  local found
-  if call.table then
-    found = call.key and value(c, call)
-  else
-    found = kind and of_kind(c, kind, call)
-  end
+  local found = call.table and value(c, call)
+    or kind and of_kind(c, kind, call)
   c.wrap = found and c.wrap
   return found
 end
@@ -355,15 +318,10 @@ local function complete_string(c, place)
   if place.index then
     local thing = resolve.thing(place.owner, place.locals)
     c.closing = c.quote .. "]"
-    if thing then
-      resolve.members(thing, false, c.budget, function(name)
-        c:add(name)
-        return c.partial
-      end)
-    end
+    c:all(thing and resolve.members(thing, false, c.budget) or {})
   elseif not offers.kernel_source(c)
       and not (call and in_call(c, call)) then
-    offers.paths(c)
+    offers.kinds.path(c)
   end
 end
 
@@ -379,10 +337,9 @@ local function complete_name(c, place)
   local call = place.call
   if place.owner then
     local thing = resolve.thing(place.owner, place.locals)
-    if thing then
-      resolve.members(thing, place.method, c.budget, function(name)
-        return not lexer.KEYWORDS[name] and c:name(name)
-      end)
+    for _, name in ipairs(thing and resolve.members(thing, place.method,
+        c.budget) or {}) do
+      c:name(not lexer.KEYWORDS[name] and name or "")
     end
     return
   end
@@ -397,13 +354,13 @@ local function complete_name(c, place)
       c:name(name)
     end
   end
-  resolve.members({value = _G}, false, c.budget, function(name)
-    return c:name(name)
-  end)
+  for _, name in ipairs(resolve.members({value = _G}, false, c.budget)) do
+    c:name(name)
+  end
   tip(c, place)
 end
 
--- Completes Lua, which begins after `skip` bytes of the text.
+-- The candidates in Lua, which begins after `skip` bytes of the text.
 local function code(text, at, skip)
   local place = find_place(text, at, skip)
   if not place then
@@ -420,7 +377,7 @@ local function code(text, at, skip)
   return c
 end
 
--- Completes a %command, a ?topic or a !command.
+-- The candidates in a %command, a ?topic or a !command.
 local function command(text, at)
   local place, c = offers.command(text, at), nil
   if place and place.skip then
@@ -432,7 +389,7 @@ local function command(text, at)
   end
   while place do
     c = candidates(place)
-    place.offer(c)
+    place.offer(c, place.how)
     place = c.count == 0 and place.otherwise
   end
   return c
@@ -441,12 +398,7 @@ end
 --- complete.find(text, cursor) -> first, list, hint, common, shown; or nil
 --- The result of complete.at, without its precautions.
 function M.find(text, at)
-  local c
-  if text:find "^%s*[%%?!]" then
-    c = command(text, at)
-  else
-    c = code(text, at, 0)
-  end
+  local c = (text:find "^%s*[%%?!]" and command or code)(text, at, 0)
   if c then
     return c:result(text:sub(at + 1))
   end

@@ -7,12 +7,12 @@ local array = require "clshell.arrays.method_names"
 local caret = require "clshell.shell.prompt.caret"
 local cl = require "cl"
 local lexer = require "clshell.base.lexer"
+local resolve = require "clshell.shell.prompt.resolve"
 local text = require "clshell.base.text"
 
 local M = {}
 
 local MOST = 5000 -- names to compare with
-local DEPTH = 8   -- of __index chains
 
 local function nearest(word, names)
   table.sort(names)
@@ -20,33 +20,9 @@ local function nearest(word, names)
   return near ~= word and near or nil
 end
 
--- Calls f(table) for a value and the tables that its __index leads to, until f
--- returns something.
-local function walk(value, f)
-  for _ = 1, DEPTH do
-    if type(value) == "table" then
-      local found = f(value)
-      if found ~= nil then
-        return found
-      end
-    end
-    local meta = debug.getmetatable(value)
-    value = type(meta) == "table" and rawget(meta, "__index")
-  end
-end
-
--- Adds the names in a value to a list.
-local function add(names, value)
-  for _, list in ipairs(type(value) == "userdata" and {cl.members(value)}
-      or {}) do
-    table.move(list, 1, #list, #names + 1, names)
-  end
-  walk(value, function(t)
-    for key in next, t do
-      names[#names + 1] = #names < MOST and type(key) == "string" and key
-        or nil
-    end
-  end)
+-- The names of the members of a value.
+local function members(value)
+  return resolve.members({value = value}, false, {left = MOST})
 end
 
 -- The value of a variable of a frame, or of a global variable.
@@ -61,16 +37,13 @@ end
 local function holder(frame, names)
   local value = variable(frame, names[1])
   for i = 2, #names - 1 do
-    value = walk(value, function(t)
-      return rawget(t, names[i])
-    end)
+    value = resolve.field(value, names[i])
   end
   return value
 end
 
 local function variables(frame)
-  local names = {}
-  add(names, _G)
+  local names = members(_G)
   for _, name in ipairs(frame and frame.vars or {}) do
     if frame.vars[name] ~= "nil" then
       names[#names + 1] = name
@@ -85,11 +58,7 @@ local function keyword(token)
   if not token or token.kind ~= "name" then
     return nil
   end
-  local names = {}
-  for word in pairs(lexer.KEYWORDS) do
-    names[#names + 1] = word
-  end
-  return nearest(token.text, names)
+  return nearest(token.text, text.keys(lexer.KEYWORDS))
 end
 
 --- did_you_mean.name(message, frame, tokens, i) -> string or nil
@@ -107,10 +76,9 @@ function M.name(message, frame, tokens, i)
   if kind == "global" then
     return nearest(name, variables(frame))
   elseif (kind == "field" or kind == "method") and i then
-    local names, value = {}, holder(frame, caret.chain(tokens, i))
-    add(names, value)
+    local value = holder(frame, caret.chain(tokens, i))
     return rawequal(value, cl) and array.of_numpy("cl", name)
-      or nearest(name, names)
+      or nearest(name, members(value))
   end
 end
 

@@ -9,10 +9,6 @@ local M = {}
 
 local PROMPT = "\ncl> " -- before each input but the first
 
---- edit.history
---- false: the editor neither reads nor writes the history (option -n).
-M.history = not (require "cl".commandline or {}).noinit
-
 -- "emacs" or "vi", as the user has set the keys of the editor; else nil.
 function M.keymap()
   local name = require "clshell.shell.prompt.session".settings.keymap
@@ -31,6 +27,7 @@ function M.idle()
   for _, name in ipairs(MODULES) do
     pcall(require, name)
   end
+  pcall(M.entries)
 end
 
 -- Answers with a function of a module.
@@ -47,6 +44,8 @@ local mask = answer("prompt.highlight", "mask")
 
 local indent = answer("prompt.indent", "at")
 
+M.entries = answer("prompt.line_history", "entries")
+M.remember = answer("prompt.line_history", "add")
 M.clean = answer("prompt.paste", "clean")
 M.argument = answer("prompt.place", "last_argument")
 

@@ -3,6 +3,8 @@
 -- SPDX-License-Identifier: MIT
 
 local excerpt = require "clshell.errors.excerpt"
+local printable = require "clshell.shell.prompt.printable"
+local text = require "clshell.base.text"
 
 local M = {}
 
@@ -10,9 +12,9 @@ local M = {}
 --- The count of innermost frames that src/shell/traceback.c keeps.
 M.HEAD = 60
 
-local PERIOD = 4  -- functions of the longest cycle that is folded
+local PERIOD = 4  -- frames of the longest cycle that is folded
 local VARS = 12   -- variables shown of a frame
-local WIDTH = 32  -- bytes shown of a variable
+local WIDTH = 48  -- columns of a string
 
 --- frames.user(frame) -> boolean
 --- Whether a frame is the user's: a Lua function that is not clshell's own.
@@ -41,52 +43,33 @@ function M.place(frame)
     frame.line, inside(frame))
 end
 
-local function key(frame)
-  return frame.skip and "skip"
-    or ("%s:%d%s"):format(frame.source, frame.line, inside(frame))
-end
-
--- The number of frames after i that repeat the cycle of `period` frames from
--- i, and the place of the first frame behind them. Levels left out of a long
--- repetition belong to the repetition.
-local function repeats(list, i, period)
-  local cycle, skipped = {}, false
-  for j = i, i + period - 1 do
-    cycle[key(list[j])] = true
-  end
-  local more, j = 0, i + period
-  while list[j] do
-    local frame = list[j]
-    if frame.skip and more >= period then
-      more, skipped = more + frame.skip, true
-    elseif not frame.skip and (key(frame) == key(list[j - period])
-        or skipped and cycle[key(frame)]) then
-      more = more + 1
-    else
-      break
+-- Whether a frame repeats one of the few frames before place i of a list.
+local function repeated(frame, list, i)
+  for j = math.max(1, i - PERIOD), i - 1 do
+    if not list[j].skip and frame.source == list[j].source
+        and frame.line == list[j].line and inside(frame) == inside(list[j])
+    then
+      return true
     end
-    j = j + 1
   end
-  return more, j
+  return false
 end
 
 -- A list of frames; {more = n} stands for n frames that repeat the few frames
--- before them.
+-- before them. Levels left out of a long repetition belong to it.
 local function fold(list)
   local out, i = {}, 1
   while list[i] do
-    local best, more, after = 1, 0, i + 1
-    for period = 1, math.min(PERIOD, #list - i) do
-      local n, next_one = repeats(list, i, period)
-      if n >= 2 * period and n > more then
-        best, more, after = period, n, next_one
-      end
+    local shown, more, j = #out + 1, 0, i
+    while list[j] and (list[j].skip and more > 1 or not list[j].skip
+        and repeated(list[j], out, shown)) do
+      more, j = more + (list[j].skip or 1), j + 1
     end
-    table.move(list, i, i + best - 1, #out + 1, out)
-    if more > 0 then
-      out[#out + 1] = {more = more}
+    if more > 2 then
+      out[shown], i = {more = more}, j
+    else
+      out[shown], i = list[i], i + 1
     end
-    i = after
   end
   return out
 end
@@ -102,31 +85,24 @@ end
 
 --- frames.callers(list, from, most) -> list of strings
 --- The user's frames of a list from place `from` on, a line each: at most the
---- first `most`, and the last.
+--- first `most`, and the last. The place before, of the error itself, belongs
+--- to a repetition, too.
 function M.callers(list, from, most)
-  local mine = {}
-  for i = from or 1, #list do
+  local mine, lines = {}, {}
+  for i = math.max(1, from - 1), #list do
     if list[i].skip or M.user(list[i]) then
       mine[#mine + 1] = list[i]
     end
   end
-  -- The place of the error belongs to a cycle, too.
-  local place = from and from > 1 and list[from - 1]
-  if place and not place.skip and M.user(place) then
-    table.insert(mine, 1, place)
+  mine = fold(mine)
+  if from > 1 then
+    table.remove(mine, 1)
   end
-  local folded = fold(mine)
-  if place and folded[1] == place then
-    table.remove(folded, 1)
-  end
-  local lines = {}
-  for i, frame in ipairs(folded) do
-    if i > most and i < #folded then
-      if i == #folded - 1 then
-        lines[#lines + 1] = ("  ... %d more calls"):format(#folded - 1 - most)
-      end
-    else
+  for i, frame in ipairs(mine) do
+    if i <= most or i == #mine then
       lines[#lines + 1] = describe(frame)
+    elseif i == #mine - 1 then
+      lines[#lines + 1] = ("  ... %d more calls"):format(#mine - 1 - most)
     end
   end
   return lines
@@ -134,13 +110,10 @@ end
 
 -- A value in a few characters; no metamethod runs.
 local function short(kind, value)
-  if kind == "string" then
-    local s = value:gsub("[\0-\31\127]", "?")
-    return #s > WIDTH
-      and ('"%s..." (%d bytes)'):format(s:sub(1, WIDTH), #value)
-      or ('"%s"'):format(s)
-  elseif kind == "number" or kind == "boolean" or kind == "nil" then
-    return tostring(value)
+  if kind == "string" or kind == "number" or kind == "boolean"
+      or kind == "nil" then
+    return kind == "string" and printable.quote(value, WIDTH)
+      or tostring(value)
   elseif value == nil then
     return kind .. " (collected)"
   elseif kind == "table" then
@@ -150,9 +123,7 @@ local function short(kind, value)
     end
     return ("table of %d"):format(n)
   end
-  local meta = debug.getmetatable(value)
-  local name = type(meta) == "table" and rawget(meta, "__name")
-  return kind == "userdata" and type(name) == "string" and name or kind
+  return kind == "userdata" and text.class(value) or kind
 end
 
 -- "x = 5, t = table of 3": the variables of a frame, the innermost first.
@@ -188,8 +159,8 @@ local function frame_lines(lines, frame, width)
   if frame.line <= 0 then
     return
   end
-  local text = excerpt.source(frame.source)
-  for _, line in ipairs(text and excerpt.show(text, frame.line,
+  local source = excerpt.source(frame.source)
+  for _, line in ipairs(source and excerpt.show(source, frame.line,
       {width = width and width - 2}) or {}) do
     lines[#lines + 1] = "  " .. line
   end

@@ -1,8 +1,7 @@
 -- shell/prompt/offers.lua - the words besides names that completion offers:
 -- element types, devices, rungs, modules, files, and the words of %commands,
 -- ?topics and !commands of the system's shell
--- Each function offers words to candidates `c`: c:add, c:name and c:field of
--- complete.lua.
+-- Each function offers words to candidates `c`: c:add, c:all, c:name, c:field.
 -- SPDX-License-Identifier: MIT
 
 local api = require "clshell.base.api"
@@ -20,15 +19,15 @@ local M = {}
 local SCRIPTS = cl.home .. "/scripts" -- scripts of clshell
 local KERNELS = cl.home .. "/kernels"
 
-local function all(c, list)
-  for _, word in ipairs(list) do
-    c:add(word)
-  end
-end
+--- offers.kinds
+--- Functions (c, call) that offer the words of an argument or a field, by the
+--- kinds of arguments; `call` is the call around the cursor.
+M.kinds = {}
 
---- offers.paths(c [, below])
---- Files of the folder that c.word names, relative to the folder `below`.
-function M.paths(c, below)
+local K = M.kinds
+
+-- Files of the folder that c.word names, relative to the folder `below`.
+local function paths(c, below)
   local home = os.getenv "HOME"
   local word = c.word
   if home and word:find "^~/" then
@@ -49,40 +48,45 @@ function M.paths(c, below)
   c.partial = list and partial or c.partial
 end
 
-local function folders(c)
+function K.path(c)
+  paths(c)
+end
+
+function K.folder(c)
   c.only_folders = true
-  M.paths(c)
+  paths(c)
 end
 
---- offers.sources(c)
---- The argument of cl.build: files, also below clshell's kernels folder.
-function M.sources(c)
-  M.paths(c)
-  M.paths(c, KERNELS)
+-- The argument of cl.build: files, also below clshell's kernels folder.
+function K.source(c)
+  paths(c)
+  paths(c, KERNELS)
 end
 
---- offers.types(c)
-function M.types(c)
-  all(c, types())
+function K.script(c)
+  paths(c)
+  paths(c, SCRIPTS)
 end
 
---- offers.gpus(c)
---- The GPUs that access and occupancy know.
-function M.gpus(c)
-  all(c, require "clshell.base.gpus".names())
+function K.type(c)
+  c:all(types())
 end
 
---- offers.devices(c)
---- The argument of cl.use. Devices by name only once a driver is open: a
---- driver takes time to open, and the user decides about that.
-function M.devices(c)
+-- The GPUs that access and occupancy know.
+function K.gpu(c)
+  c:all(require "clshell.base.gpus".names())
+end
+
+-- The argument of cl.use. Devices by name only once a driver is open: a driver
+-- takes time to open, and the user decides about that.
+function K.device(c)
   local devices = resolve.devices()
-  all(c, {"accelerator", "cpu", "gpu"})
+  c:all{"accelerator", "cpu", "gpu"}
   if not devices then
     c.hint = "no driver is open yet; cl.devices() lists the devices"
     return
   end
-  all(c, devices)
+  c:all(devices)
   for _, name in ipairs(devices) do
     if c.word ~= "" and name:lower():find(c.word:lower(), 2, true) then
       c:add(name, {rank = 3, typed = name:sub(1, #c.word)})
@@ -102,12 +106,20 @@ local function rungs(family)
   return by_name
 end
 
---- offers.rungs(c, family [, prefix])
---- The rungs of a family, with a prefix.
-function M.rungs(c, family, prefix)
+-- Offers the rungs of a family, with a prefix.
+local function offer_rungs(c, family, prefix)
   for name in pairs(family and rungs(family) or {}) do
     c:add((prefix or "") .. name)
   end
+end
+
+function K.rung(c, call)
+  offer_rungs(c, call.family)
+end
+
+-- The argument of Program:kernel.
+function K.kernel(c, call)
+  c:all(select(3, cl.members(call.thing.owner.value)) or {})
 end
 
 --- offers.family(name) -> the table of a kernel family, or nil
@@ -115,11 +127,10 @@ function M.family(name)
   return resolve.family{value = families.peek(name)}
 end
 
---- offers.targets(c)
---- The first argument of bench for a rung: "gemm.tiled".
-function M.targets(c)
+-- The first argument of bench for a rung: "gemm.tiled".
+function K.target(c)
   for _, name in ipairs(families.names()) do
-    M.rungs(c, M.family(name), name .. ".")
+    offer_rungs(c, M.family(name), name .. ".")
   end
 end
 
@@ -188,10 +199,9 @@ local function modules_of(c, template, inner, base)
   c.partial = list and partial or c.partial
 end
 
---- offers.modules(c)
---- The argument of require: loaded modules, and files of package.path and
---- package.cpath; of clshell, the public modules until a room is named.
-function M.modules(c)
+-- The argument of require: loaded modules, and files of package.path and
+-- package.cpath; of clshell, the public modules until a room is named.
+function K.module(c)
   local inner, base = c.word:match "^(.*%.)([^.]*)$"
   if inner == "clshell." then
     for _, name in ipairs(public.list) do
@@ -243,39 +253,31 @@ function M.kernel_source(c)
     end
   end
   c.hint = #hints == 1 and hints[1] or nil
-  M.types(c)
+  K.type(c)
   for name in source:sub(1, -#c.word - 1):gmatch "[%a_][%w_]*" do
     c:name(name)
   end
   return true
 end
 
--- A table of the session by its name, raw; the first need of it defines the
--- commands and settings.
+-- A table of the session by its name, raw; commands and settings are defined
+-- first.
 local function of_session(name)
-  local session = loaded["clshell.shell.prompt"]
-  if type(session) ~= "table" then
-    return {}
-  end
-  if name == "commands" then
-    pcall(require, "clshell.shell.prompt.commands")
-  else
-    pcall(require "clshell.shell.prompt.settings".names)
-  end
-  local list = rawget(session, name)
+  pcall(require, "clshell.shell.prompt.commands")
+  pcall(require, "clshell.shell.prompt.settings")
+  local list = rawget(require "clshell.shell.prompt.session", name)
   return type(list) == "table" and list or {}
 end
 
-local function commands(c, how, prefix)
+local function commands(c, how)
   for name in next, of_session "commands" do
-    c:add((prefix or "") .. name, how)
+    c:add(name, how)
   end
 end
 
---- offers.topics(c)
---- The topics of help: the functions of a module or class, and the rungs of a
---- family, once the word names it.
-function M.topics(c)
+-- The topics of help: the functions of a module or class, and the rungs of a
+-- family, once the word names it.
+function K.topic(c)
   local function offer(name)
     local owner = name:match "^[%w_]+[.:]"
     if not owner or c.word:sub(1, #owner) == owner then
@@ -296,7 +298,7 @@ function M.topics(c)
   for _, name in ipairs(families.names()) do
     c:add(name, {open = true})
     if c.word:sub(1, #name + 1) == name .. "." then
-      M.rungs(c, M.family(name), name .. ".")
+      offer_rungs(c, M.family(name), name .. ".")
       for _, entry in ipairs(api.all()) do
         c:add(entry.name:match "^family(%..*)" and name
           .. entry.name:match "^family(%..*)")
@@ -304,39 +306,29 @@ function M.topics(c)
     end
   end
   c:add("tutorial")
-  commands(c, nil, "%")
+  for name in next, of_session "commands" do
+    c:add("%" .. name)
+  end
 end
 
 -- The names of settings, or the values of the named setting.
 local function settings(c, name)
   local list = of_session "settinglist"
-  if not name then
-    for known in next, list do
-      c:add(known, {append = "="})
-    end
-    return
+  for known in next, name and {} or list do
+    c:add(known, {append = "="})
   end
-  local setting = rawget(list, name)
-  for _, value in ipairs(type(setting) == "table"
-      and rawget(setting, "values") or {}) do
-    c:add(value)
-  end
-end
-
-local function scripts(c)
-  M.paths(c)
-  M.paths(c, SCRIPTS)
+  local setting = name and rawget(list, name)
+  c:all(type(setting) == "table" and rawget(setting, "values") or {})
 end
 
 -- The offers of a command's operands, by a word of its usage.
-local OPERANDS = {command = commands, file = M.paths, folder = folders,
-  gpu = M.devices, kernel = M.paths, module = M.modules, script = scripts,
+local OPERANDS = {command = commands, file = K.path, folder = K.folder,
+  gpu = K.device, kernel = K.path, module = K.module, script = K.script,
   value = settings}
 
 -- The offer for the operand of a command; false: none, nil: Lua.
 local function offer_of(name)
-  pcall(require, "clshell.shell.prompt.commands") -- defines them
-  local command = rawget(require "clshell.shell.prompt.session".commands, name)
+  local command = rawget(of_session "commands", name)
   local usage = command and command.usage:match "%s(.*)$" or ""
   for word in (command and not command.code and usage or ""):gmatch "%l+" do
     if OPERANDS[word] then
@@ -350,26 +342,20 @@ end
 
 -- Offers the options of %bench, such as flop=, after the expression.
 local function bench_options(c)
-  for _, name in ipairs(options.names "bench") do
-    c:add(name, {append = "="})
-  end
+  c:all(options.names "bench", {append = "="})
 end
 
 -- The operand of a command: the rest of the line, or else its last word.
 local function operand(first, rest, offer)
   local place = {first = first, word = rest, offer = offer}
-  local name = rest:match "^([%w_]+)[%s=]"
-  if offer == settings and name then
-    local before = rest:match "^.*[%s=]"
-    place.first, place.word = first + #before, rest:sub(#before + 1)
-    place.offer = function(c)
-      settings(c, name)
-    end
-  elseif offer ~= settings then
-    local before = rest:match "^.*%s[\"']?"
-    place.otherwise = before and {first = first + #before,
-      word = rest:sub(#before + 1), quote = before:match "[\"']$",
-      offer = offer}
+  local name = offer == settings and rest:match "^([%w_]+)[%s=]"
+  local before = rest:match(name and "^.*[%s=]" or "^.*%s[\"']?")
+  local last = before and {first = first + #before, how = name,
+    word = rest:sub(#before + 1), offer = offer}
+  if name then
+    return last
+  elseif offer ~= settings and last then
+    last.quote, place.otherwise = before:match "[\"']$", last
   end
   return place
 end
@@ -378,33 +364,27 @@ local function percent(text, cursor)
   local first, name, space = text:match "^%s*%%()([%w_]*)(%s*)"
   local last = first + #name + #space - 1
   if cursor < first + #name then
-    return {first = first, word = text:sub(first, cursor),
-      offer = function(c)
-        commands(c, {append = " "})
-      end}
+    return {first = first, word = text:sub(first, cursor), offer = commands,
+      how = {append = " "}}
   end
-  local offer = offer_of(name)
-  local family, from = text:sub(last + 1, cursor):match(
-    "^([%a_][%w_]*)[%s.]+()[%w_]*$")
+  local offer, rest = offer_of(name), text:sub(last + 1, cursor)
+  local family, from = rest:match "^([%a_][%w_]*)[%s.]+()[%w_]*$"
   family = name == "check" and family and M.family(family)
   if family then
-    return {first = last + from, word = text:sub(last + from, cursor),
-      offer = function(c)
-        M.rungs(c, family)
-      end}
+    return {first = last + from, word = rest:sub(from), offer = offer_rungs,
+      how = family}
   elseif offer == nil then
     return {skip = last, more = (name == "bench" or name == "timeit")
       and bench_options}
-  elseif not offer or cursor < last then
-    return nil
+  elseif offer and cursor >= last then
+    return operand(last + 1, rest, offer)
   end
-  return operand(last + 1, text:sub(last + 1, cursor), offer)
 end
 
 local function topic(text, cursor)
   local first = text:match "^%s*%?+%s*()"
   return cursor >= first - 1 and {first = first,
-    word = text:sub(first, cursor), offer = M.topics} or nil
+    word = text:sub(first, cursor), offer = K.topic} or nil
 end
 
 -- The last word of a command of the shell, without quotes and escapes; its
@@ -439,16 +419,16 @@ local function shell(text, cursor)
   end
   local word, first, quote = shell_word(text:sub(from, cursor))
   return {first = from + first - 1, word = word, quote = quote or "shell",
-    closing = quote or " ", offer = M.paths}
+    closing = quote or " ", offer = K.path}
 end
 
 local READERS = {["%"] = percent, ["?"] = topic, ["!"] = shell}
 
 --- offers.command(text, cursor) -> place or nil
 --- Where the cursor is in a text that begins with %, ? or !: {first, word,
---- quote, closing, offer(c), otherwise}, with `otherwise` the place to try
---- after a place without candidates; or {skip, more(c)} for Lua that begins
---- after so many bytes.
+--- quote, closing, offer(c, how), how, otherwise}, with `otherwise` the place
+--- to try after a place without candidates; or {skip, more(c)} for Lua that
+--- begins after so many bytes.
 function M.command(text, cursor)
   return READERS[text:match "%S"](text, cursor)
 end

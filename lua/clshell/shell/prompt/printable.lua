@@ -18,15 +18,6 @@ local TEXT = "[\n\t\x20-\x7e]" -- and outside quotes
 local NAMED = {["\n"] = "\\n", ["\t"] = "\\t", ["\r"] = "\\r",
   ['"'] = '\\"', ["\\"] = "\\\\"}
 
--- The character at `at`: its code and the place behind it; nil where the
--- bytes are no UTF-8.
-local function decode(s, at)
-  local code = utf8.len(s, at, at, true) and utf8.codepoint(s, at, at, true)
-  if code and code <= 0x10ffff then
-    return code, at + #utf8.char(code)
-  end
-end
-
 -- The next character in its printed form, its width, and the place behind it.
 local function step(s, at, keep, utf8_ok)
   local c = sub(s, at, at)
@@ -39,14 +30,15 @@ local function step(s, at, keep, utf8_ok)
     local text = format(after and "\\%03d" or "\\%d", byte(c))
     return text, #text, at + 1
   end
-  local code, next_at = decode(s, at)
-  if not code then
+  if not utf8.len(s, at, at, true) then
     return format("\\x%02x", byte(c)), 4, at + 1
-  elseif utf8_ok and not unsafe(code) then
-    return sub(s, at, next_at - 1), columns(code), next_at
   end
-  local text = format("\\u{%x}", code)
-  return text, #text, next_at
+  local code = utf8.codepoint(s, at, at, true)
+  local char, text = utf8.char(code), format("\\u{%x}", code)
+  if utf8_ok and not unsafe(code) then
+    return char, columns(code), at + #char
+  end
+  return text, #text, at + #char
 end
 
 --- printable.ellipsis() -> string
@@ -117,41 +109,29 @@ end
 
 --- printable.width(s) -> columns
 --- The columns that printable text takes on a terminal.
-function M.width(s)
-  s = find(s, "\27", 1, true) and s:gsub("\27%[[%d;]*m", "") or s
-  if not find(s, "[\x80-\xff]") then
-    return #s
-  end
-  local used, at = 0, 1
-  while at <= #s do
-    local code, next_at = decode(s, at)
-    used = used + (code and columns(code) or 1)
-    at = next_at or at + 1
-  end
-  return used
-end
+M.width = base_text.width
 
 --- printable.cut(s, room) -> string
 --- One line of printable text, cut to so many columns; colours end there.
 function M.cut(s, room)
-  if M.width(s) <= room then
-    return s
-  end
-  local mark = M.ellipsis()
-  local least = math.max(room - M.width(mark), 0)
-  local used, at = 0, 1
-  while at <= #s do
-    local _, colour = find(s, "^\27%[[%d;]*m", at)
-    local code, next_at = decode(s, at)
-    local width = colour and 0 or code and columns(code) or 1
-    if used + width > least then
-      break
+  return base_text.cut(s, room, M.ellipsis())
+end
+
+--- printable.join(words, width, indent) -> list of strings
+--- Words side by side on lines of at most `width` columns; later lines are
+--- indented.
+function M.join(words, width, indent)
+  local lines = {}
+  for _, word in ipairs(words) do
+    local last = lines[#lines]
+    if last and M.width(last) + 2 + M.width(word) <= width then
+      lines[#lines] = last .. "  " .. word
+    else
+      local lead = last and indent or ""
+      lines[#lines + 1] = lead .. M.cut(word, width - #lead)
     end
-    used, at = used + width, colour and colour + 1 or next_at or at + 1
   end
-  local colours = find(s, "\27", 1, true) and "\27[0m" or ""
-  return sub(s, 1, at - 1) .. colours .. (room >= M.width(mark) and mark
-    or "")
+  return lines
 end
 
 --- printable.digits

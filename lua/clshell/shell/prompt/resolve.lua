@@ -1,18 +1,19 @@
 -- shell/prompt/resolve.lua - the value that a chain such as a.b["c"]:d leads
--- to, and its names, by raw access alone: no metamethod of the session runs
+-- to, its members, and the documented name of a value, by raw access alone: no
+-- metamethod of the session runs
 -- A thing is {value =, owner =, key =}, {class =} for an object of module cl
--- of which only the class is known, {method = "Class:name"}, or {named =} for
--- a function whose module is not loaded.
+-- of which only the class is known, or {method = "Class:name"}.
 -- SPDX-License-Identifier: MIT
 
 local api = require "clshell.base.api"
 local cl = require "cl"
 local families = require "clshell.ladder.families"
-local safe_call = require "clshell.shell.prompt.safe_call"
+local index = require "clshell.shell.help.index"
 local lazy = require "clshell.base.lazy"
-local public = require("clshell.base.lazy").public
+local reference = require "clshell.shell.help.reference"
+local safe_call = require "clshell.shell.prompt.safe_call"
 
-local loaded, members = package.loaded, cl.members
+local loaded, members, public = package.loaded, cl.members, lazy.public
 local registry = debug.getregistry()
 
 local M = {}
@@ -81,24 +82,22 @@ local function class_of(thing)
   end
 end
 
--- The classes with methods in the API, by their names in lower case.
-local function documented()
-  local classes = {}
-  for _, entry in ipairs(api.all()) do
-    local class = entry.name:match "^(%w+):"
-    classes[class and class:lower() or 1] = class
-  end
-  return classes
-end
-
 --- resolve.class(thing) -> name or nil
 --- The class that documents the methods of an object or table: the class of an
 --- object of module cl, or the class that a table's metatable names, as in
 --- "CSR matrix" and "clshell.results".
 function M.class(thing)
-  local name = meta(thing.value, "__name")
-  return class_of(thing) or type(name) == "string"
-    and documented()[name:gsub("^clshell%.", ""):match("^%w*"):lower()] or nil
+  local name, known = meta(thing.value, "__name"), class_of(thing)
+  if known or type(name) ~= "string" then
+    return known
+  end
+  name = name:gsub("^clshell%.", ""):match("^%w*"):lower()
+  for _, entry in ipairs(api.all()) do
+    local class = entry.name:match "^(%w+):"
+    if class and class:lower() == name then
+      return class
+    end
+  end
 end
 
 --- resolve.family(thing) -> the table of a kernel family, or nil
@@ -134,23 +133,52 @@ function M.value(name)
   return home
 end
 
--- The public name of a function or of a callable table.
+-- The name of a function or of a callable table in the entries of help.
 local function public_name(value)
-  if rawequal(value, require) then
-    return "require"
-  end
-  for _, entry in ipairs(api.all()) do
+  for _, entry in ipairs(index.entries()) do
     if rawequal(M.value(entry.name), value) then
       return entry.name
     end
   end
 end
 
+-- The name of a family or of its member by its value: "gemm.define".
+local function family_name(value)
+  for _, name in ipairs(families.names()) do
+    local family = families.peek(name)
+    if family == value then
+      return name
+    end
+    for key, member in next, type(family) == "table" and family or {} do
+      if member == value then
+        return name .. "." .. key
+      end
+    end
+  end
+end
+
+--- resolve.of(value) -> name or nil
+--- The documented name of a function, module or object.
+function M.of(value)
+  local kind = type(value)
+  if kind ~= "function" and kind ~= "table" and kind ~= "userdata" then
+    return nil
+  end
+  local name = family_name(value) or public_name(value)
+  for _, short in ipairs(name and {} or public.list) do
+    if rawequal(loaded[public.module(short)], value) then
+      return short
+    end
+  end
+  return name or rawequal(value, cl) and "cl" or M.class{value = value}
+    or reference.name(value)
+end
+
 --- resolve.name(thing) -> the name a function is declared under, or nil
 --- Such as "cl.buffer", "Buffer:read", "family.bench" or "Launch()".
 function M.name(thing)
-  if thing.method or thing.named then
-    return thing.method or thing.named
+  if thing.method then
+    return thing.method
   elseif M.family(thing) then
     return "family"
   elseif thing.owner and M.family(thing.owner) then
@@ -164,12 +192,13 @@ function M.name(thing)
   if owner then
     return owner .. ":" .. thing.key
   end
-  return thing.value ~= nil and public_name(thing.value) or nil
+  return rawequal(thing.value, require) and "require"
+    or thing.value ~= nil and public_name(thing.value) or nil
 end
 
 -- A field of an object of module cl, if its metatable's __index is still the C
 -- function of module cl, whose first upvalue is the class.
-local function index(object, key)
+local function field_of(object, key)
   local f = meta(object, "__index")
   if type(f) == "function" and debug.getinfo(f, "S").what == "C" then
     local _, class = debug.getupvalue(f, 1)
@@ -185,10 +214,10 @@ end
 local function kernel_of(thing)
   local class = class_of(thing)
   if class == "Launch" then
-    return thing.kernel or thing.value and index(thing.value, "kernel")
+    return thing.kernel or thing.value and field_of(thing.value, "kernel")
   elseif class == "Kernel" then
     return thing.value or thing.owner and thing.owner.value
-      and index(thing.owner.value, thing.key)
+      and field_of(thing.owner.value, thing.key)
   end
 end
 
@@ -204,16 +233,6 @@ local function member(thing, class, key)
   local named = fields and has(fields, key)
     and class_named(key:gsub("^%l", string.upper))
   return named and {class = named, owner = thing, key = key} or nil
-end
-
--- The name of a member of a module that is not loaded: Tab loads no module.
-local function unloaded(thing, key)
-  local value = thing.value
-  if type(value) == "table" and next(value) == nil
-      and not M.family(thing) then
-    local name = public_name(value)
-    return name and type(key) == "string" and name .. "." .. key
-  end
 end
 
 -- The class of module cl of a call's result, or nil.
@@ -238,10 +257,6 @@ local function step(thing, s)
   if class then
     return type(s.key) == "string" and member(thing, class, s.key) or nil
   end
-  local name = unloaded(thing, s.key)
-  if name then
-    return {named = name}
-  end
   local value = M.field(thing.value, s.key)
   if value ~= nil then
     return {value = value, owner = thing, key = s.key}
@@ -256,7 +271,7 @@ function M.thing(steps, locals)
   if not base or base.base and locals[base.base] then
     return nil
   end
-  local value = ""
+  local value = base.string and "" or nil
   if base.base == "_ENV" then
     value = _G
   elseif base.base then
@@ -269,80 +284,87 @@ function M.thing(steps, locals)
   return thing or nil
 end
 
---- resolve.kernels(thing) -> list of strings
---- The names of a program's kernels.
-function M.kernels(thing)
-  local _, _, names = members(thing.value)
-  return names or {}
+--- resolve.path(path) -> value, name; or nil
+--- The value of a name such as "t.x.f" in the session, and its documented
+--- name: "Buffer:read" for the method "A:read".
+function M.path(path)
+  local steps = {}
+  for name in (path:match "^[%a_][%w_.:]*$" or ""):gmatch "[%w_]+" do
+    steps[#steps + 1] = {key = name, base = not steps[1] and name or nil}
+  end
+  local thing = M.thing(steps, {})
+  if thing then
+    local class = thing.owner and M.class(thing.owner)
+    return thing.value, thing.method or class and class .. ":" .. thing.key
+      or M.of(thing.value)
+  end
+end
+
+--- resolve.parameters(f) -> list of strings
+--- The parameters of a function written in Lua.
+function M.parameters(f)
+  local info, list = debug.getinfo(f, "u"), {}
+  for i = 1, info.nparams do
+    list[i] = debug.getlocal(f, i)
+  end
+  list[#list + 1] = info.isvararg and "..." or nil
+  return list
 end
 
 local function callable(value)
   return type(value) == "function" or meta(value, "__call") ~= nil
 end
 
--- Offers the string keys of a table that come after key `key`; false if the
--- budget ends while strings are left.
-local function keys_after(t, key, budget, offer)
+-- Adds the string keys of a table that come after key `key` to a list, with
+-- `methods` only of callable values; budget.over where strings are left.
+local function add_keys(list, t, key, budget, methods)
   local value
-  while true do
+  repeat
     key, value = next(t, key)
-    if key == nil then
-      return true
-    elseif budget.left == 0 then
-      return type(key) == "number"
+    if budget.left == 0 then
+      budget.over = budget.over or key ~= nil and type(key) ~= "number"
+      return
     end
     budget.left = budget.left - 1
-    if type(key) == "string" and offer(key, value) then
-      return true
-    end
-  end
+    list[#list + 1] = type(key) == "string"
+      and (not methods or callable(value)) and key or nil
+  until key == nil
 end
 
--- Offers the keys of a table; the keys of a long list come after its elements.
-local function keys(t, budget, offer)
-  local n = rawlen(t)
-  if n > LONG and rawget(t, n) ~= nil then
-    budget.over = not keys_after(t, n, budget, offer) or budget.over
-  end
-  budget.over = not keys_after(t, nil, budget, offer) or budget.over
-end
-
---- resolve.members(thing, methods, budget, offer)
---- Calls offer(name) for the names of a thing's members until it gives true;
---- `methods`: only for members that can be called. It looks at no more than
---- budget.left keys; budget.over tells that there were more. A kernel family
---- has only its documented functions as members.
-function M.members(thing, methods, budget, offer)
+--- resolve.members(thing, methods, budget) -> list of names
+--- The names of a thing's members; `methods`: only of members that can be
+--- called. It looks at no more than budget.left keys; budget.over tells that
+--- there were more. A kernel family has only its documented functions.
+function M.members(thing, methods, budget)
+  local names = {}
   if M.family(thing) then
-    for _, entry in ipairs(require "clshell.shell.help.index".entries()) do
+    for _, entry in ipairs(index.entries()) do
       local key = entry.name:match "^family%.(.*)$"
-      if key and rawget(thing.value, key) then
-        offer(key)
-      end
+      names[#names + 1] = key and rawget(thing.value, key) and key or nil
     end
-    return
+    return names
   end
   local object = thing.class or thing.value
   local devices = rawget(registry, "cl.devices")
   if object == "Device" and thing.class and type(devices) == "table" then
     object = rawget(devices, 1) or object -- any device knows the names
   end
+  local all, fields, kernels
   if thing.class or type(object) == "userdata" then
-    local all, fields, names = members(object)
-    if all then
-      for _, list in ipairs(methods and {all} or {all, fields, names}) do
-        for _, name in ipairs(list) do
-          offer(name)
-        end
-      end
-      return
-    end
+    all, fields, kernels = members(object)
   end
-  walk(thing.value, function(t)
-    keys(t, budget, methods and function(key, value)
-      return callable(value) and offer(key)
-    end or offer)
+  for _, list in ipairs(all and {all, not methods and fields or {},
+      not methods and kernels or {}} or {}) do
+    table.move(list, 1, #list, #names + 1, names)
+  end
+  walk(not all and thing.value or nil, function(t)
+    local n = rawlen(t)
+    if n > LONG and rawget(t, n) ~= nil then -- keys come after elements
+      add_keys(names, t, n, budget, methods)
+    end
+    add_keys(names, t, nil, budget, methods)
   end)
+  return names
 end
 
 --- resolve.devices() -> list of names, or nil while no driver is open
@@ -353,7 +375,7 @@ function M.devices()
   end
   local names = {}
   for i, device in ipairs(list) do
-    names[i] = index(device, "name")
+    names[i] = field_of(device, "name")
   end
   return names
 end
@@ -362,9 +384,9 @@ end
 --- The kernel that a call of the thing, a Kernel or a Launch, runs.
 function M.kernel(thing)
   local kernel = kernel_of(thing)
-  local args = kernel and index(kernel, "args")
-  return type(args) == "table" and {name = index(kernel, "name") or "kernel",
-    args = args} or nil
+  local args = kernel and field_of(kernel, "args")
+  return type(args) == "table" and {args = args,
+    name = field_of(kernel, "name") or "kernel"} or nil
 end
 
 return M

@@ -5,9 +5,8 @@
 -- SPDX-License-Identifier: MIT
 
 local cl = require "cl"
-local base_folder = require "clshell.base.folder"
-local lexer = require "clshell.base.lexer"
-local names = require "clshell.shell.help.documented"
+local files = require "clshell.base.file"
+local resolve = require "clshell.shell.prompt.resolve"
 local layout = require "clshell.shell.help.page_layout"
 local report = require "clshell.results.tables"
 local roofline = require "clshell.measure.roofline"
@@ -31,15 +30,13 @@ end
 
 -- Opens the file with the user's step; nil where there is no such file.
 local function open(mode)
-  local folder = base_folder.of "STATE"
-  if mode == "w" then
-    base_folder.make "STATE"
-  end
+  local folder = files.folder "STATE"
   return folder and io.open(folder .. "/tutorial", mode) or nil
 end
 
 -- Keeps the place for the next session, where the folder can be written.
 local function save(l, n)
+  files.make_folder "STATE"
   local file <close> = open "w"
   if file then
     file:write(("%d %d\n"):format(l, n))
@@ -49,7 +46,7 @@ end
 -- The lesson and the step of the last session, else 1 and 1.
 local function saved()
   local file <close> = open "r"
-  local l, n = (file and file:read "l" or ""):match "^(%d+) (%d+)$"
+  local l, n = (file and file:read "a" or ""):match "^(%d+) (%d+)\n"
   l, n = math.tointeger(tonumber(l)), math.tointeger(tonumber(n))
   if lessons[l] and lessons[l][n] then
     return l, n
@@ -57,11 +54,15 @@ local function saved()
   return 1, 1
 end
 
+local function class_of(value)
+  return resolve.class{value = value}
+end
+
 -- The objects of a class among some results and the user's globals.
 local function objects(class, results)
   local list, seen = {}, {}
   local function take(value)
-    local ok, found = pcall(names.class, value)
+    local ok, found = pcall(class_of, value)
     if ok and found == class and not seen[value] and not value.closed then
       seen[value], list[#list + 1] = true, value
     end
@@ -70,35 +71,17 @@ local function objects(class, results)
     take(results[i])
   end
   for name, value in next, _G do
-    if not own[name] and type(value) == "userdata" then
-      take(value)
-    end
+    take(not own[name] and type(value) == "userdata" and value or nil)
   end
   return list
-end
-
--- Whether an input names a variable that holds an object of a class.
-local function mentions(input, class)
-  for _, token in ipairs(lexer.tokens(input)) do
-    local value = token.kind == "name"
-      and rawget(_G, input:sub(token.first, token.last))
-    if value and type(value) == "userdata" and names.class(value) == class
-    then
-      return true
-    end
-  end
-  return false
 end
 
 -- The session as an object that the steps read.
 local function view(input, results)
   return {
-    input = input, results = results, class = names.class,
+    input = input, results = results, class = class_of,
     of = function(class)
       return objects(class, results)
-    end,
-    mentions = function(class)
-      return mentions(input, class)
     end,
     measured = roofline.recent,
   }
@@ -108,8 +91,8 @@ local function look()
   return layout.view{width = report.width(), color = style.color(1)}
 end
 
-local function say(words)
-  print(layout.prose(words, look(), "  "))
+local function say(words, ...)
+  print(layout.prose(words:format(...), look(), "  "))
 end
 
 -- Prints a step: its subject, the input to type, and its number. Empty lines
@@ -120,18 +103,21 @@ local function show()
   local lines = {layout.heading(("Step %d of %d: %s"):format(at,
     #lessons[lesson], step.title), how), "", layout.prose(about, how, "  "),
     ""}
+  local function add(line)
+    lines[#lines + 1] = line
+  end
   if step.again and step.need(view("", {})) then
-    lines[#lines + 1] = "  In a new session, first:"
-    lines[#lines + 1] = "    " .. step.again:gsub("\n", "\n    ")
-    lines[#lines + 1] = ""
+    add "  In a new session, first:"
+    add("    " .. step.again:gsub("\n", "\n    "))
+    add ""
   end
-  lines[#lines + 1] = "  Type:"
-  for line in (step.code .. "\n"):gmatch("(.-)\n") do
-    lines[#lines + 1] = "    " .. style.paint(line, "cyan", how.color)
+  add "  Type:"
+  for line in step.code:gmatch "[^\n]+" do
+    add("    " .. style.paint(line, "cyan", how.color))
   end
-  lines[#lines + 1] = ""
-  lines[#lines + 1] = style.paint("  (%tutorial again shows this again, next "
-    .. "or back moves, stop ends)", "dim", how.color)
+  add ""
+  add(style.paint("  (%tutorial again shows this again, next or back moves, "
+    .. "stop ends)", "dim", how.color))
   local page = table.concat(lines, "\n")
   local _, rows = system.winsize(1)
   local _, breaks = page:gsub("\n", "")
@@ -147,23 +133,21 @@ local function go(l, n)
   show()
 end
 
-local function stop(words)
-  at, waits = nil, false
-  session.after, session.blank = nil, nil
-  say(words)
+local function stop(...)
+  at, waits, session.after, session.blank = nil, false, nil, nil
+  say(...)
 end
 
 -- Goes to the next step, or ends the lesson.
 local function advance()
   if lessons[lesson][at + 1] then
-    go(lesson, at + 1)
-    return
+    return go(lesson, at + 1)
   end
   local more = lesson % #lessons + 1
   save(more, 1)
-  stop(("That was the last step of lesson %d. %%tutorial %d is on %s; "
-    .. "%%tutorial lists all lessons, %%save file.lua keeps what you typed.")
-    :format(lesson, more, lessons[more].title))
+  stop("That was the last step of lesson %d. %%tutorial %d is on %s; "
+    .. "%%tutorial lists all lessons, %%save file.lua keeps what you typed.",
+    lesson, more, lessons[more].title)
 end
 
 function go_on()
@@ -176,7 +160,7 @@ end
 local function ready()
   local ok, err = pcall(cl.device)
   if not ok then
-    say("The tutorial needs an OpenCL device. " .. tostring(err))
+    say("The tutorial needs an OpenCL device. %s", err)
   end
   return ok
 end
@@ -190,23 +174,14 @@ function M.start()
     return
   end
   local l, n = saved()
-  say(l == 1 and n == 1 and ("Lesson 1 of %d: %s. You type, the tutorial "
-    .. "watches; whatever else you want to try is welcome in between.")
-    :format(#lessons, lessons[1].title)
-    or ("Going on at step %d of lesson %d; %%tutorial lists the lessons.")
-    :format(n, l))
-  go(l, n)
-end
-
--- Prints the lessons, and marks the one under way.
-local function list()
-  for i, each in ipairs(lessons) do
-    print(("%s %d  %s"):format(i == lesson and at and "*" or " ", i,
-      each.title))
+  if l == 1 and n == 1 then
+    say("Lesson 1 of %d: %s. You type, the tutorial watches; whatever else "
+      .. "you want to try is welcome in between.", #lessons, lessons[1].title)
+  else
+    say("Going on at step %d of lesson %d; %%tutorial lists the lessons.", n,
+      l)
   end
-  session.say(("%%tutorial 1 to %d begins a lesson, %%tutorial alone lists "
-    .. "them, ?tutorial goes on%s."):format(#lessons, at
-    and (" (step %d)"):format(at) or ""))
+  go(l, n)
 end
 
 -- Takes the session's report on each input: its text, whether it ran, and its
@@ -216,27 +191,54 @@ function M.watch(input, ok, results)
     return
   end
   local step, seen = lessons[lesson][at], view(input, results)
-  local fine, done, hint = pcall(step.done, seen)
-  if fine and done then
+  local fine, done = pcall(step.done, seen)
+  if fine and done == true then
     waits = true
     local told, after = pcall(step.after or tostring, seen)
     if step.after and told and after then
-      say(after)
+      say("%s", after)
     end
     print(style.paint(("  Step %d is done. Enter goes on."):format(at),
       "green", style.color(1)))
-  elseif fine and hint and hint ~= hinted then
-    hinted = hint
-    say(hint)
+  elseif fine and done and done ~= hinted then
+    hinted = done
+    say("%s", done)
   end
 end
 
--- A step of the lesson under way, by its number.
-local function step_number(words)
-  local n = math.tointeger(tonumber(words:match "^step%s+(%d+)$"))
-  if n and not lessons[lesson][n] then
-    cl.error(("%%tutorial: the step must be 1 to %d; got %d"):format(
-      #lessons[lesson], n))
+local words_of = {} -- the words that %tutorial takes
+
+-- Lists the lessons, and marks the one under way.
+words_of[""] = function()
+  for i, each in ipairs(lessons) do
+    print(("%s %d  %s"):format(i == lesson and at and "*" or " ", i,
+      each.title))
+  end
+  session.say(("%%tutorial 1 to %d begins a lesson, %%tutorial alone lists "
+    .. "them, ?tutorial goes on%s."):format(#lessons, at
+    and (" (step %d)"):format(at) or ""))
+end
+
+function words_of.stop()
+  stop "The tutorial has stopped; ?tutorial goes on with this step."
+end
+
+function words_of.again()
+  go(lesson, at)
+end
+
+function words_of.back()
+  go(lesson, math.max(1, at - 1))
+end
+
+words_of.next = advance
+
+-- A number of a list, as text; another number raises.
+local function number_of(text, list, what)
+  local n = math.tointeger(tonumber(text))
+  if n and not list[n] then
+    cl.error(("%%tutorial: the %s must be 1 to %d; got %d"):format(what, #list,
+      n))
   end
   return n
 end
@@ -245,27 +247,19 @@ end
 -- and "step N" move in it, "stop" ends the tutorial.
 function M.command(words)
   words = (words or ""):match("^%s*(.-)%s*$")
-  local l, n = math.tointeger(tonumber(words)), step_number(words)
-  if l and not lessons[l] then
-    cl.error(("%%tutorial: the lesson must be 1 to %d; got %d"):format(
-      #lessons, l))
-  elseif words == "" then
-    list()
-  elseif words == "stop" then
-    stop "The tutorial has stopped; ?tutorial goes on with this step."
-  elseif l or n then
+  local n = number_of(words:match "^step%s+(%d+)$", lessons[lesson], "step")
+  local l = number_of(words, lessons, "lesson")
+  if l or n then
     if ready() then
       go(l or lesson, n or 1)
     end
-  elseif words ~= "again" and words ~= "next" and words ~= "back" then
+  elseif not words_of[words] then
     cl.error(("%%tutorial: the word must be next, back, again, stop, step N "
       .. "or the number of a lesson; got '%s'"):format(words))
-  elseif at == nil then
+  elseif at == nil and words ~= "" and words ~= "stop" then
     M.start()
-  elseif words == "next" then
-    advance()
   else
-    go(lesson, words == "back" and math.max(1, at - 1) or at)
+    words_of[words]()
   end
 end
 

@@ -1,29 +1,352 @@
--- shell/prompt/tutorial_lessons.lua - the lessons of ?tutorial;
--- tutorial_steps.lua tells the fields of a step
+-- shell/prompt/tutorial_lessons.lua - the lessons of ?tutorial: their texts,
+-- the lines to type, and the effect by which a step is seen to be done
 -- SPDX-License-Identifier: MIT
 
 local cl = require "cl"
-local steps = require "clshell.shell.prompt.tutorial_steps"
+local set = require("clshell.base.text").set
 
-local times = steps.times
+-- A step has a title, a text (or text(): it depends on the device), the lines
+-- to type, done(s) -> true, or a hint or nothing, after(s) -> words on the
+-- effect, and `again`: the input that a new session needs first, while need(s)
+-- says so. s is the session as tutorial.lua sees it: s.of(class), the objects
+-- among results and globals; s.results, s.input, s.measured() (bench results).
 
--- A test for a step: all the named rungs of a family have been measured.
-local function measured(family, ...)
-  local wanted = {...}
-  return function(s)
-    local seen, missing = {}, nil
-    for _, r in ipairs(s.measured()) do
-      if r.family == family and r.ok then
-        seen[r.kernel] = true
-      end
+-- The first of the results of the good benches for which wanted(r) holds.
+local function bench_of(s, wanted)
+  for _, r in ipairs(s.measured()) do
+    if r.ok and wanted(r) then
+      return r
     end
-    for _, name in ipairs(wanted) do
-      missing = missing or not seen[name] and name
-    end
-    return not missing or nil, next(seen) and missing
-      and ("Now %s.%s."):format(family, missing) or nil
   end
 end
+
+local function first_class(s)
+  return s.class(s.results[1])
+end
+
+local function no(class)
+  return function(s)
+    return #s.of(class) == 0
+  end
+end
+
+local function unset(...)
+  local names = {...}
+  return function()
+    for _, name in ipairs(names) do
+      if rawget(_G, name) == nil then
+        return true
+      end
+    end
+  end
+end
+
+-- A test for a step: n of the rungs of a family have been measured, or one of
+-- them with n values of a parameter; the hint comes after the first.
+local function measured(family, rungs, n, hint, param)
+  rungs = set(rungs)
+  return function(s)
+    local seen, count = {}, 0
+    for _, r in ipairs(s.measured()) do
+      local variant = r.ok and r.family == family and rungs[r.kernel]
+        and (param and r.params[param] or r.kernel)
+      if variant and not seen[variant] then
+        seen[variant], count = true, count + 1
+      end
+    end
+    return count >= n or count > 0 and hint
+  end
+end
+
+-- Tells the least times of some rungs for the newest shape, beside a claim.
+local function times(family, ...)
+  local wanted = {...} -- each {kernel, parameter, value} or {kernel}
+  return function(s)
+    local words, title = {}, nil
+    bench_of(s, function(r)
+      title = r.family == family and r.title or title
+    end)
+    for _, want in ipairs(wanted) do
+      local least = math.huge
+      bench_of(s, function(r)
+        if r.family == family and r.kernel == want[1] and r.title == title
+            and r.min and (not want[2] or r.params[want[2]] == want[3]) then
+          least = math.min(least, r.min)
+        end
+      end)
+      words[#words + 1] = least < math.huge and ("%s%s %.3g ms"):format(
+        want[1], want[2] and (" with %s = %s"):format(want[2], want[3]) or "",
+        least * 1e3) or nil
+    end
+    return #words > 1 and "Here, the least times: "
+      .. table.concat(words, ", ") .. "."
+  end
+end
+
+local BUFFERS = [[
+x = cl.buffer("float", 1000000, 1); y = cl.buffer("float", 1000000, 5)]]
+local KERNEL = [=[
+axpy = cl.kernel [[
+kernel void axpy(float a, global const float *x, global float *y) {
+  int i = get_global_id(0);
+  y[i] += a * x[i];
+}]]]=]
+local MATRICES = [[
+A = matrix.random(256, 256); B = matrix.random(256, 256)]]
+
+local TILES = [[
+In naive each element of A and B is read from global memory again and again.
+A work-group can share: its work-items load a square tile of A and of B into
+local memory, wait for each other at a barrier, and use each element as often
+as the tile is wide. Measure two tile sizes; ?gemm.tiled has the picture.]]
+local TILES_ON_CPU = [[
+
+On this device, a CPU, local memory is ordinary memory behind the same caches:
+a tile saves no way to a slower memory, and copies and barriers come on top.
+So tiles need not win here; what pays on a CPU is ?gemm.simd.]]
+local SOURCE = [=[
+mine = [[
+kernel void mine(int M, int N, int K, REAL alpha,
+    global const REAL *A, int lda, global const REAL *B, int ldb,
+    REAL beta, global REAL *C, int ldc) {
+  local REAL a[T][T], b[T][T];
+  int x = get_local_id(0), y = get_local_id(1);
+  int j = get_global_id(0), i = get_global_id(1);
+  REAL sum = 0;
+  for (int k = 0; k < K; k += T) {
+    a[y][x] = i < M && k + x < K ? A[i * lda + k + x] : 0;
+    b[y][x] = k + y < K && j < N ? B[(k + y) * ldb + j] : 0;
+    barrier(CLK_LOCAL_MEM_FENCE);
+    for (int q = 0; q < T; q++) sum += a[y][q] * b[q][x];
+    barrier(CLK_LOCAL_MEM_FENCE);
+  }
+  if (i < M && j < N)
+    C[i * ldc + j] = alpha * sum + (beta == 0 ? 0 : beta * C[i * ldc + j]);
+}]]]=]
+
+local function kernel_event(s)
+  local shown, ran = s.results[1], false
+  for _, event in ipairs(s.of "Event") do
+    local kernel = event.command == "kernel"
+    ran = ran or kernel
+    if kernel and (shown == event or shown == event.ms) then
+      return true
+    end
+  end
+  return ran and "It ran: look at the event, event.ms is the time in "
+    .. "milliseconds."
+end
+
+-- The input names an object, so the value is no number that was typed.
+local function compared(s)
+  local value = s.results[1]
+  for name in s.input:gmatch "[%a_][%w_]*" do
+    if type(rawget(_G, name)) == "userdata" then
+      return value == true or math.type(value) and (math.abs(value) < 1e-3
+        or ("They differ by %g: what should y hold after your launches?")
+        :format(value))
+    end
+  end
+end
+
+-- The matrices in the session, with their content on the host.
+local function matrices(s)
+  local list = {}
+  for _, b in ipairs(s.of "Buffer") do
+    if #b.shape == 2 and b.rows <= 1024 and b.cols <= 1024 and #list < 8
+        and (b.type == "float" or b.type == "double") then
+      list[#list + 1] = {rows = b.rows, cols = b.cols, type = b.type,
+        host = (b:read())}
+    end
+  end
+  return list
+end
+
+local function is_product(C, A, B)
+  return C ~= A and C ~= B and A.cols == B.rows and C.rows == A.rows
+    and C.cols == B.cols and A.type == B.type and A.type == C.type
+    and require "cl.host".gemm_freivalds(C.host, A.host, B.host) < 1e-4
+end
+
+local function product(s)
+  local list = matrices(s)
+  for _, C in ipairs(list) do
+    for _, A in ipairs(list) do
+      for _, B in ipairs(list) do
+        if is_product(C, A, B) then
+          return true
+        end
+      end
+    end
+  end
+  return #list >= 3 and "None of your matrices is the product of two others "
+    .. "yet: C = gemm(A, B, ...)." or first_class(s) == "Buffer" and "Keep "
+    .. "the operands in variables as well, so that the product can be checked."
+end
+
+-- lesson measures peaks where they are not known: only after the user did.
+local function explained(s)
+  local lesson = s.input:find("lesson", 1, true)
+    and require "clshell.explain.lesson"
+  local a, b = s.results[1], s.results[2]
+  return a ~= nil and bench_of(s, function(r)
+    return a == r.roof and b == r.bound or lesson and a == lesson(r)
+  end) ~= nil
+end
+
+local function is_tiled(text)
+  return type(text) == "string" and text:find("kernel", 1, true)
+    and text:find("barrier", 1, true) ~= nil
+end
+
+-- A text with a kernel and a barrier, among results and globals.
+local function own_source(s)
+  for _, value in next, _G do
+    if is_tiled(value) then
+      return true
+    end
+  end
+  return is_tiled(s.results[1])
+end
+
+local function own_rung(s)
+  local hint
+  for _, item in ipairs(require "clshell.gemm".kernels()) do
+    local rung = not item.rung.builtin and item.rung
+    hint = rung and ("gemm.%s is there; measure it: bench(\"gemm.%s\", {256, "
+      .. "256, 256})"):format(rung.name, rung.name) or hint
+    for _, r in ipairs(rung and s.measured() or {}) do
+      if r.family == "gemm" and r.kernel == rung.name then
+        if r.ok and is_tiled(rung.source
+            or require "clshell.errors.excerpt".read(rung.path)) then
+          return true
+        end
+        hint = r.ok and "It is right and measured, but has no tiles: put "
+          .. "them in local memory, with a barrier before they are read."
+          or "Its result is not right yet: ?gemm.tiled shows a kernel that "
+          .. "is. gemm.define again replaces it."
+      end
+    end
+  end
+  return hint
+end
+
+local first = {
+  title = "from the list of devices to a tiled kernel of your own",
+  {title = "Devices", text = [[
+OpenCL runs kernels on devices: GPUs, and the CPU itself where a driver for
+it is installed. The list has GPUs first. The session uses one of them, the
+first unless you choose another. An expression at the prompt prints its
+value.]],
+    code = "cl.devices()",
+    done = function(s)
+      local value = s.results[1]
+      return first_class(s) == "Device" or type(value) == "table"
+        and s.class(value[1]) == "Device"
+    end},
+
+  {title = "Buffers", text = [[
+Kernels work on memory of the device: buffers. A buffer has an element type,
+by its OpenCL C name, and a shape. Make two of a million floats, one full of
+1, one full of 5. A semicolon at the end keeps a value from being printed;
+without it you see a summary. ?cl.buffer tells more, and Tab completes
+names.]],
+    code = BUFFERS, done = function(s)
+      local n = #s.of "Buffer"
+      return n >= 2 or n == 1 and "One buffer is there; make another."
+    end},
+
+  {title = "A kernel", text = [[
+A kernel is a function of OpenCL C. It is run once for each work-item;
+get_global_id(0) tells a work-item which one it is. This one adds a * x[i] to
+y[i], an element each. Several lines are one statement: it is run when
+it is complete. A mistake in it? The compiler's message shows the place; Up
+brings the whole text back.]],
+    code = KERNEL,
+    need = no "Buffer", again = BUFFERS, done = function(s)
+      return #s.of "Kernel" > 0
+    end},
+
+  {title = "A launch, and its event", text = [[
+axpy:range(n) lays an NDRange of n work-items over the kernel; calling that
+with the kernel's arguments puts it on the device's queue and returns an
+event. Launches do not wait: the event knows when the device was done, and
+event.ms how long it took there, without the way to the device.]],
+    code = "event = axpy:range(#x)(3, x, y)\nevent.ms",
+    need = no "Kernel", again = BUFFERS .. "\n" .. KERNEL,
+    done = kernel_event},
+
+  {title = "Is it right?", text = [[
+A time says nothing while the result may be wrong. y:read() brings a buffer
+back to the host; compare it with what it has to hold. After one launch with
+a = 3 that is 3 * 1 + 5 = 8 everywhere, after two 11. The comparison
+gives the greatest difference.]],
+    code = 'y:read():max_diff(cl.array("float", #y, 8))',
+    need = no "Kernel", again = BUFFERS .. "\n" .. KERNEL
+      .. "\nevent = axpy:range(#x)(3, x, y)", done = compared},
+
+  {title = "A ladder of kernels", text = [[
+The matrix product is where tuning pays most. gemm has a ladder of
+kernels, each rung one step better than the last; gemm.kernels() lists them,
+and ?gemm.naive, say, shows the lesson of one. Without a name gemm takes the
+best known for your device. Multiply two matrices with a rung that you name.]],
+    code = "gemm.kernels()\n" .. MATRICES .. ";\n"
+      .. 'C, event = gemm(A, B, {kernel = "naive"})', done = product},
+
+  {title = "Coalescing", text = [[
+Work-items with neighbouring numbers run together. If they read neighbouring
+addresses, their reads become few wide ones (they coalesce); with a stride
+between them each pays alone. The rung naive has both: its parameter map says
+whether work-item dimension 0 walks along a row of C or down a column. Measure
+both: bench verifies first, then takes samples until the median is sure. On a
+GPU expect several times; on a CPU caches decide.]],
+    code = 'bench("gemm.naive", {256, 256, 256}, {map = "col"})\n'
+      .. 'bench("gemm.naive", {256, 256, 256}, {map = "row"})',
+    after = times("gemm", {"naive", "map", "row"}, {"naive", "map", "col"}),
+    done = measured("gemm", "naive", 2,
+      "One mapping is measured; now the other.", "map")},
+
+  {title = "Tiles", text = function()
+      return TILES .. (cl.device().type == "cpu" and TILES_ON_CPU or "")
+    end,
+    code = 'bench("gemm.tiled", {256, 256, 256}, {tile = 8})\n'
+      .. 'bench("gemm.tiled", {256, 256, 256}, {tile = 16})',
+    after = times("gemm", {"naive", "map", "row"}, {"naive", "map", "col"},
+      {"tiled", "tile", 8}, {"tiled", "tile", 16}),
+    done = measured("gemm", "tiled", 2,
+      "One tile size is measured; now another: 4, 8, 16 or 32.", "tile")},
+
+  {title = "What is possible, and what limits", text = [[
+A rate means something beside what the device can do. The roofline has two
+limits: arithmetic, and memory times the operations done for each byte. Both
+are measured on your device (some seconds, the first time). roofline(r) tells
+where a result lies, lesson(r) in a sentence what holds it back.]],
+    code = 'r = bench("gemm.tiled", {256, 256, 256}, {tile = 16})\nlesson(r)',
+    done = explained},
+
+  {title = "A tiled kernel of your own: the kernel", text = [[
+Tiles of A and B in local memory. The arguments are those of every rung of
+gemm; T, the side of a tile, and REAL, the type, come with the next step.]],
+    code = SOURCE, done = own_source},
+
+  {title = "A tiled kernel of your own: the rung", text = [[
+gemm.define makes a kernel a rung: checked against a float64 reference,
+measured and listed like the others. The parameter t reaches the kernel as T,
+range gives the global and the local size. Change the kernel: there is much to
+win.]],
+    need = unset "mine",
+    again = "%tutorial back",
+    code = [=[
+gemm.define{
+  name = "mine", lesson = "my first tiled kernel", source = mine,
+  params = {{name = "t", values = {8, 16}, help = "side of a tile"}},
+  range = function(s, p)
+    local function up(n) return (n + p.t - 1) // p.t * p.t end
+    return {up(s.n), up(s.m)}, {p.t, p.t}
+  end};
+bench("gemm.mine", {256, 256, 256}, {t = 8})]=],
+    done = own_rung},
+}
 
 local banks = {title = "banks and local memory",
   {title = "Room for tiles", text = [[
@@ -49,7 +372,8 @@ This device is a CPU: it has no banks, so expect no gain from padding.]]
     code = 'bench("transpose.tiled", {1024, 1024})\n'
       .. 'bench("transpose.tiled_padded", {1024, 1024})',
     after = times("transpose", {"tiled"}, {"tiled_padded"}),
-    done = measured("transpose", "tiled", "tiled_padded")},
+    done = measured("transpose", "tiled tiled_padded", 2,
+      "One of them is measured; now the other.")},
 
   {title = "The same without the extra element", text = [[
 tiled_swizzled keeps rows of 32 and puts element (r, c) of the tile into column
@@ -58,7 +382,7 @@ lost. ?transpose.tiled_swizzled has the kernel's text. Measure it.]],
     code = 'bench("transpose.tiled_swizzled", {1024, 1024})',
     after = times("transpose", {"tiled"}, {"tiled_padded"},
       {"tiled_swizzled"}),
-    done = measured("transpose", "tiled_swizzled")},
+    done = measured("transpose", "tiled_swizzled", 1)},
 }
 
 local BIG = [[
@@ -75,55 +399,44 @@ rate, in GB/s.]],
       for _, ev in ipairs(s.of "Event") do
         written = written or ev.command == "write"
       end
-      return written and math.type(s.results[1]) == "float" or nil,
-        written and "It is written: ask its event, ev:gbs(x.bytes)." or nil
+      return written and (math.type(s.results[1]) == "float"
+        or "It is written: ask its event, ev:gbs(x.bytes).")
     end},
 
   {title = "Only a part", text = [[
 To see a little, read a little: first and count take elements in order, from
 and size a rectangle of a matrix. The prompt does the same when it shows the
 corners of a buffer.]],
-    need = function(s)
-      return #s.of "Buffer" == 0
-    end,
+    need = no "Buffer",
     again = BIG,
     code = "x:read{first = 1, count = 10}",
     done = function(s)
-      local part, whole = s.of "Array", s.of "Buffer"
-      for _, b in ipairs(whole) do
-        if part[1] and s.results[1] == part[1] and #part[1] < #b then
+      for _, b in ipairs(s.of "Buffer") do
+        if first_class(s) == "Array" and #s.results[1] < #b then
           return true
         end
       end
-      return nil
     end},
 
   {title = "The way, and the work", text = [[
 A kernel that does little for each byte may take less time than the way there.
 Measure the copy to the device, and a fill of the same buffer on the device:
 bytes = gives both a rate. What has to come from the host counts as well.]],
-    need = function(s)
-      return #s.of "Buffer" == 0 or #s.of "Array" == 0
-    end,
+    need = unset("x", "h"),
     again = BIG,
     code = "bench(function() return x:write(h) end, {bytes = x.bytes})\n"
       .. "bench(function() return x:fill(0) end, {bytes = x.bytes})",
     done = function(s)
       local n = 0
-      for _, r in ipairs(s.measured()) do
-        n = n + (r.ok and not r.family and r.bytes and 1 or 0)
-      end
-      return n >= 2, n == 1 and "One of them is measured; now the other."
-        or nil
+      bench_of(s, function(r)
+        n = n + (not r.family and r.bytes and 1 or 0)
+      end)
+      return n >= 2 or n == 1 and "One of them is measured; now the other."
     end},
 }
 
 local SPARSE = [[
 M = dia.poisson2d(256, 256); x = cl.buffer("float", M.cols, 1)]]
-
-local function no_matrix()
-  return rawget(_G, "M") == nil or rawget(_G, "x") == nil
-end
 
 local sparse = {title = "sparse matrices: SpMV by diagonals",
   {title = "A matrix of five diagonals", text = [[
@@ -135,7 +448,7 @@ vector. Inside the grid each row sums to 0: 4 - 1 - 1 - 1 - 1.]],
       local y, x = s.results[1], rawget(_G, "x")
       return s.class(y) == "Buffer" and #y.shape == 1 and x ~= y
         and s.input:find "%a" ~= nil and rawget(_G, "M") ~= nil
-        and #y == rawget(_G, "M").rows or nil
+        and #y == rawget(_G, "M").rows
     end},
 
   {title = "Memory decides", text = [[
@@ -143,11 +456,12 @@ Each entry is read once and takes part in two operations: far fewer for a byte
 than a matrix product has, so memory limits and the rate to look at is GB/s.
 The caches are cold. specialised has the offsets compiled in and tests no index
 inside. Measure both.]],
-    need = no_matrix, again = SPARSE,
+    need = unset("M", "x"), again = SPARSE,
     code = 'bench("spmv.naive", {M = M, x = x})\n'
       .. 'bench("spmv.specialised", {M = M, x = x})',
     after = times("spmv", {"naive"}, {"specialised"}),
-    done = measured("spmv", "naive", "specialised")},
+    done = measured("spmv", "naive specialised", 2,
+      "One of them is measured; now the other.")},
 }
 
 local store = {title = "the store of results, and comparisons",
@@ -157,13 +471,9 @@ tag finds it again.]],
     code = 'r = bench("gemm.tiled", {128, 128, 128}, {tile = 8}, '
       .. '{tag = "mine"})\nr',
     done = function(s)
-      for _, r in ipairs(s.measured()) do
-        if r.tag and r.ok then
-          return true
-        end
-      end
-      return nil, #s.measured() > 0 and "Give it a tag: {tag = \"mine\"}."
-        or nil
+      return bench_of(s, function(r)
+        return r.tag
+      end) and true or s.measured()[1] and 'Give it a tag: {tag = "mine"}.'
     end},
 
   {title = "What was measured before", text = [[
@@ -188,4 +498,4 @@ interval.]],
     end},
 }
 
-return {steps, banks, transfers, sparse, store}
+return {first, banks, transfers, sparse, store}

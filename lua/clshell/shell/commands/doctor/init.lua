@@ -5,7 +5,6 @@
 
 local cl = require "cl"
 local machine = require "clshell.shell.commands.doctor.machine"
-local packages = require "clshell.shell.commands.doctor.packages"
 local report = require "clshell.results.tables"
 local style = require "clshell.base.style"
 local text = require "clshell.base.text"
@@ -42,6 +41,14 @@ local function advise(format, ...)
   steps[words] = true
 end
 
+-- Prints a finding, which is well or bad; a bad one has an advice.
+local function judge(fine, words, advice)
+  say(fine and "ok" or "bad", "%s", words)
+  if not fine then
+    advise("%s", advice)
+  end
+end
+
 -- Runs Lua code in a child process, which may crash or hang. Returns its
 -- output, and how the child ended if not well.
 local function child(code, options, environment)
@@ -73,40 +80,38 @@ local function loader()
   end
 end
 
--- Whether a driver's library loads, told on a line.
+-- Tells whether a driver's library loads.
 local function driver(icd)
-  local code = ("local f, e = package.loadlib(%q, '*') "
-    .. "print(f and 'LOADED' or e)"):format(icd.library)
-  local out, failure = child(code)
-  local name = icd.file and ("%s: %s"):format(icd.file, icd.library)
-    or icd.library
+  local library = icd.library
+  if library == "" then
+    return say("bad", "%s: empty, or cannot be read", icd.file)
+  end
+  local name = icd.file and ("%s: %s"):format(icd.file, library) or library
+  local out, failure = child(("local f, e = package.loadlib(%q, '*') "
+    .. "print(f and 'LOADED' or e)"):format(library))
   if out:find("LOADED\n", 1, true) then
-    say("ok", "%s", name)
-    return true
+    return say("ok", "%s", name)
   end
   say("bad", "%s: %s", name, failure and "its library " .. failure
     or out:match("[^\n]*"))
   if failure then
     advise("Take %s away (move it elsewhere): its library %s", icd.file
-      or icd.library, failure)
+      or library, failure)
   elseif icd.file then
     advise("Install the package of %s again, or remove %s if the driver "
-      .. "is gone", icd.library, icd.file)
+      .. "is gone", library, icd.file)
   end
 end
 
 local function drivers()
   title "Drivers"
   if machine.macos() then
-    return say("ok", "the OpenCL framework of macOS")
+    say("ok", "the OpenCL framework of macOS")
+    return {}
   end
   local list, where = machine.drivers()
   for _, icd in ipairs(list) do
-    if icd.library == "" then
-      say("bad", "%s: empty, or cannot be read", icd.file)
-    else
-      driver(icd)
-    end
+    driver(icd)
   end
   if #list == 0 then
     say("bad", "no driver is registered: there is no .icd file in %s",
@@ -144,7 +149,7 @@ print("ANSWER", b:read()[4])]=]
 
 -- Finds the driver that crashes, where each can be loaded alone.
 local function culprit(list)
-  for _, icd in ipairs(list or {}) do
+  for _, icd in ipairs(list) do
     local _, failure = child(LIST, "", icd.file and "OCL_ICD_VENDORS="
       .. text.quote(icd.file))
     if icd.file and failure and failure:find("crashed", 1, true) then
@@ -191,24 +196,18 @@ local function permissions(vendors)
   local gpus, nodes = machine.gpus(), machine.nodes()
   for _, gpu in ipairs(gpus) do
     local fine = vendors and vendors:find(gpu.driver, 1, true)
-    say(fine and "ok" or "bad", "a GPU of %s at %s%s", gpu.name, gpu.slot,
-      fine and "" or ": no OpenCL device is of this vendor")
-    if not fine and #nodes == 0 then
-      advise("The GPU of %s has no device file in /dev: its kernel module "
-        .. "is not loaded, or this container was started without the GPU",
-        gpu.name)
-    elseif not fine then
-      advise("%s", packages.advice(gpu.driver))
-    end
+    judge(fine, ("a GPU of %s at %s%s"):format(gpu.name, gpu.slot,
+      fine and "" or ": no OpenCL device is of this vendor"), #nodes > 0
+      and machine.advice(gpu.driver) or ("The GPU of %s has no device file in "
+        .. "/dev: its kernel module is not loaded, or this container was "
+        .. "started without the GPU"):format(gpu.name))
   end
   for _, node in ipairs(nodes) do
-    say(node.usable and "ok" or "bad", "%s  %s %s %s%s", node.path,
-      node.mode, node.owner, node.group, node.usable and ""
-        or ": you may not read and write it")
-    if not node.usable then
-      advise("sudo usermod -aG %s \"$USER\", then log in again: it gives "
-        .. "you %s", node.group, node.path)
-    end
+    judge(node.usable, ("%s  %s %s %s%s"):format(node.path, node.mode,
+      node.owner, node.group, node.usable and ""
+        or ": you may not read and write it"),
+      ('sudo usermod -aG %s "$USER", then log in again: it gives you %s')
+      :format(node.group, node.path))
   end
   if #gpus == 0 and #nodes == 0 then
     say("note", "no GPU: there is neither /dev/dri/render*, /dev/nvidia* "
@@ -218,22 +217,18 @@ local function permissions(vendors)
 end
 
 local function cache(list)
-  local libraries = ""
-  for _, icd in ipairs(list or {}) do
-    libraries = libraries .. icd.library
+  local pocl = false
+  for _, icd in ipairs(list) do
+    pocl = pocl or icd.library:find("pocl", 1, true)
   end
-  if not libraries:find("pocl", 1, true) then
+  if not pocl then
     return
   end
   title "PoCL's cache"
   local path = machine.pocl_cache()
-  if machine.writable(path) then
-    say("ok", "%s", path)
-  else
-    say("bad", "%s cannot be written", path)
-    advise("Make %s writable, or set POCL_CACHE_DIR to a folder that is",
-      path)
-  end
+  local fine = machine.writable(path)
+  judge(fine, path .. (fine and "" or " cannot be written"), ("Make %s "
+    .. "writable, or set POCL_CACHE_DIR to a folder that is"):format(path))
 end
 
 local function programs()
@@ -242,7 +237,7 @@ local function programs()
     say(what.found and "ok" or "note", "%s: %s", what.name, what.found
       or "missing; it is for " .. what.use)
     if not what.found then
-      advise("%s", packages.advice(what.package))
+      advise("%s", machine.advice(what.package))
     end
   end
 end
@@ -259,7 +254,7 @@ function M.run()
   local vendors = devices(list)
   permissions(vendors)
   if not vendors and not machine.macos() and not machine.registered "pocl" then
-    advise("%s", packages.advice "pocl")
+    advise("%s", machine.advice "pocl")
   end
   cache(list)
   programs()

@@ -1,5 +1,5 @@
 -- shell/commands/doctor/machine.lua - facts about the machine for the doctor,
--- without OpenCL
+-- without OpenCL, and the packages of programs
 -- SPDX-License-Identifier: MIT
 
 local host = require "cl.host"
@@ -80,8 +80,10 @@ function M.library(part)
   end
 end
 
-local function icd(file)
-  return {file = file, library = (contents(file) or ""):match("%S+") or ""}
+-- The driver of an .icd file, or a library of its own.
+local function icd(path)
+  return path:find "%.icd$" and {file = path,
+    library = (contents(path) or ""):match "%S+" or ""} or {library = path}
 end
 
 local function icds(folder)
@@ -99,13 +101,13 @@ end
 function M.drivers()
   local where = variable "OCL_ICD_VENDORS" or M.VENDORS
   local list
-  if where:find("%.icd$") then
+  if where:find "%.icd$" then
     list = {contents(where) and icd(where) or nil}
   else
-    list = where:find("%.so") and {{library = where}} or icds(where)
+    list = where:find "%.so" and {icd(where)} or icds(where)
   end
-  for path in (os.getenv "OCL_ICD_FILENAMES" or ""):gmatch("[^:]+") do
-    list[#list + 1] = path:find("%.icd$") and icd(path) or {library = path}
+  for path in (os.getenv "OCL_ICD_FILENAMES" or ""):gmatch "[^:]+" do
+    list[#list + 1] = icd(path)
   end
   return list, where
 end
@@ -121,12 +123,13 @@ local DRIVERS = {"libnvidia-opencl.so.1", "libamdocl64.so", "libigdrcl.so",
 function M.forgotten(list)
   local cached = M.capture("PATH=$PATH:/sbin:/usr/sbin ldconfig -p "
     .. "2>/dev/null")
-  local names, libraries = {}, ""
-  for _, driver in ipairs(list) do
-    libraries = libraries .. driver.library .. "\n"
+  local names, libraries = {}, {}
+  for i, driver in ipairs(list) do
+    libraries[i] = driver.library
   end
+  local known = table.concat(libraries, "\n")
   for _, name in ipairs(DRIVERS) do
-    if not libraries:find(name:match("^[%w-]+"), 1, true)
+    if not known:find(name:match "^[%w-]+", 1, true)
         and cached:find("\t" .. name .. " ", 1, true) then
       names[#names + 1] = name
     end
@@ -205,30 +208,87 @@ function M.writable(path)
     .. 'f=$(mktemp "$1/clshell.XXXXXX" 2>/dev/null) && rm -f "$f"', path)
 end
 
-local function module(name)
-  return search.library(name) and "found"
-end
-
---- machine.programs() -> list of {name, found, use, package}
+--- machine.programs() -> list of {name, package, found, use}
 --- The programs and libraries that clshell uses if they are installed.
 function M.programs()
-  local blas = host.blas()
-  local path = M.capture("command -v rsvg-convert"):match("[^\n]+")
-  return {
-    {name = "argparse", package = "argparse", found = module "argparse",
-      use = "the options of scripts and commands"},
-    {name = "SQLite through DBI", package = "dbi", use = "the store of runs",
-      found = module "dbd.sqlite3"},
-    {name = "OpenBLAS", package = "openblas", found = blas
-      and ("%s %s"):format(blas.name, blas.core or ""),
-      use = "comparisons with the CPU's own products"},
-    {name = "rsvg-convert", package = "rsvg", found = path,
-      use = "charts as PNG"},
-    {name = "Oclgrind", package = "oclgrind", found = oclgrind.driver(),
-      use = "check, access and --memcheck: what kernels do"},
-    {name = "MPI", package = "mpi", found = library.version(),
-      use = "module mpi: scripts in several processes, on several hosts"},
-  }
+  local blas, list = host.blas(), {}
+  for i, row in ipairs{
+    {"argparse", "argparse", search.library "argparse",
+      "the options of scripts and commands"},
+    {"SQLite through DBI", "dbi", search.library "dbd.sqlite3",
+      "the store of runs"},
+    {"OpenBLAS", "openblas", blas and ("%s %s"):format(blas.name,
+      blas.core or ""), "comparisons with the CPU's own products"},
+    {"rsvg-convert", "rsvg", M.capture("command -v rsvg-convert"):match
+      "[^\n]+", "charts as PNG"},
+    {"Oclgrind", "oclgrind", oclgrind.driver(),
+      "check, access and --memcheck: what kernels do"},
+    {"MPI", "mpi", library.version(),
+      "module mpi: scripts in several processes, on several hosts"},
+  } do
+    local found = row[3]
+    list[i] = {name = row[1], package = row[2], use = row[4],
+      found = found and (type(found) == "string" and found or "found")}
+  end
+  return list
+end
+
+-- The command that installs a package, and names in /etc/os-release.
+local SYSTEMS = {
+  {"sudo apt install ", "debian", "ubuntu"},
+  {"sudo dnf install ", "fedora", "rhel"}, {"sudo pacman -S ", "arch"},
+  {"brew install ", "macos"},
+}
+
+-- Each program's use, then its package in each of the systems, or a command.
+local PACKAGES = {
+  pocl = {"An OpenCL driver for the CPU", "pocl-opencl-icd", "pocl", "pocl"},
+  nvidia = {"NVIDIA's OpenCL driver", "nvidia-opencl-icd",
+    "xorg-x11-drv-nvidia-cuda", "opencl-nvidia"},
+  amd = {"AMD's OpenCL driver", "mesa-opencl-icd", "rocm-opencl",
+    "rocm-opencl-runtime"},
+  intel = {"Intel's OpenCL driver", "intel-opencl-icd",
+    "intel-compute-runtime", "intel-compute-runtime"},
+  rsvg = {"Charts as PNG", "librsvg2-bin", "librsvg2-tools", "librsvg",
+    "librsvg"},
+  argparse = {"Scripts and their options", "lua-argparse", "lua-argparse",
+    "lua54-argparse", "luarocks install argparse"},
+  dbi = {"The store of runs", "lua-dbi-sqlite3", "lua-dbi", "lua54-dbi",
+    "luarocks install luadbi-sqlite3"},
+  oclgrind = {"The simulator of check and access", "oclgrind", nil, nil,
+    "oclgrind"},
+  mpi = {"Several processes and hosts, once clshell is built again",
+    "openmpi-bin libopenmpi-dev", "openmpi-devel", "openmpi", "open-mpi"},
+  openblas = {"The CPU's own products", "libopenblas0", "openblas",
+    "openblas", "openblas"},
+}
+
+-- The place of this system in SYSTEMS, or nil.
+local function place()
+  local names = (" %s %s "):format(M.macos() and "macos"
+    or M.release "ID" or "", M.release "ID_LIKE" or "")
+  for i, system in ipairs(SYSTEMS) do
+    for k = 2, #system do
+      if names:find(" " .. system[k] .. " ", 1, true) then
+        return i
+      end
+    end
+  end
+end
+
+--- machine.advice(name) -> string
+--- The command that installs a program: on this system, or, on an unknown
+--- system, the commands of all systems.
+function M.advice(name)
+  local packages, own, words = PACKAGES[name], place(), {}
+  for i, system in ipairs(SYSTEMS) do
+    local package = packages[i + 1]
+    if package and (i == own or not (own and packages[own + 1])) then
+      words[#words + 1] = (package:find("^luarocks ") and "" or system[1])
+        .. package
+    end
+  end
+  return ("%s: %s"):format(packages[1], table.concat(words, ", or "))
 end
 
 return M

@@ -1,11 +1,50 @@
--- ladder/result_checks.lua - the checks of the results of a family's functions
--- and of its rungs' functions: a mistake is told with the function's name
+-- ladder/definition.lua - the checks of the definition of a family or a rung:
+-- of its fields, of its options or parameters, and of the results of its
+-- functions
 -- SPDX-License-Identifier: MIT
 
 local cl = require "cl"
+local options = require "clshell.base.options"
 local text = require "clshell.base.text"
 
 local M = {}
+
+--- definition.fields(what, api, given, kinds, needed)
+--- Raises unless the fields of a definition are among the options of function
+--- `api`, those `needed` are there, and their values are of their `kinds`, by
+--- name: {type (nil: any), rule, test}, with the rule and its test where the
+--- type does not tell all. Fields that are not in `kinds` are functions.
+function M.fields(what, api, given, kinds, needed)
+  local hint = {hint = ('help "%s" has an example'):format(what)}
+  cl.options(given, options.names(api), what)
+  for name in needed:gmatch "%S+" do
+    if given[name] == nil then
+      cl.error(("%s: field '%s' is missing"):format(what, name), hint)
+    end
+  end
+  for name, value in pairs(given) do
+    local kind, rule, legal = "function", nil, nil
+    if kinds[name] then
+      kind, rule, legal = table.unpack(kinds[name])
+    end
+    if kind and type(value) ~= kind then
+      cl.error(("%s: %s must be %s; got %s"):format(what, name,
+        text.article(kind), text.got(value)), hint)
+    elseif legal and not legal(value) then
+      cl.error(("%s: %s must be %s; got %s"):format(what, name, rule,
+        kind == "string" and "'" .. value .. "'" or "{}"), hint)
+    end
+  end
+end
+
+-- The place of a value in a list; nil for a value that is not there.
+function M.index_of(list, value)
+  for i, other in ipairs(list) do
+    if other == value then
+      return i
+    end
+  end
+end
 
 local function is_table(x)
   return type(x) == "table"
@@ -65,7 +104,7 @@ local function checked_range(what, range)
   end
 end
 
---- result_checks.checked(what, name, f) -> function
+--- definition.checked(what, name, f) -> function
 --- Function `name` of the family or rung `what`, such as "gemm.tiled", with a
 --- check of its result. Numbers of a range become lists.
 function M.checked(what, name, f)
