@@ -6,7 +6,7 @@
 -- the PTX text that the driver made of them. --ncu reads what was measured.
 -- SPDX-License-Identifier: MIT
 
-local ptx = require "clshell.ladder.ptx"
+local cuda_ptx = require "lib.cuda_ptx"
 local report = require "clshell.report"
 local script = require "clshell.script"
 local text = require "clshell.base.text"
@@ -213,7 +213,7 @@ local function launch_text(name, plan, plain)
     built = cl.build(built.defines .. built.source, {options =
       built.options:gsub("^%-cl%-kernel%-arg%-info", "-cl-opt-disable")})
   end
-  local code, reason = ptx.for_cuda(built:binary{raw = true}, run.name, name)
+  local code, reason = cuda_ptx(built:binary{raw = true}, run.name, name)
   return code and ('  {\n    const unsigned n[] = {%s};\n    failed += '
     .. 'launch("%s", R"PTX(%s)PTX", %d,\n      n, {%s});\n  }\n'):format(
       table.concat(size, ", "), name, code, plain and 0 or 4,

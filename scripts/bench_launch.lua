@@ -8,6 +8,7 @@
 local output = require "clshell.output"
 local quantity = require "clshell.quantity"
 local script = require "clshell.script"
+local stats = require "clshell.stats"
 local text = require "clshell.base.text"
 
 local parser = script.parser("bench_launch.lua",
@@ -60,7 +61,7 @@ local reason = not script.readable(program)
 
 -- The difference of the rounds that have both, in words.
 local function compared()
-  local median = bench.median(more)
+  local median = stats.median(more)
   return ("%s %s than from C%s"):format(quantity.format(math.abs(median), "s",
     3), median < 0 and "less" or "more", #more < #lua
     and (" in %d of %d rounds"):format(#more, #lua) or "")
@@ -136,7 +137,7 @@ local function compare_calls(part, name, options)
   end
   part:add(bench.of(name .. ", plan", plans))
   part:add(bench.of(name .. ", call", calls)).note =
-    ("%s more than its plan"):format(quantity.format(bench.median(longer),
+    ("%s more than its plan"):format(quantity.format(stats.median(longer),
       "s", 3))
 end
 

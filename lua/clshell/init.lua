@@ -82,7 +82,7 @@ function hooks.copy_way(...)
 end
 
 function hooks.give_up()
-  local plans = package.loaded["clshell.ladder.plan_cache"]
+  local plans = package.loaded["clshell.ladder.plan"]
   if plans then
     plans.give_up()
   end

@@ -67,51 +67,29 @@ static int local_tostring(lua_State *L) {
   return 1;
 }
 
-/* v.type, nil for cl.bytes(); v.data: its bytes as a string */
-static int value_field(lua_State *L) {
+/* v.data: its bytes as a string */
+static int value_data(lua_State *L) {
   Value *v = clsh_class_check(L, 1, &value_class);
-  if (strcmp(clsh_class_field(L), "data") == 0)
-    lua_pushlstring(L, v->data, v->size);
-  else
-    lua_pushstring(L, v->type != NULL ? v->type->name : NULL);
-  return 1;
-}
-
-/* l.type, l.count */
-static int local_field(lua_State *L) {
-  Local *l = clsh_class_check(L, 1, &local_class);
-  if (strcmp(clsh_class_field(L), "count") == 0)
-    lua_pushinteger(L, (lua_Integer)l->count);
-  else
-    lua_pushstring(L, l->type->name);
-  return 1;
-}
-
-/* a.buffer; a.base: whether cl.base made it */
-static int any_field(lua_State *L) {
-  Any *a = clsh_class_check(L, 1, &any_class);
-  if (strcmp(clsh_class_field(L), "base") == 0)
-    lua_pushboolean(L, a->base);
-  else
-    lua_getiuservalue(L, 1, 1);
+  lua_pushlstring(L, v->data, v->size);
   return 1;
 }
 
 static const luaL_Reg value_meta[] = {{"__tostring", value_tostring},
                                       {NULL, NULL}};
-static const luaL_Reg value_fields[] = {
-    {"data", value_field}, {"type", value_field}, {NULL, NULL}};
+static const luaL_Reg value_fields[] = {{"data", value_data}, {NULL, NULL}};
+static const Field value_plain[] = {{"type", 't', offsetof(Value, type)}, {0}};
 static const luaL_Reg local_meta[] = {{"__tostring", local_tostring},
                                       {NULL, NULL}};
-static const luaL_Reg local_fields[] = {
-    {"count", local_field}, {"type", local_field}, {NULL, NULL}};
-static const luaL_Reg any_fields[] = {
-    {"base", any_field}, {"buffer", any_field}, {NULL, NULL}};
+static const Field local_plain[] = {{"count", 'n', offsetof(Local, count)},
+                                    {"type", 't', offsetof(Local, type)},
+                                    {0}};
+static const Field any_plain[] = {
+    {"base", 'b', offsetof(Any, base)}, {"buffer", 'u', 1}, {0}};
 static const Class value_class = {
     "Value", sizeof(Value), NULL, value_fields, value_meta, NULL, NULL};
-static const Class local_class = {
-    "Local", sizeof(Local), NULL, local_fields, local_meta, NULL, NULL};
-static const Class any_class = {"Any", sizeof(Any), NULL, any_fields,
+static const Class local_class = {"Local",    sizeof(Local), NULL, NULL,
+                                  local_meta, NULL,          NULL};
+static const Class any_class = {"Any", sizeof(Any), NULL, NULL,
                                 NULL,  NULL,        NULL};
 
 /* cl.float(x), cl.int(x), cl.float4(a, b, c, d) ...: upvalue 1 is the Type.
@@ -129,9 +107,7 @@ static int cl_typed(lua_State *L) {
       lua_rawseti(L, 1, i);
   }
   Value *v = clsh_class_new(L, &value_class, 0);
-  const char *wrong = clsh_type_convert(L, 1, t, v->data);
-  if (wrong != NULL)
-    return clsh_error_arg(L, 1, "%s", wrong);
+  clsh_type_element(L, 1, t, v->data);
   v->type = t;
   v->size = t->size;
   return 1;
@@ -332,7 +308,7 @@ static void setmem(lua_State *L, Args *a, int i, const Param *p, Buffer *b,
            (LUAI_UACINT)clsh_buffer_start(b));
   setarg(L, a, i, sizeof handle, &handle);
   clsh_buffer_use(b, a->queue);
-  clsh_flight_buffer(p->name, b->type, &b->shape);
+  clsh_flight_arg(p->name, 'b', b->type, &b->shape, NULL);
 }
 
 static void setlocal(lua_State *L, Args *a, int i, const Param *p,
@@ -346,7 +322,8 @@ static void setlocal(lua_State *L, Args *a, int i, const Param *p,
     badarg(L, a, i, "%I bytes of local memory in all; the device has %I",
            (LUAI_UACINT)(a->local + own), (LUAI_UACINT)c->limits.local_mem);
   setarg(L, a, i, l->bytes, NULL);
-  clsh_flight_local(p->name, l->type, l->count);
+  clsh_flight_arg(p->name, 'l', l->type, &(Shape){1, {l->count}, l->count},
+                  NULL);
 }
 
 static const char *badpointer(lua_State *L, const Param *p, int idx) {
@@ -383,7 +360,7 @@ static void setvalue(lua_State *L, Args *a, int i, const Param *p, int idx) {
       badarg(L, a, i, "must have %I bytes; got %I", (LUAI_UACINT)size,
              (LUAI_UACINT)v->size);
     setarg(L, a, i, v->size, v->data);
-    clsh_flight_value(p->name, v->type, v->data);
+    clsh_flight_arg(p->name, 'v', v->type, NULL, v->data);
     return;
   }
   if (p->size != 0 && p->value == NULL)
@@ -398,7 +375,7 @@ static void setvalue(lua_State *L, Args *a, int i, const Param *p, int idx) {
   if (wrong != NULL)
     badarg(L, a, i, "%s", wrong);
   setarg(L, a, i, p->value->size, data);
-  clsh_flight_value(p->name, p->value, data);
+  clsh_flight_arg(p->name, 'v', p->value, NULL, data);
 }
 
 /* Raises unless the value is an open object of a class of images. */
@@ -428,7 +405,7 @@ static void setimage(lua_State *L, const Args *a, int i, const Param *p,
     badarg(L, a, i, "the Image was made with access = \"write_only\"");
   setarg(L, a, i, sizeof img->handle, &img->handle);
   clsh_image_shape(img, img->size, &s);
-  clsh_flight_image(p->name, img->format.type, &s);
+  clsh_flight_arg(p->name, 'i', img->format.type, &s, NULL);
 }
 
 static void setsampler(lua_State *L, const Args *a, int i, const Param *p,
@@ -439,7 +416,7 @@ static void setsampler(lua_State *L, const Args *a, int i, const Param *p,
     badarg(L, a, i, "must be a Sampler, by cl.sampler; got %s",
            clsh_class_name(L, idx));
   setarg(L, a, i, sizeof s->handle, &s->handle);
-  clsh_flight_sampler(p->name);
+  clsh_flight_arg(p->name, 's', NULL, NULL, NULL);
 }
 
 static void setone(lua_State *L, Args *a, int i, const Param *p, int idx) {
@@ -517,6 +494,9 @@ void clsh_arg_open(lua_State *L) {
   clsh_class_define(L, &value_class);
   clsh_class_define(L, &local_class);
   clsh_class_define(L, &any_class);
+  clsh_class_addfields(L, &value_class, value_plain);
+  clsh_class_addfields(L, &local_class, local_plain);
+  clsh_class_addfields(L, &any_class, any_plain);
   luaL_setfuncs(L, functions, 0);
   addtyped(L);
 }

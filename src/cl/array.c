@@ -110,14 +110,12 @@ static void array_release(Object *o) {
   a->block = NULL;
 }
 
-static const Class class;
-
 /*
 ** Pushes an array without memory. To take an array's memory away early
 ** (unmap), set the data of its block to NULL: from then on each access raises.
 */
 Array *clsh_array_box(lua_State *L, const Type *t, const Shape *s) {
-  Array *a = clsh_class_new(L, &class, 0);
+  Array *a = clsh_class_new(L, &clsh_array_class, 0);
   a->type = t;
   a->shape = *s;
   return a;
@@ -141,14 +139,6 @@ Array *clsh_array_new(lua_State *L, const Type *t, const Shape *s) {
                (lua_Integer)clsh_memory_left());
   clsh_class_pressure(L, bytes);
   return a;
-}
-
-Array *clsh_array_test(lua_State *L, int arg) {
-  return clsh_class_test(L, arg, &class);
-}
-
-Array *clsh_array_check(lua_State *L, int arg) {
-  return clsh_class_check(L, arg, &class);
 }
 
 size_t clsh_array_bytes(const Array *a) {
@@ -204,7 +194,7 @@ bool clsh_array_mapped(const Array *a) {
 
 /* The array whose field or metamethod is called. */
 static Array *self(lua_State *L) {
-  Array *a = clsh_class_any(L, 1, &class);
+  Array *a = clsh_class_any(L, 1, &clsh_array_class);
   clsh_array_data(L, a);
   return a;
 }
@@ -286,7 +276,7 @@ static int array_len(lua_State *L) {
 }
 
 static int array_tostring(lua_State *L) {
-  const Array *a = clsh_class_any(L, 1, &class);
+  const Array *a = clsh_class_any(L, 1, &clsh_array_class);
   lua_pushfstring(L, "Array %s%s", clsh_array_name(L, a),
                   a->head.closed ? " (closed)" : "");
   return 1;
@@ -343,6 +333,15 @@ static int array_set(lua_State *L) {
   return 1;
 }
 
+/* Pushes an array of the memory of `a`. */
+static int share(lua_State *L, const Array *a, const Type *t, const Shape *s) {
+  Array *b = clsh_array_box(L, t, s);
+  clsh_array_data(L, a);
+  b->block = a->block;
+  b->block->refs++;
+  return 1;
+}
+
 /** Array:reshape(shape) -> array
  * The same memory under another shape with the same number of elements: a
  * write to one of the two arrays shows in the other.
@@ -358,11 +357,7 @@ static int array_reshape(lua_State *L) {
     return clsh_error_arg(L, 2, "an Array %s has %I elements, %s has %I",
                           clsh_array_name(L, a), (lua_Integer)a->shape.count,
                           clsh_shape_string(L, &s), (lua_Integer)s.count);
-  Array *b = clsh_array_box(L, a->type, &s);
-  clsh_array_data(L, a);
-  b->block = a->block;
-  b->block->refs++;
-  return 1;
+  return share(L, a, a->type, &s);
 }
 
 /** Array:as(type) -> array
@@ -376,11 +371,7 @@ static int array_as(lua_State *L) {
   const Type *t = clsh_type_check(L, 2);
   Shape s = a->shape;
   clsh_shape_retype(L, &s, a->type, t);
-  Array *b = clsh_array_box(L, t, &s);
-  clsh_array_data(L, a);
-  b->block = a->block;
-  b->block->refs++;
-  return 1;
+  return share(L, a, t, &s);
 }
 
 /** Array:copy() -> array
@@ -412,11 +403,6 @@ static int array_copy(lua_State *L) {
 static int array_tobytes(lua_State *L) {
   const Array *a = clsh_array_check(L, 1);
   lua_pushlstring(L, clsh_array_data(L, a), clsh_array_bytes(a));
-  return 1;
-}
-
-static int array_type(lua_State *L) {
-  lua_pushstring(L, self(L)->type->name);
   return 1;
 }
 
@@ -566,9 +552,7 @@ typedef struct Range {
 static void fill(lua_State *L, Array *a, int arg, const Range *r) {
   char element[128];
   size_t size = a->type->size;
-  const char *wrong = clsh_type_convert(L, arg, a->type, element);
-  if (wrong != NULL)
-    clsh_error_arg(L, arg, "%s", wrong);
+  clsh_type_element(L, arg, a->type, element);
   char *p = (char *)clsh_array_data(L, a) + r->first * size;
   size_t done = 0;
   for (; done < r->n && (done == 0 || r->step > 1); done++)
@@ -1273,15 +1257,19 @@ static const luaL_Reg methods[] = {{"as", array_as},
                                    {"tostring", array_tobytes},
                                    {"writefile", array_writefile},
                                    {NULL, NULL}};
-static const luaL_Reg fields[] = {
-    {"bytes", array_bytes}, {"cols", array_extent}, {"rows", array_extent},
-    {"shape", array_shape}, {"type", array_type},   {NULL, NULL}};
+static const luaL_Reg fields[] = {{"bytes", array_bytes},
+                                  {"cols", array_extent},
+                                  {"rows", array_extent},
+                                  {"shape", array_shape},
+                                  {NULL, NULL}};
 
-static const Class class = {"Array", sizeof(Array), methods,      fields,
-                            meta,    array_index,   array_release};
+static const Field plain[] = {{"type", 't', offsetof(Array, type)}, {0}};
+const Class clsh_array_class = {"Array", sizeof(Array), methods,      fields,
+                                meta,    array_index,   array_release};
 
 void clsh_array_open(lua_State *L) {
   static const luaL_Reg functions[] = {{"array", cl_array}, {NULL, NULL}};
-  clsh_class_define(L, &class);
+  clsh_class_define(L, &clsh_array_class);
+  clsh_class_addfields(L, &clsh_array_class, plain);
   luaL_setfuncs(L, functions, 0);
 }

@@ -35,8 +35,11 @@ typedef struct Array {
 } Array;
 Array *clsh_array_new(lua_State *L, const Type *t, const Shape *s);
 Array *clsh_array_box(lua_State *L, const Type *t, const Shape *s);
-Array *clsh_array_test(lua_State *L, int arg);
-Array *clsh_array_check(lua_State *L, int arg);
+extern const Class clsh_array_class;
+#define clsh_array_test(L, i)                                                 \
+  ((Array *)clsh_class_test(L, i, &clsh_array_class))
+#define clsh_array_check(L, i)                                                \
+  ((Array *)clsh_class_check(L, i, &clsh_array_class))
 void *clsh_array_data(lua_State *L, const Array *a); /* raises if closed */
 bool clsh_array_mapped(const Array *a);
 size_t clsh_array_bytes(const Array *a);

@@ -42,21 +42,6 @@ static void buffer_release(Object *o) {
   b->handle = b->part = NULL;
 }
 
-static const Class class;
-
-Buffer *clsh_buffer_check(lua_State *L, int arg) {
-  return clsh_class_check(L, arg, &class);
-}
-
-Buffer *clsh_buffer_test(lua_State *L, int arg) {
-  return clsh_class_test(L, arg, &class);
-}
-
-/* The open Buffer that option `name` gives, at stack index `idx`. */
-Buffer *clsh_buffer_option(lua_State *L, int idx, const char *name) {
-  return clsh_class_option(L, idx, &class, name);
-}
-
 /*
 ** The memory object that begins with the buffer's first element; NULL for a
 ** view that begins between the device's alignments.
@@ -96,7 +81,7 @@ void clsh_buffer_dontkeep(Buffer *b) {
 /* Pushes a buffer without memory of the context at `ctx`. */
 static Buffer *newbuffer(lua_State *L, int ctx) {
   Context *c = clsh_context_check(L, ctx);
-  Buffer *b = clsh_class_newowned(L, &class, 2, ctx);
+  Buffer *b = clsh_class_newowned(L, &clsh_buffer_class, 2, ctx);
   b->context = c;
   return b;
 }
@@ -107,7 +92,8 @@ static Buffer *newbuffer(lua_State *L, int ctx) {
 */
 static Buffer *newview(lua_State *L, int of) {
   Buffer *b = clsh_buffer_check(L, of);
-  Buffer *v = clsh_class_new(L, &class, 2);
+  clsh_context_alive(L, b->context);
+  Buffer *v = clsh_class_new(L, &clsh_buffer_class, 2);
   Object head = v->head;
   *v = *b;
   v->head = head;
@@ -124,6 +110,13 @@ static Buffer *newview(lua_State *L, int of) {
   if (b->head.closed) /* by a finalizer, meanwhile */
     clsh_error_arg(L, of, "this Buffer is closed");
   return v;
+}
+
+/* Has view `v`, which is pushed, use the handle of `b`. */
+static int sharehandle(Buffer *v, const Buffer *b) {
+  clRetainMemObject(b->handle);
+  v->handle = b->handle;
+  return 1;
 }
 
 /* The distance of elements at which views may begin. */
@@ -164,7 +157,6 @@ static int buffer_view(lua_State *L) {
                       (LUAI_UACINT)(step * b->type->size), (LUAI_UACINT)first,
                       (LUAI_UACINT)((first - 1) / step * step + 1),
                       (LUAI_UACINT)(((first - 1) / step + 1) * step + 1));
-  clsh_context_alive(L, b->context);
   Buffer *v = newview(L, 1);
   size_t count = last - first + 1, bytes = count * b->type->size;
   cl_buffer_region region = {b->offset + (first - 1) * b->type->size, bytes};
@@ -209,7 +201,6 @@ static int buffer_matrix(lua_State *L) {
                       "%I on leave the buffer's 1..%I",
                       (LUAI_UACINT)rows, (LUAI_UACINT)cols, (LUAI_UACINT)ld,
                       (LUAI_UACINT)first, (LUAI_UACINT)n);
-  clsh_context_alive(L, b->context);
   Buffer *v = newview(L, 1);
   v->shape = (Shape){2, {rows, cols}, rows * cols};
   v->ld = ld;
@@ -217,9 +208,7 @@ static int buffer_matrix(lua_State *L) {
   v->offset += (first - 1) * size;
   v->shift += (first - 1) * size;
   v->reach -= (first - 1) * size;
-  clRetainMemObject(b->handle);
-  v->handle = b->handle;
-  return 1;
+  return sharehandle(v, b);
 }
 
 /** Buffer:as(type) -> Buffer
@@ -243,14 +232,11 @@ static int buffer_as(lua_State *L) {
                           "this view, or a row of it, begins between "
                           "elements of %s",
                           t->name);
-  clsh_context_alive(L, b->context);
   Buffer *v = newview(L, 1);
   v->type = t;
   v->shape = s;
   v->ld = b->ld * b->type->size / t->size;
-  clRetainMemObject(b->handle);
-  v->handle = b->handle;
-  return 1;
+  return sharehandle(v, b);
 }
 
 /** Buffer:reshape(shape) -> Buffer
@@ -273,13 +259,10 @@ static int buffer_reshape(lua_State *L) {
                       "reshape: the rows have gaps (ld = %I); take a "
                       "b:clone() first",
                       (LUAI_UACINT)b->ld);
-  clsh_context_alive(L, b->context);
   Buffer *v = newview(L, 1);
   v->shape = s;
   v->ld = s.dim[s.ndims - 1];
-  clRetainMemObject(b->handle);
-  v->handle = b->handle;
-  return 1;
+  return sharehandle(v, b);
 }
 
 /* Rows, columns and distance of rows, in bytes; a vector is one row. */
@@ -329,11 +312,6 @@ static int buffer_overlaps(lua_State *L) {
   return 1;
 }
 
-static int buffer_type(lua_State *L) {
-  lua_pushstring(L, clsh_buffer_check(L, 1)->type->name);
-  return 1;
-}
-
 static int buffer_shape(lua_State *L) {
   clsh_shape_push(L, &clsh_buffer_check(L, 1)->shape);
   return 1;
@@ -345,15 +323,8 @@ static int buffer_extent(lua_State *L) {
   return clsh_shape_pushextent(L, s, clsh_class_field(L));
 }
 
-/* b.bytes, b.ld, b.offset, b.start */
-static int buffer_size(lua_State *L) {
-  const Buffer *b = clsh_buffer_check(L, 1);
-  const char *name = clsh_class_field(L);
-  size_t n = *name == 'b'   ? b->bytes
-             : *name == 'l' ? b->ld
-             : *name == 'o' ? b->offset
-                            : clsh_buffer_start(b);
-  lua_pushinteger(L, (lua_Integer)n);
+static int buffer_start(lua_State *L) {
+  lua_pushinteger(L, (lua_Integer)clsh_buffer_start(clsh_buffer_check(L, 1)));
   return 1;
 }
 
@@ -399,11 +370,9 @@ static int buffer_len(lua_State *L) {
  * print(b:info().bytes, b:info().view) --> 64 false
  */
 static int buffer_info(lua_State *L) {
-  static const char *const names[] = {"type",   "shape", "ld", "bytes",
-                                      "offset", "start", NULL};
   Buffer *b = clsh_buffer_check(L, 1);
   lua_settop(L, 1);
-  clsh_class_pushfields(L, names);
+  clsh_class_pushfields(L, "type shape ld bytes offset start");
   lua_pushboolean(L, b->view);
   lua_setfield(L, 2, "view");
   clsh_context_setdevice(L);
@@ -411,7 +380,7 @@ static int buffer_info(lua_State *L) {
 }
 
 static int buffer_tostring(lua_State *L) {
-  Buffer *b = clsh_class_any(L, 1, &class);
+  Buffer *b = clsh_class_any(L, 1, &clsh_buffer_class);
   const char *shape = clsh_shape_string(L, &b->shape);
   lua_pushfstring(L, "Buffer %s%s%s%s", b->type->name, shape,
                   b->view ? " view" : "", b->head.closed ? " (closed)" : "");
@@ -621,16 +590,6 @@ static void writeinit(lua_State *L, int buf, int init) {
   lua_call(L, 2, 0);
 }
 
-/* Checks that the number `init` fits the type. */
-static void checknumber(lua_State *L, int init, const Type *t) {
-  char element[128];
-  const char *wrong = NULL;
-  if (lua_type(L, init) == LUA_TNUMBER)
-    wrong = clsh_type_convert(L, init, t, element);
-  if (wrong != NULL)
-    clsh_error_arg(L, init, "%s", wrong);
-}
-
 /** cl.buffer(type, shape [, init [, opts]]) -> Buffer
  * Typed memory on the device. `type` is an OpenCL C name ("float", "int",
  * "float4"), `shape` a number of elements or a list of 1 to 4 dimensions,
@@ -653,11 +612,13 @@ static void checknumber(lua_State *L, int init, const Type *t) {
  * print(padded.ld, padded.bytes) --> 16 128
  */
 static int cl_buffer(lua_State *L) {
+  char element[128];
   lua_settop(L, 4);
   const Type *t = clsh_type_check(L, 1);
   Shape s;
   clsh_shape_check(L, 2, t, &s);
-  checknumber(L, 3, t);
+  if (lua_type(L, 3) == LUA_TNUMBER)
+    clsh_type_element(L, 3, t, element);
   clsh_option_check(L, 4, "ld access host use_host_ptr svm context",
                     "cl.buffer");
   size_t ld = checkld(L, 4, &s);
@@ -712,28 +673,29 @@ static const luaL_Reg methods[] = {{"as", buffer_as},
                                    {"reshape", buffer_reshape},
                                    {"view", buffer_view},
                                    {NULL, NULL}};
-static const luaL_Reg fields[] = {{"address", buffer_address},
-                                  {"bytes", buffer_size},
-                                  {"cols", buffer_extent},
-                                  {"context", clsh_class_owner},
-                                  {"ld", buffer_size},
-                                  {"offset", buffer_size},
-                                  {"rows", buffer_extent},
-                                  {"shape", buffer_shape},
-                                  {"start", buffer_size},
-                                  {"type", buffer_type},
-                                  {NULL, NULL}};
+static const luaL_Reg fields[] = {
+    {"address", buffer_address}, {"cols", buffer_extent},
+    {"rows", buffer_extent},     {"shape", buffer_shape},
+    {"start", buffer_start},     {NULL, NULL}};
+static const Field plain[] = {{"bytes", 'n', offsetof(Buffer, bytes)},
+                              {"context", 'u', 1},
+                              {"ld", 'n', offsetof(Buffer, ld)},
+                              {"offset", 'n', offsetof(Buffer, offset)},
+                              {"type", 't', offsetof(Buffer, type)},
+                              {0}};
 static const luaL_Reg meta[] = {{"__len", buffer_len},
                                 {"__newindex", buffer_newindex},
                                 {"__pairs", buffer_index},
                                 {"__tostring", buffer_tostring},
                                 {NULL, NULL}};
-static const Class class = {"Buffer", sizeof(Buffer), methods,       fields,
-                            meta,     buffer_index,   buffer_release};
+const Class clsh_buffer_class = {"Buffer",      sizeof(Buffer), methods,
+                                 fields,        meta,           buffer_index,
+                                 buffer_release};
 
 void clsh_buffer_open(lua_State *L) {
   static const luaL_Reg functions[] = {{"buffer", cl_buffer}, {NULL, NULL}};
-  clsh_class_define(L, &class);
+  clsh_class_define(L, &clsh_buffer_class);
+  clsh_class_addfields(L, &clsh_buffer_class, plain);
   luaL_setfuncs(L, functions, 0);
   lua_pushcfunction(L, hook_result);
   clsh_hook_set(L, "result");

@@ -31,9 +31,13 @@ typedef struct Buffer {
   struct Buffer *owner; /* of a view: its root, which user value 2 keeps */
   unsigned views;       /* of a root: its open views */
 } Buffer;
-Buffer *clsh_buffer_check(lua_State *L, int arg);
-Buffer *clsh_buffer_test(lua_State *L, int arg);
-Buffer *clsh_buffer_option(lua_State *L, int idx, const char *name);
+extern const Class clsh_buffer_class;
+#define clsh_buffer_check(L, i)                                               \
+  ((Buffer *)clsh_class_check(L, i, &clsh_buffer_class))
+#define clsh_buffer_test(L, i)                                                \
+  ((Buffer *)clsh_class_test(L, i, &clsh_buffer_class))
+#define clsh_buffer_option(L, i, name)                                        \
+  ((Buffer *)clsh_class_option(L, i, &clsh_buffer_class, name))
 cl_mem clsh_buffer_handle(lua_State *L, Buffer *b);
 size_t clsh_buffer_start(const Buffer *b);
 void clsh_buffer_use(Buffer *b, const Queue *q);

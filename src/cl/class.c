@@ -11,6 +11,7 @@
 #include <lualib.h>
 
 #include "object.h"
+#include "type.h"
 
 #define MAXCLASSES 24
 #define MAXNAMES 511 /* methods and fields that a misspelt one may mean */
@@ -165,10 +166,28 @@ const char *clsh_class_field(lua_State *L) {
   return lua_tostring(L, lua_upvalueindex(2));
 }
 
-/* A field: user value 1, such as the Context that the object keeps. */
-int clsh_class_owner(lua_State *L) {
-  self(L);
-  lua_getiuservalue(L, 1, 1);
+/* A field that is read as it is: upvalue 3 is its Field. */
+static int object_field(lua_State *L) {
+  const Field *f = lua_touserdata(L, lua_upvalueindex(3));
+  const char *p = (const char *)self(L) + f->at;
+  const Type *type =
+      f->kind == 't' ? *(const Type *const *)(const void *)p : NULL;
+  switch (f->kind) {
+  case 'u':
+    lua_getiuservalue(L, 1, (int)f->at);
+    break;
+  case 'n':
+    lua_pushinteger(L, (lua_Integer) * (const size_t *)(const void *)p);
+    break;
+  case 'i':
+    lua_pushinteger(L, *(const int *)(const void *)p);
+    break;
+  case 'b':
+    lua_pushboolean(L, *(const bool *)p);
+    break;
+  default:
+    lua_pushstring(L, f->kind == 's' ? p : type != NULL ? type->name : NULL);
+  }
   return 1;
 }
 
@@ -317,12 +336,29 @@ void clsh_class_define(lua_State *L, const Class *class) {
   lua_pop(L, 1);
 }
 
-/* Pushes a table of the fields `names` of the object at 1. */
-void clsh_class_pushfields(lua_State *L, const char *const names[]) {
+/* Adds fields that are read as they are. */
+void clsh_class_addfields(lua_State *L, const Class *class,
+                          const Field *list) {
+  lua_rawgetp(L, LUA_REGISTRYINDEX, FIELDKEY(class));
+  for (; list->kind != 0; list++) {
+    lua_pushlightuserdata(L, (void *)class);
+    lua_pushstring(L, list->name);
+    lua_pushlightuserdata(L, (void *)list);
+    lua_pushcclosure(L, object_field, 3);
+    lua_setfield(L, -2, list->name);
+  }
+  lua_pop(L, 1);
+}
+
+/* Pushes a table of fields of the object at 1: "type shape". */
+void clsh_class_pushfields(lua_State *L, const char *names) {
   lua_newtable(L);
-  for (; *names != NULL; names++) {
-    lua_getfield(L, 1, *names);
-    lua_setfield(L, -2, *names);
+  for (size_t n; *names != '\0'; names += n + (names[n] == ' ')) {
+    n = strcspn(names, " ");
+    lua_pushlstring(L, names, n);
+    lua_pushvalue(L, -1);
+    lua_gettable(L, 1);
+    lua_rawset(L, -3);
   }
 }
 
@@ -399,15 +435,11 @@ static const Class *checkclass(lua_State *L, int arg) {
 
 /* Whether a name is a metamethod of an operator, which cl.extend sets. */
 static bool isoperator(const char *name) {
-  static const char *const names[] = {
-      "__add", "__sub",  "__mul",  "__div", "__mod", "__pow",
-      "__unm", "__idiv", "__band", "__bor", "__shl", "__bxor",
-      "__shr", "__bnot", "__lt",   "__le",
-  };
-  for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
-    if (strcmp(name, names[i]) == 0)
-      return true;
-  return false;
+  static const char names[] = "__add __sub __mul __div __mod __pow __unm "
+                              "__idiv __band __bor __shl __bxor __shr __bnot "
+                              "__lt __le ";
+  const char *at = strncmp(name, "__", 2) == 0 ? strstr(names, name) : NULL;
+  return at != NULL && at[strlen(name)] == ' ' && strchr(name, ' ') == NULL;
 }
 
 /* Pushes the table that holds method or operator `name` of a class. */

@@ -535,10 +535,9 @@ static int commandbuffer_len(lua_State *L) {
  * print(steps:info().kernels[1], steps:info().native) --> one false
  */
 static int commandbuffer_info(lua_State *L) {
-  static const char *const names[] = {"native", NULL};
   const CommandBuffer *b = checkbuffer(L, 1);
   lua_settop(L, 1);
-  clsh_class_pushfields(L, names);
+  clsh_class_pushfields(L, "native");
   clsh_context_setdevice(L);
   lua_createtable(L, b->n, 0);
   int n = 0;
@@ -560,9 +559,9 @@ static int commandbuffer_tostring(lua_State *L) {
 
 static const luaL_Reg methods[] = {
     {"info", commandbuffer_info}, {"run", commandbuffer_run}, {NULL, NULL}};
-static const luaL_Reg fields[] = {{"context", clsh_class_owner},
-                                  {"native", commandbuffer_native},
+static const luaL_Reg fields[] = {{"native", commandbuffer_native},
                                   {NULL, NULL}};
+static const Field plain[] = {{"context", 'u', CONTEXT}, {0}};
 static const luaL_Reg meta[] = {{"__call", commandbuffer_run},
                                 {"__len", commandbuffer_len},
                                 {"__tostring", commandbuffer_tostring},
@@ -574,5 +573,6 @@ static const Class class = {
 void clsh_commandbuffer_open(lua_State *L) {
   static const luaL_Reg functions[] = {{"record", cl_record}, {NULL, NULL}};
   clsh_class_define(L, &class);
+  clsh_class_addfields(L, &class, plain);
   luaL_setfuncs(L, functions, 0);
 }

@@ -14,8 +14,6 @@
 #include "driver.h"
 #include "memory.h"
 
-#define CONTEXTS "cl.contexts" /* registry: device index -> Context */
-
 #define MAXSHARED 64 /* devices with memory in common */
 
 #define NVCAPABILITY 0x4000 /* CL_DEVICE_COMPUTE_CAPABILITY_MAJOR_NV */
@@ -72,8 +70,6 @@ static void context_release(Object *o) {
     clReleaseContext(c->handle);
   c->handle = NULL;
 }
-
-static const Class class;
 
 /*
 ** Reads the limits of a device; where a driver does not know the question, the
@@ -141,7 +137,8 @@ static Context *pushbox(lua_State *L, int arg) {
   if (clsh_driver_child())
     clsh_error(L, "OpenCL was used before fork(); start a new process "
                   "(io.popen, os.execute) instead");
-  Context *c = clsh_class_newowned(L, &class, 2, arg); /* its Device */
+  Context *c =
+      clsh_class_newowned(L, &clsh_context_class, 2, arg); /* its Device */
   c->device = device;
   clsh_error_check(L, getlimits(device, &c->limits), "clGetDeviceInfo");
   lua_getfield(L, arg, "version");
@@ -176,46 +173,21 @@ static Context *newcontext(lua_State *L, int arg, Context *lost) {
   return c;
 }
 
-Context *clsh_context_check(lua_State *L, int arg) {
-  return clsh_class_check(L, arg, &class);
-}
-
-Context *clsh_context_any(lua_State *L, int arg) {
-  return clsh_class_any(L, arg, &class);
-}
-
 /*
-** Pushes the one context of the device at `device`. A closed or lost context
-** is replaced. A part of a device itself holds its context, which ends with
-** it.
+** Pushes the one context of the device at `device`, which holds it as user
+** value 2. A closed or lost context is replaced.
 */
 static Context *pushdevicecontext(lua_State *L, int device) {
   device = lua_absindex(L, device);
-  if (clsh_device_ispart(L, device)) {
-    lua_getiuservalue(L, device, 2);
-    Context *own = clsh_class_test(L, -1, &class);
-    if (own != NULL && own->lost == CL_SUCCESS)
-      return own;
-    lua_pop(L, 1);
-    own = newcontext(L, device, own);
-    lua_pushvalue(L, -1);
-    lua_setiuservalue(L, device, 2);
-    return own;
-  }
-  luaL_getsubtable(L, LUA_REGISTRYINDEX, CONTEXTS);
-  lua_getfield(L, device, "index");
-  lua_pushvalue(L, -1);
-  lua_rawget(L, -3);
-  Context *c = clsh_class_test(L, -1, &class);
-  if (c == NULL || c->lost != CL_SUCCESS) {
-    lua_pop(L, 1);
-    c = newcontext(L, device, c);
-    lua_pushvalue(L, -2);
-    lua_pushvalue(L, -2);
-    lua_rawset(L, -5);
-  }
-  lua_replace(L, -3);
+  clsh_device_check(L, device);
+  lua_getiuservalue(L, device, 2);
+  Context *c = clsh_class_test(L, -1, &clsh_context_class);
+  if (c != NULL && c->lost == CL_SUCCESS)
+    return c;
   lua_pop(L, 1);
+  c = newcontext(L, device, c);
+  lua_pushvalue(L, -1);
+  lua_setiuservalue(L, device, 2);
   return c;
 }
 
@@ -226,7 +198,7 @@ static Context *pushdevicecontext(lua_State *L, int device) {
 Context *clsh_context_push(lua_State *L, int ctxarg) {
   if (ctxarg != 0 && !lua_isnoneornil(L, ctxarg)) {
     lua_pushvalue(L, ctxarg);
-    return clsh_class_option(L, -1, &class, "context");
+    return clsh_class_option(L, -1, &clsh_context_class, "context");
   }
   clsh_device_push(L);
   Context *c = pushdevicecontext(L, -1);
@@ -400,16 +372,6 @@ cl_mem clsh_context_takeheld(Context *c, size_t bytes) {
   return mem;
 }
 
-static int context_used(lua_State *L) {
-  lua_pushinteger(L, (lua_Integer)clsh_context_check(L, 1)->used);
-  return 1;
-}
-
-static int context_held(lua_State *L) {
-  lua_pushinteger(L, (lua_Integer)clsh_context_check(L, 1)->hold.bytes);
-  return 1;
-}
-
 /** Context:trim() -> integer
  * Gives the memory that is held for results back to the driver, `c.held`
  * bytes, and returns that number. An allocation that fails, and closing the
@@ -470,7 +432,7 @@ static int context_info(lua_State *L) {
 }
 
 static int context_tostring(lua_State *L) {
-  Context *c = clsh_class_any(L, 1, &class);
+  Context *c = clsh_class_any(L, 1, &clsh_context_class);
   lua_getiuservalue(L, 1, 1);
   lua_getfield(L, -1, "name");
   lua_pushfstring(L, "Context on %s%s", lua_tostring(L, -1),
@@ -553,18 +515,19 @@ static int cl_contexts(lua_State *L) {
 
 static const luaL_Reg methods[] = {
     {"info", context_info}, {"trim", context_trim}, {NULL, NULL}};
-static const luaL_Reg fields[] = {{"device", clsh_class_owner},
-                                  {"held", context_held},
-                                  {"used", context_used},
-                                  {NULL, NULL}};
+static const Field plain[] = {{"device", 'u', 1},
+                              {"held", 'n', offsetof(Context, hold.bytes)},
+                              {"used", 'n', offsetof(Context, used)},
+                              {0}};
 static const luaL_Reg meta[] = {{"__tostring", context_tostring},
                                 {NULL, NULL}};
-static const Class class = {"Context", sizeof(Context), methods, fields, meta,
-                            NULL,      context_release};
+const Class clsh_context_class = {
+    "Context", sizeof(Context), methods, NULL, meta, NULL, context_release};
 
 void clsh_context_open(lua_State *L) {
   static const luaL_Reg functions[] = {
       {"context", cl_context_}, {"contexts", cl_contexts}, {NULL, NULL}};
-  clsh_class_define(L, &class);
+  clsh_class_define(L, &clsh_context_class);
+  clsh_class_addfields(L, &clsh_context_class, plain);
   luaL_setfuncs(L, functions, 0);
 }

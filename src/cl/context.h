@@ -40,7 +40,7 @@ typedef struct Context {
   cl_context handle;
   cl_device_id device;
   Limits limits;
-  cl_ulong used;                 /* bytes in buffers and images */
+  size_t used;                   /* bytes in buffers and images */
   Hold hold;                     /* besides: for results to come */
   unsigned order;                /* number of its default queue; 0: none yet */
   cl_sampler samplers[SAMPLERS]; /* samplers in use, by setting */
@@ -51,8 +51,11 @@ typedef struct Context {
   bool failed;    /* a user event has failed, or may fail */
   cl_int failure; /* its status */
 } Context;
-Context *clsh_context_check(lua_State *L, int arg);
-Context *clsh_context_any(lua_State *L, int arg);     /* closed ones too */
+extern const Class clsh_context_class;
+#define clsh_context_check(L, i)                                              \
+  ((Context *)clsh_class_check(L, i, &clsh_context_class))
+#define clsh_context_any(L, i)                                                \
+  ((Context *)clsh_class_any(L, i, &clsh_context_class))
 Context *clsh_context_push(lua_State *L, int ctxarg); /* or the session's */
 cl_context clsh_context_handle(lua_State *L, Context *c);
 cl_ulong clsh_context_localroom(const Context *c, cl_ulong own, cl_ulong most);

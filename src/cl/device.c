@@ -27,7 +27,7 @@ typedef struct Device {
   cl_device_id id;
   cl_platform_id platform;
   int index; /* place in cl.devices(); of a part: the index of the whole */
-  bool part; /* user value 1 is the whole Device */
+  bool part; /* user value 1: the whole Device; user value 2: its Context */
 } Device;
 
 static void device_release(Object *o) {
@@ -70,10 +70,6 @@ static Device *checkdevice(lua_State *L, int arg) {
 
 cl_device_id clsh_device_check(lua_State *L, int arg) {
   return checkdevice(L, arg)->id;
-}
-
-bool clsh_device_ispart(lua_State *L, int arg) {
-  return checkdevice(L, arg)->part;
 }
 
 bool clsh_device_is(lua_State *L, int arg) {
@@ -167,11 +163,6 @@ static int device_has(lua_State *L) {
 
 static int device_platform(lua_State *L) {
   clsh_info_push(L, getplatform, checkdevice(L, 1)->platform, platforminfo);
-  return 1;
-}
-
-static int device_number(lua_State *L) {
-  lua_pushinteger(L, checkdevice(L, 1)->index);
   return 1;
 }
 
@@ -325,10 +316,9 @@ static const luaL_Reg methods[] = {{"close", device_close},
                                    {"info", device_info},
                                    {"partition", device_partition},
                                    {NULL, NULL}};
-static const luaL_Reg fields[] = {{"index", device_number},
-                                  {"platform", device_platform},
-                                  {"whole", clsh_class_owner},
-                                  {NULL, NULL}};
+static const luaL_Reg fields[] = {{"platform", device_platform}, {NULL, NULL}};
+static const Field plain[] = {
+    {"index", 'i', offsetof(Device, index)}, {"whole", 'u', 1}, {0}};
 static const luaL_Reg meta[] = {
     {"__close", device_close},       {"__eq", device_eq},
     {"__named", device_named},       {"__names", device_names},
@@ -366,7 +356,7 @@ static void adddevices(lua_State *L, cl_platform_id p, int rank) {
       r++;
     if (r != rank)
       continue;
-    Device *d = clsh_class_new(L, &class, 1);
+    Device *d = clsh_class_new(L, &class, 2);
     d->id = ids[i];
     d->platform = p;
     d->index = (int)lua_rawlen(L, -2) + 1;
@@ -711,5 +701,6 @@ void clsh_device_open(lua_State *L) {
                                        {"use", cl_use},
                                        {NULL, NULL}};
   clsh_class_define(L, &class);
+  clsh_class_addfields(L, &class, plain);
   luaL_setfuncs(L, functions, 0);
 }

@@ -26,8 +26,7 @@ const Info *clsh_info_find(const Info *list, const char *name);
 cl_device_id clsh_device_check(lua_State *L, int arg);
 bool clsh_device_is(lua_State *L, int arg);
 bool clsh_device_offers(lua_State *L, cl_device_id id, const char *extension);
-bool clsh_device_ispart(lua_State *L, int arg); /* user value 2 is free */
-cl_device_id clsh_device_push(lua_State *L);    /* the session's device */
+cl_device_id clsh_device_push(lua_State *L); /* the session's device */
 void clsh_device_open(lua_State *L);
 
 #endif

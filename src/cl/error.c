@@ -12,81 +12,77 @@
 #define TNAME "Error"
 #define LONGEST 640 /* bytes in a line of a message */
 
-static const struct {
-  cl_int code;
-  const char *name;
-} names[] = {
-#define ROW(name)                                                             \
-  { name, #name }
-    ROW(CL_DEVICE_NOT_FOUND),
-    ROW(CL_DEVICE_NOT_AVAILABLE),
-    ROW(CL_COMPILER_NOT_AVAILABLE),
-    ROW(CL_MEM_OBJECT_ALLOCATION_FAILURE),
-    ROW(CL_OUT_OF_RESOURCES),
-    ROW(CL_OUT_OF_HOST_MEMORY),
-    ROW(CL_PROFILING_INFO_NOT_AVAILABLE),
-    ROW(CL_MEM_COPY_OVERLAP),
-    ROW(CL_IMAGE_FORMAT_MISMATCH),
-    ROW(CL_IMAGE_FORMAT_NOT_SUPPORTED),
-    ROW(CL_BUILD_PROGRAM_FAILURE),
-    ROW(CL_MAP_FAILURE),
-    ROW(CL_MISALIGNED_SUB_BUFFER_OFFSET),
-    ROW(CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST),
-    ROW(CL_COMPILE_PROGRAM_FAILURE),
-    ROW(CL_LINKER_NOT_AVAILABLE),
-    ROW(CL_LINK_PROGRAM_FAILURE),
-    ROW(CL_DEVICE_PARTITION_FAILED),
-    ROW(CL_KERNEL_ARG_INFO_NOT_AVAILABLE),
-    ROW(CL_INVALID_VALUE),
-    ROW(CL_INVALID_DEVICE_TYPE),
-    ROW(CL_INVALID_PLATFORM),
-    ROW(CL_INVALID_DEVICE),
-    ROW(CL_INVALID_CONTEXT),
-    ROW(CL_INVALID_QUEUE_PROPERTIES),
-    ROW(CL_INVALID_COMMAND_QUEUE),
-    ROW(CL_INVALID_HOST_PTR),
-    ROW(CL_INVALID_MEM_OBJECT),
-    ROW(CL_INVALID_IMAGE_FORMAT_DESCRIPTOR),
-    ROW(CL_INVALID_IMAGE_SIZE),
-    ROW(CL_INVALID_SAMPLER),
-    ROW(CL_INVALID_BINARY),
-    ROW(CL_INVALID_BUILD_OPTIONS),
-    ROW(CL_INVALID_PROGRAM),
-    ROW(CL_INVALID_PROGRAM_EXECUTABLE),
-    ROW(CL_INVALID_KERNEL_NAME),
-    ROW(CL_INVALID_KERNEL_DEFINITION),
-    ROW(CL_INVALID_KERNEL),
-    ROW(CL_INVALID_ARG_INDEX),
-    ROW(CL_INVALID_ARG_VALUE),
-    ROW(CL_INVALID_ARG_SIZE),
-    ROW(CL_INVALID_KERNEL_ARGS),
-    ROW(CL_INVALID_WORK_DIMENSION),
-    ROW(CL_INVALID_WORK_GROUP_SIZE),
-    ROW(CL_INVALID_WORK_ITEM_SIZE),
-    ROW(CL_INVALID_GLOBAL_OFFSET),
-    ROW(CL_INVALID_EVENT_WAIT_LIST),
-    ROW(CL_INVALID_EVENT),
-    ROW(CL_INVALID_OPERATION),
-    ROW(CL_INVALID_GL_OBJECT),
-    ROW(CL_INVALID_BUFFER_SIZE),
-    ROW(CL_INVALID_MIP_LEVEL),
-    ROW(CL_INVALID_GLOBAL_WORK_SIZE),
-    ROW(CL_INVALID_PROPERTY),
-    ROW(CL_INVALID_IMAGE_DESCRIPTOR),
-    ROW(CL_INVALID_COMPILER_OPTIONS),
-    ROW(CL_INVALID_LINKER_OPTIONS),
-    ROW(CL_INVALID_DEVICE_PARTITION_COUNT),
-#undef ROW
-    {-1001, "CL_PLATFORM_NOT_FOUND_KHR"},
-    {-9999, "NVIDIA: illegal access in a kernel"},
-};
+/* The symbols of the codes from -1 and from -30 downwards. */
+static const char *const failures[] = {
+    "CL_DEVICE_NOT_FOUND",
+    "CL_DEVICE_NOT_AVAILABLE",
+    "CL_COMPILER_NOT_AVAILABLE",
+    "CL_MEM_OBJECT_ALLOCATION_FAILURE",
+    "CL_OUT_OF_RESOURCES",
+    "CL_OUT_OF_HOST_MEMORY",
+    "CL_PROFILING_INFO_NOT_AVAILABLE",
+    "CL_MEM_COPY_OVERLAP",
+    "CL_IMAGE_FORMAT_MISMATCH",
+    "CL_IMAGE_FORMAT_NOT_SUPPORTED",
+    "CL_BUILD_PROGRAM_FAILURE",
+    "CL_MAP_FAILURE",
+    "CL_MISALIGNED_SUB_BUFFER_OFFSET",
+    "CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST",
+    "CL_COMPILE_PROGRAM_FAILURE",
+    "CL_LINKER_NOT_AVAILABLE",
+    "CL_LINK_PROGRAM_FAILURE",
+    "CL_DEVICE_PARTITION_FAILED",
+    "CL_KERNEL_ARG_INFO_NOT_AVAILABLE"};
+static const char *const misuses[] = {"CL_INVALID_VALUE",
+                                      "CL_INVALID_DEVICE_TYPE",
+                                      "CL_INVALID_PLATFORM",
+                                      "CL_INVALID_DEVICE",
+                                      "CL_INVALID_CONTEXT",
+                                      "CL_INVALID_QUEUE_PROPERTIES",
+                                      "CL_INVALID_COMMAND_QUEUE",
+                                      "CL_INVALID_HOST_PTR",
+                                      "CL_INVALID_MEM_OBJECT",
+                                      "CL_INVALID_IMAGE_FORMAT_DESCRIPTOR",
+                                      "CL_INVALID_IMAGE_SIZE",
+                                      "CL_INVALID_SAMPLER",
+                                      "CL_INVALID_BINARY",
+                                      "CL_INVALID_BUILD_OPTIONS",
+                                      "CL_INVALID_PROGRAM",
+                                      "CL_INVALID_PROGRAM_EXECUTABLE",
+                                      "CL_INVALID_KERNEL_NAME",
+                                      "CL_INVALID_KERNEL_DEFINITION",
+                                      "CL_INVALID_KERNEL",
+                                      "CL_INVALID_ARG_INDEX",
+                                      "CL_INVALID_ARG_VALUE",
+                                      "CL_INVALID_ARG_SIZE",
+                                      "CL_INVALID_KERNEL_ARGS",
+                                      "CL_INVALID_WORK_DIMENSION",
+                                      "CL_INVALID_WORK_GROUP_SIZE",
+                                      "CL_INVALID_WORK_ITEM_SIZE",
+                                      "CL_INVALID_GLOBAL_OFFSET",
+                                      "CL_INVALID_EVENT_WAIT_LIST",
+                                      "CL_INVALID_EVENT",
+                                      "CL_INVALID_OPERATION",
+                                      "CL_INVALID_GL_OBJECT",
+                                      "CL_INVALID_BUFFER_SIZE",
+                                      "CL_INVALID_MIP_LEVEL",
+                                      "CL_INVALID_GLOBAL_WORK_SIZE",
+                                      "CL_INVALID_PROPERTY",
+                                      "CL_INVALID_IMAGE_DESCRIPTOR",
+                                      "CL_INVALID_COMPILER_OPTIONS",
+                                      "CL_INVALID_LINKER_OPTIONS",
+                                      "CL_INVALID_DEVICE_PARTITION_COUNT"};
+#define COUNT(list) ((int)(sizeof(list) / sizeof *(list)))
 
 /* The symbol of an OpenCL error code, or "unknown OpenCL error". */
 const char *clsh_error_name(cl_int code) {
-  for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
-    if (names[i].code == code)
-      return names[i].name;
-  return "unknown OpenCL error";
+  if (code <= -1 && code >= -COUNT(failures))
+    return failures[-1 - code];
+  if (code <= -30 && code > -30 - COUNT(misuses))
+    return misuses[-30 - code];
+  return code == -1001   ? "CL_PLATFORM_NOT_FOUND_KHR"
+         : code == -9999 ? "NVIDIA: illegal access in a kernel"
+                         : "unknown OpenCL error";
 }
 
 /*

@@ -200,17 +200,11 @@ static void event_release(Object *o) {
     clsh_array_unref(e->pin);
 }
 
-static const Class class;
-
-Event *clsh_event_check(lua_State *L, int arg) {
-  return clsh_class_check(L, arg, &class);
-}
-
 /* Pushes a pending event that keeps the object at `owner`. */
 static Event *newevent(lua_State *L, int owner, Context *c, Queue *q) {
   sweeporphans();
   clsh_class_pressure(L, EVENTBYTES);
-  Event *e = clsh_class_newowned(L, &class, 1, owner);
+  Event *e = clsh_class_newowned(L, &clsh_event_class, 1, owner);
   e->queue = q;
   e->context = c;
   e->status = CL_QUEUED;
@@ -399,10 +393,10 @@ void clsh_event_wait(lua_State *L, int arg) {
 ** a failed event a queue of PoCL would stand still.
 */
 static void addafter(lua_State *L, int arg, Context *c, After *a) {
-  Event *e = clsh_class_test(L, arg, &class);
+  Event *e = clsh_class_test(L, arg, &clsh_event_class);
   if (e == NULL) {
     const char *name = clsh_class_name(L, arg);
-    bool closed = strcmp(name, class.name) == 0;
+    bool closed = strcmp(name, clsh_event_class.name) == 0;
     clsh_error(L, "after: must be an Event or a list of Events; got %s%s",
                closed ? "a closed " : "", name);
   }
@@ -573,28 +567,16 @@ static int event_status(lua_State *L) {
 
 /* A command of this module in a word or two, for people. */
 static const char *commandname(cl_command_type type) {
-  static const struct {
-    cl_command_type type;
-    const char *name;
-  } names[] = {{CL_COMMAND_NDRANGE_KERNEL, "kernel"},
-               {CL_COMMAND_READ_BUFFER, "read"},
-               {CL_COMMAND_WRITE_BUFFER, "write"},
-               {CL_COMMAND_COPY_BUFFER, "copy"},
-               {CL_COMMAND_MAP_BUFFER, "map"},
-               {CL_COMMAND_UNMAP_MEM_OBJECT, "unmap"},
-               {CL_COMMAND_MARKER, "marker"},
-               {CL_COMMAND_MIGRATE_MEM_OBJECTS, "migrate"},
-               {CL_COMMAND_READ_BUFFER_RECT, "read rect"},
-               {CL_COMMAND_WRITE_BUFFER_RECT, "write rect"},
-               {CL_COMMAND_COPY_BUFFER_RECT, "copy rect"},
-               {CL_COMMAND_BARRIER, "barrier"},
-               {CL_COMMAND_FILL_BUFFER, "fill"},
-               {CL_COMMAND_USER, "user"},
-               {RECORDING, "recording"}};
-  for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-    if (names[i].type == type)
-      return names[i].name;
-  return "command";
+  static const char *const names[] = {
+      "kernel", NULL,      NULL,        "read",       "write",
+      "copy",   NULL,      NULL,        NULL,         NULL,
+      NULL,     "map",     NULL,        "unmap",      "marker",
+      NULL,     NULL,      "read rect", "write rect", "copy rect",
+      "user",   "barrier", "migrate",   "fill"}; /* by number */
+  cl_uint i = type - CL_COMMAND_NDRANGE_KERNEL;
+  if (i < sizeof names / sizeof *names && names[i] != NULL)
+    return names[i];
+  return type == RECORDING ? "recording" : "command";
 }
 
 static int event_command(lua_State *L) {
@@ -638,7 +620,7 @@ static int event_info(lua_State *L) {
 }
 
 static int event_tostring(lua_State *L) {
-  Event *e = clsh_class_any(L, 1, &class);
+  Event *e = clsh_class_any(L, 1, &clsh_event_class);
   if (e->head.closed)
     lua_pushliteral(L, "Event (closed)");
   else if (e->recorded)
@@ -797,15 +779,15 @@ static const luaL_Reg fields[] = {
     {"status", event_status}, {"stop", event_stamp},
     {"submit", event_stamp},  {NULL, NULL}};
 static const luaL_Reg meta[] = {{"__tostring", event_tostring}, {NULL, NULL}};
-static const Class class = {"Event", sizeof(Event), methods,      fields,
-                            meta,    NULL,          event_release};
+const Class clsh_event_class = {"Event", sizeof(Event), methods,      fields,
+                                meta,    NULL,          event_release};
 
 void clsh_event_open(lua_State *L) {
   static const luaL_Reg functions[] = {{"user_event", cl_userevent},
                                        {NULL, NULL}};
   static const luaL_Reg queue[] = {
       {"barrier", queue_barrier}, {"marker", queue_marker}, {NULL, NULL}};
-  clsh_class_define(L, &class);
+  clsh_class_define(L, &clsh_event_class);
   clsh_class_add(L, "Queue", queue, NULL);
   luaL_setfuncs(L, functions, 0);
 }

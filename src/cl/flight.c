@@ -67,46 +67,25 @@ void clsh_flight_begin(lua_State *L, const char *kernel, const void *queue) {
   }
 }
 
-/* The next argument of the note that was begun; NULL: it is left out. */
-static Arg *newarg(const char *name, char kind, const Type *t) {
+/*
+** Adds an argument to the note that was begun. `t` is NULL for a struct and a
+** sampler; `shape`, of a buffer, an image or local memory, may be NULL, as may
+** `value`, of an argument by value.
+*/
+void clsh_flight_arg(const char *name, char kind, const Type *t,
+                     const Shape *shape, const void *value) {
   Flight *f = note(newest + 1);
   if (f->nargs++ >= MAXARGS)
-    return NULL;
+    return;
   Arg *a = &f->args[f->nargs - 1];
   a->name[sizeof a->name - 1] = '\0';
   memccpy(a->name, name, '\0', sizeof a->name - 1);
   a->kind = kind;
   a->type = t;
-  return a;
-}
-
-void clsh_flight_buffer(const char *name, const Type *t, const Shape *s) {
-  Arg *a = newarg(name, 'b', t);
-  if (a != NULL)
-    a->shape = *s;
-}
-
-void clsh_flight_image(const char *name, const Type *t, const Shape *s) {
-  Arg *a = newarg(name, 'i', t);
-  if (a != NULL)
-    a->shape = *s;
-}
-
-void clsh_flight_sampler(const char *name) {
-  newarg(name, 's', NULL);
-}
-
-void clsh_flight_local(const char *name, const Type *t, size_t count) {
-  Arg *a = newarg(name, 'l', t);
-  if (a != NULL)
-    a->shape = (Shape){.ndims = 1, .dim = {count}};
-}
-
-/* `t` is NULL for a struct. */
-void clsh_flight_value(const char *name, const Type *t, const void *p) {
-  Arg *a = newarg(name, 'v', t);
-  if (a != NULL && t != NULL && t->width == 1)
-    memcpy(a->value, p, t->size);
+  if (shape != NULL)
+    a->shape = *shape;
+  if (value != NULL && t != NULL && t->width == 1)
+    memcpy(a->value, value, t->size);
 }
 
 /* Completes the note; returns its number. `local`, `offset` may be NULL. */

@@ -10,11 +10,8 @@
 /* flight.c: a note is begun, gets the arguments, and stands with its sizes.
    Notes are numbered from 1; `queue` is NULL where commands may overtake. */
 void clsh_flight_begin(lua_State *L, const char *kernel, const void *queue);
-void clsh_flight_buffer(const char *name, const Type *t, const Shape *s);
-void clsh_flight_image(const char *name, const Type *t, const Shape *s);
-void clsh_flight_sampler(const char *name);
-void clsh_flight_local(const char *name, const Type *t, size_t count);
-void clsh_flight_value(const char *name, const Type *t, const void *p);
+void clsh_flight_arg(const char *name, char kind, const Type *t,
+                     const Shape *shape, const void *value);
 unsigned clsh_flight_launch(cl_uint dims, const size_t *global,
                             const size_t *local, const size_t *offset);
 void clsh_flight_drop(void);

@@ -146,60 +146,49 @@ static bool isoffered(const cl_image_format *list, size_t n, const Format *f) {
 }
 
 /*
-** Raises unless the device has images of a kind in the format. It names the
-** types that the device has with this order of channels, or its orders.
+** Pushes the list of the device's formats for a kind of images: all, or those
+** with the order or the type of `own`, unless NULL. Returns whether `own` is
+** one of them.
 */
-static void checkoffered(lua_State *L, Context *c, cl_mem_flags flags,
-                         cl_mem_object_type what, const Format *f) {
-  Format other;
-  size_t n = pushoffered(L, c, flags, what);
-  const cl_image_format *list = lua_touserdata(L, -1);
-  if (isoffered(list, n, f)) {
-    lua_pop(L, 1);
-    return;
-  }
-  luaL_Buffer b;
-  const char *comma = "";
-  luaL_buffinit(L, &b);
-  for (size_t i = 0; i < COUNT(orders); i++)
-    for (size_t j = 0; j < COUNT(channels); j++) {
-      findformat(orders[i].name, strlen(orders[i].name), channels[j].name,
-                 &other);
-      bool same = other.order == f->order || other.channel == f->channel;
-      if (!same || !isoffered(list, n, &other))
-        continue;
-      luaL_addstring(&b, comma);
-      luaL_addstring(&b, other.order);
-      luaL_addchar(&b, ' ');
-      luaL_addstring(&b, other.channel);
-      comma = ", ";
-    }
-  luaL_pushresult(&b);
-  pushformat(L, f);
-  clsh_error_call(L, CL_IMAGE_FORMAT_NOT_SUPPORTED, "clCreateImage",
-                  "the device has no such images in format '%s'; of that "
-                  "order or type it has: %s",
-                  lua_tostring(L, -1),
-                  *comma != '\0' ? lua_tostring(L, -2) : "none");
-}
-
-/* Pushes a list of the device's formats for a kind of images. */
-static void pushformats(lua_State *L, Context *c, cl_mem_flags flags,
-                        cl_mem_object_type what) {
+static bool pushformats(lua_State *L, Context *c, cl_mem_flags flags,
+                        cl_mem_object_type what, const Format *own) {
   Format f;
   lua_Integer count = 0;
   size_t n = pushoffered(L, c, flags, what);
   const cl_image_format *list = lua_touserdata(L, -1);
+  bool found = own != NULL && isoffered(list, n, own);
   lua_newtable(L);
   for (size_t i = 0; i < COUNT(orders); i++)
-    for (size_t j = 0; j < COUNT(channels); j++)
-      if (findformat(orders[i].name, strlen(orders[i].name), channels[j].name,
-                     &f) &&
-          isoffered(list, n, &f)) {
-        pushformat(L, &f);
-        lua_rawseti(L, -2, ++count);
-      }
+    for (size_t j = 0; j < COUNT(channels); j++) {
+      findformat(orders[i].name, strlen(orders[i].name), channels[j].name, &f);
+      bool alike =
+          own == NULL || f.order == own->order || f.channel == own->channel;
+      if (!alike || !isoffered(list, n, &f))
+        continue;
+      pushformat(L, &f);
+      lua_rawseti(L, -2, ++count);
+    }
   lua_remove(L, -2);
+  return found;
+}
+
+/* Raises unless the device has images of a kind in the format. */
+static void checkoffered(lua_State *L, Context *c, cl_mem_flags flags,
+                         cl_mem_object_type what, const Format *f) {
+  bool found = pushformats(L, c, flags, what, f);
+  int list = lua_gettop(L), n = (int)lua_rawlen(L, list);
+  lua_pushstring(L, n == 0 ? "none" : "");
+  for (int i = 1; i <= n && !found; i++) {
+    lua_pushstring(L, i > 1 ? ", " : "");
+    lua_rawgeti(L, list, i);
+    lua_concat(L, 3);
+  }
+  if (!found)
+    clsh_error_call(L, CL_IMAGE_FORMAT_NOT_SUPPORTED, "clCreateImage",
+                    "the device has no such images in format '%s'; of that "
+                    "order or type it has: %s",
+                    pushformat(L, f), lua_tostring(L, list + 1));
+  lua_settop(L, list - 1);
 }
 
 static const Kind kinds[] = {
@@ -219,16 +208,6 @@ static void image_release(Object *o) {
     clReleaseMemObject(img->handle);
   clsh_context_give(img->context, img->bytes);
   img->handle = NULL;
-}
-
-static const Class class;
-
-static Image *checkimage(lua_State *L, int arg) {
-  return clsh_class_check(L, arg, &class);
-}
-
-Image *clsh_image_test(lua_State *L, int arg) {
-  return clsh_class_test(L, arg, &class);
 }
 
 /* The kind of a parameter "read_only image2d_t"; NULL: no kind of these. */
@@ -468,7 +447,7 @@ static int cl_image(lua_State *L) {
   clsh_option_push(L, 1, "context");
   Context *c = clsh_context_push(L, 2);
   needimages(L, 3);
-  Image *img = clsh_class_newowned(L, &class, 2, 3);
+  Image *img = clsh_class_newowned(L, &clsh_image_class, 2, 3);
   img->context = c;
   img->kind = checkkind(L);
   clsh_option_push(L, 1, "format");
@@ -520,7 +499,7 @@ static int context_imageformats(lua_State *L) {
   cl_mem_flags flags =
       lua_isnil(L, 2) ? CL_MEM_READ_WRITE : clsh_buffer_flags(L, 2);
   if (hasimages(L, 1))
-    pushformats(L, c, flags, kinds[kind].what);
+    pushformats(L, c, flags, kinds[kind].what, NULL);
   else
     lua_newtable(L);
   return 1;
@@ -528,7 +507,7 @@ static int context_imageformats(lua_State *L) {
 
 /* img.kind, img.format, img.type */
 static int image_word(lua_State *L) {
-  const Image *img = checkimage(L, 1);
+  const Image *img = clsh_image_check(L, 1);
   const char *name = clsh_class_field(L);
   if (*name == 'f')
     pushformat(L, &img->format);
@@ -539,7 +518,7 @@ static int image_word(lua_State *L) {
 
 /* img.width, img.height, img.depth, img.array_size; nil: no such size */
 static int image_size(lua_State *L) {
-  const Image *img = checkimage(L, 1);
+  const Image *img = clsh_image_check(L, 1);
   for (int i = 0; i < img->kind->ndims; i++)
     if (strcmp(dimension(img->kind, i), clsh_class_field(L)) == 0) {
       lua_pushinteger(L, (lua_Integer)img->size[i]);
@@ -550,7 +529,7 @@ static int image_size(lua_State *L) {
 
 static int image_shape(lua_State *L) {
   Shape s;
-  const Image *img = checkimage(L, 1);
+  const Image *img = clsh_image_check(L, 1);
   clsh_image_shape(img, img->size, &s);
   clsh_shape_push(L, &s);
   return 1;
@@ -558,7 +537,7 @@ static int image_shape(lua_State *L) {
 
 /* img.bytes, #img: pixels */
 static int image_count(lua_State *L) {
-  const Image *img = checkimage(L, 1);
+  const Image *img = clsh_image_check(L, 1);
   size_t n = img->size[0] * img->size[1] * img->size[2];
   const char *name = clsh_class_field(L);
   if (strcmp(name, "bytes") == 0)
@@ -574,16 +553,9 @@ static cl_int getimage(void *mem, cl_uint q, size_t n, void *p, size_t *r) {
 /* img.row_pitch: bytes from row to row, as the driver tells */
 static int image_pitch(lua_State *L) {
   static const Info pitch = {"row_pitch", CL_IMAGE_ROW_PITCH, 'z', NULL};
-  const Image *img = checkimage(L, 1);
+  const Image *img = clsh_image_check(L, 1);
   clsh_context_alive(L, img->context);
   clsh_info_push(L, getimage, img->handle, &pitch);
-  return 1;
-}
-
-/* img.context; img.buffer, whose memory the image is */
-static int image_owner(lua_State *L) {
-  checkimage(L, 1);
-  lua_getiuservalue(L, 1, *clsh_class_field(L) == 'c' ? 1 : 2);
   return 1;
 }
 
@@ -601,19 +573,18 @@ static int image_index(lua_State *L) {
  * Example: print(cl.image{width = 8, height = 4}:info().kind) --> 2d
  */
 static int image_info(lua_State *L) {
-  static const char *const names[] = {
-      "kind",  "format",     "type",  "shape",     "width", "height",
-      "depth", "array_size", "bytes", "row_pitch", NULL};
-  checkimage(L, 1);
+  clsh_image_check(L, 1);
   lua_settop(L, 1);
-  clsh_class_pushfields(L, names);
+  clsh_class_pushfields(
+      L,
+      "kind format type shape width height depth array_size bytes row_pitch");
   clsh_context_setdevice(L);
   return 1;
 }
 
 /* Image 2d rgba float 640x480 */
 static int image_tostring(lua_State *L) {
-  const Image *img = clsh_class_any(L, 1, &class);
+  const Image *img = clsh_class_any(L, 1, &clsh_image_class);
   if (img->kind == NULL) /* not made in the end */
     return lua_pushliteral(L, "Image"), 1;
   lua_pushfstring(L, "Image %s ", img->kind->name);
@@ -732,7 +703,7 @@ static int image_read(lua_State *L) {
   Box b;
   Transfer m;
   Shape s;
-  const Image *img = checkimage(L, 1);
+  const Image *img = clsh_image_check(L, 1);
   clsh_transfer_shift(L);
   clsh_transfer_check(L, img->context, 3, partoptions, &m);
   checkpart(L, img, 3, &b);
@@ -770,25 +741,28 @@ static size_t checkplace(lua_State *L, const Image *img, const Box *box,
   return b->shift + (first - 1) * size;
 }
 
-/* Raises if a copy failed: its values were checked, so the driver lacks it. */
-static void checkcopy(lua_State *L, cl_int err, const char *call) {
-  if (err == CL_INVALID_VALUE)
+/* Copies a box to the Buffer at 2, or from it; pushes the Event. */
+static int copybuffer(lua_State *L, bool write, const Image *img,
+                      const Box *box, Transfer *m) {
+  const Buffer *b = clsh_buffer_check(L, 2);
+  const char *call =
+      write ? "clEnqueueCopyBufferToImage" : "clEnqueueCopyImageToBuffer";
+  size_t offset = checkplace(L, img, box, b, 3, write ? "first" : "to");
+  Event *e = clsh_transfer_begin(L, &img->head, m);
+  clsh_buffer_use(clsh_buffer_check(L, 2), clsh_queue_any(L, m->queue));
+  cl_int err =
+      write
+          ? clEnqueueCopyBufferToImage(m->handle, b->handle, img->handle,
+                                       offset, box->origin, box->size,
+                                       m->waits.n, m->waits.list, &e->handle)
+          : clEnqueueCopyImageToBuffer(m->handle, img->handle, b->handle,
+                                       box->origin, box->size, offset,
+                                       m->waits.n, m->waits.list, &e->handle);
+  if (err == CL_INVALID_VALUE) /* checked before: the driver lacks it */
     clsh_error_call(L, err, call,
                     "the driver takes no such copy, as NVIDIA's none of 1-D "
                     "arrays; go through the host: read, then write");
-}
-
-static int copyfrombuffer(lua_State *L, const Image *img, const Box *box,
-                          Transfer *m) {
-  const Buffer *b = clsh_buffer_check(L, 2);
-  size_t offset = checkplace(L, img, box, b, 3, "first");
-  Event *e = clsh_transfer_begin(L, &img->head, m);
-  clsh_buffer_use(clsh_buffer_check(L, 2), clsh_queue_any(L, m->queue));
-  cl_int err = clEnqueueCopyBufferToImage(
-      m->handle, b->handle, img->handle, offset, box->origin, box->size,
-      m->waits.n, m->waits.list, &e->handle);
-  checkcopy(L, err, "clEnqueueCopyBufferToImage");
-  clsh_transfer_end(L, m, err, "clEnqueueCopyBufferToImage");
+  clsh_transfer_end(L, m, err, call);
   return 1;
 }
 
@@ -810,13 +784,13 @@ static int image_write(lua_State *L) {
   Box b;
   Transfer m;
   Shape s;
-  const Image *img = checkimage(L, 1);
+  const Image *img = clsh_image_check(L, 1);
   lua_settop(L, 3);
   clsh_transfer_check(L, img->context, 3,
                       "queue async after origin region first", &m);
   checkpart(L, img, 3, &b);
   if (clsh_buffer_test(L, 2) != NULL)
-    return copyfrombuffer(L, img, &b, &m);
+    return copybuffer(L, true, img, &b, &m);
   if (clsh_option_push(L, 3, "first") != LUA_TNIL)
     return clsh_error(L, "first: only a Buffer has elements to begin at");
   if (clsh_array_test(L, 2) == NULL) {
@@ -841,11 +815,9 @@ static int image_fill(lua_State *L) {
   char color[16];
   Box b;
   Transfer m;
-  const Image *img = checkimage(L, 1);
+  const Image *img = clsh_image_check(L, 1);
   lua_settop(L, 3);
-  const char *wrong = clsh_type_convert(L, 2, colortype(&img->format), color);
-  if (wrong != NULL)
-    return clsh_error_arg(L, 2, "%s", wrong);
+  clsh_type_element(L, 2, colortype(&img->format), color);
   checkown(L, img, "fill");
   clsh_transfer_check(L, img->context, 3, partoptions, &m);
   checkpart(L, img, 3, &b);
@@ -853,20 +825,6 @@ static int image_fill(lua_State *L) {
   cl_int err = clEnqueueFillImage(m.handle, img->handle, color, b.origin,
                                   b.size, m.waits.n, m.waits.list, &e->handle);
   clsh_transfer_end(L, &m, err, "clEnqueueFillImage");
-  return 1;
-}
-
-static int copytobuffer(lua_State *L, const Image *img, const Box *box,
-                        Transfer *m) {
-  const Buffer *b = clsh_buffer_check(L, 2);
-  size_t offset = checkplace(L, img, box, b, 3, "to");
-  Event *e = clsh_transfer_begin(L, &img->head, m);
-  clsh_buffer_use(clsh_buffer_check(L, 2), clsh_queue_any(L, m->queue));
-  cl_int err = clEnqueueCopyImageToBuffer(
-      m->handle, img->handle, b->handle, box->origin, box->size, offset,
-      m->waits.n, m->waits.list, &e->handle);
-  checkcopy(L, err, "clEnqueueCopyImageToBuffer");
-  clsh_transfer_end(L, m, err, "clEnqueueCopyImageToBuffer");
   return 1;
 }
 
@@ -893,14 +851,14 @@ static bool meet(const Box *a, const Box *b) {
 static int image_copy(lua_State *L) {
   Box b, to = {{0, 0, 0}, {1, 1, 1}};
   Transfer m;
-  const Image *img = checkimage(L, 1);
+  const Image *img = clsh_image_check(L, 1);
   lua_settop(L, 3);
   checkown(L, img, "copy");
   clsh_transfer_check(L, img->context, 3, "queue async after origin region to",
                       &m);
   checkpart(L, img, 3, &b);
   if (clsh_buffer_test(L, 2) != NULL)
-    return copytobuffer(L, img, &b, &m);
+    return copybuffer(L, false, img, &b, &m);
   const Image *d = clsh_image_test(L, 2);
   if (d == NULL)
     return clsh_error_arg(L, 2, "must be an open Image or Buffer; got %s",
@@ -923,7 +881,7 @@ static int image_copy(lua_State *L) {
     return clsh_error_call(L, CL_MEM_COPY_OVERLAP, "clEnqueueCopyImage",
                            "source and target share pixels");
   Event *e = clsh_transfer_begin(L, &img->head, &m);
-  checkimage(L, 2);
+  clsh_image_check(L, 2);
   cl_int err =
       clEnqueueCopyImage(m.handle, img->handle, d->handle, b.origin, to.origin,
                          b.size, m.waits.n, m.waits.list, &e->handle);
@@ -950,7 +908,7 @@ static int image_map(lua_State *L) {
   Box b;
   Transfer m;
   Shape s;
-  const Image *img = checkimage(L, 1);
+  const Image *img = clsh_image_check(L, 1);
   clsh_transfer_shift(L);
   cl_map_flags flags = clsh_mapping_flags(L, 2);
   checkown(L, img, "map");
@@ -985,7 +943,7 @@ static int image_map(lua_State *L) {
  * Example: as for Image:map
  */
 static int image_unmap(lua_State *L) {
-  const Image *img = checkimage(L, 1);
+  const Image *img = clsh_image_check(L, 1);
   return clsh_mapping_unmap(L, &img->head, &img->handle);
 }
 
@@ -995,8 +953,6 @@ static const luaL_Reg methods[] = {
     {"write", image_write}, {NULL, NULL}};
 static const luaL_Reg fields[] = {{"array_size", image_size},
                                   {"bytes", image_count},
-                                  {"buffer", image_owner},
-                                  {"context", image_owner},
                                   {"depth", image_size},
                                   {"format", image_word},
                                   {"height", image_size},
@@ -1006,10 +962,11 @@ static const luaL_Reg fields[] = {{"array_size", image_size},
                                   {"type", image_word},
                                   {"width", image_size},
                                   {NULL, NULL}};
+static const Field plain[] = {{"buffer", 'u', 2}, {"context", 'u', 1}, {0}};
 static const luaL_Reg meta[] = {
     {"__len", image_count}, {"__tostring", image_tostring}, {NULL, NULL}};
-static const Class class = {"Image", sizeof(Image), methods,      fields,
-                            meta,    image_index,   image_release};
+const Class clsh_image_class = {"Image", sizeof(Image), methods,      fields,
+                                meta,    image_index,   image_release};
 
 /*
 ** A Sampler says how a kernel reads an image between its pixels and beyond its
@@ -1027,14 +984,8 @@ static const cl_filter_mode filtercodes[] = {CL_FILTER_NEAREST,
                                              CL_FILTER_LINEAR};
 enum { REPEAT = 2, MIRRORED };
 
-static const Class sampler_class;
-
 static Sampler *checksampler(lua_State *L, int arg) {
-  return clsh_class_check(L, arg, &sampler_class);
-}
-
-Sampler *clsh_image_sampler(lua_State *L, int arg) {
-  return clsh_class_test(L, arg, &sampler_class);
+  return clsh_class_check(L, arg, &clsh_image_samplerclass);
 }
 
 /* The context's OpenCL object of this setting, made at the first need. */
@@ -1090,7 +1041,7 @@ static int cl_sampler_(lua_State *L) {
   clsh_option_push(L, 1, "context");
   Context *c = clsh_context_push(L, 2);
   needimages(L, 3);
-  Sampler *s = clsh_class_newowned(L, &sampler_class, 1, 3);
+  Sampler *s = clsh_class_newowned(L, &clsh_image_samplerclass, 1, 3);
   s->context = c;
   s->normalized = clsh_option_flag(L, 1, "normalized", false);
   s->address = wordoption(L, "address", addresses);
@@ -1099,12 +1050,6 @@ static int cl_sampler_(lua_State *L) {
     return clsh_error(L, "address: '%s' needs normalized = true",
                       addresses[s->address]);
   s->handle = gethandle(L, s);
-  return 1;
-}
-
-/* s.normalized */
-static int sampler_normalized(lua_State *L) {
-  lua_pushboolean(L, checksampler(L, 1)->normalized);
   return 1;
 }
 
@@ -1117,21 +1062,22 @@ static int sampler_word(lua_State *L) {
 }
 
 static int sampler_tostring(lua_State *L) {
-  const Sampler *s = clsh_class_any(L, 1, &sampler_class);
+  const Sampler *s = clsh_class_any(L, 1, &clsh_image_samplerclass);
   lua_pushfstring(L, "Sampler %s %s%s%s", addresses[s->address],
                   filters[s->filter], s->normalized ? " normalized" : "",
                   s->head.closed ? " (closed)" : "");
   return 1;
 }
 
-static const luaL_Reg sampler_fields[] = {{"address", sampler_word},
-                                          {"context", clsh_class_owner},
-                                          {"filter", sampler_word},
-                                          {"normalized", sampler_normalized},
-                                          {NULL, NULL}};
+static const luaL_Reg sampler_fields[] = {
+    {"address", sampler_word}, {"filter", sampler_word}, {NULL, NULL}};
+static const Field sampler_plain[] = {
+    {"context", 'u', 1},
+    {"normalized", 'b', offsetof(Sampler, normalized)},
+    {0}};
 static const luaL_Reg sampler_meta[] = {{"__tostring", sampler_tostring},
                                         {NULL, NULL}};
-static const Class sampler_class = {
+const Class clsh_image_samplerclass = {
     "Sampler", sizeof(Sampler), NULL, sampler_fields, sampler_meta, NULL,
     NULL};
 
@@ -1140,8 +1086,10 @@ void clsh_image_open(lua_State *L) {
       {"image", cl_image}, {"sampler", cl_sampler_}, {NULL, NULL}};
   static const luaL_Reg context_methods[] = {
       {"image_formats", context_imageformats}, {NULL, NULL}};
-  clsh_class_define(L, &class);
-  clsh_class_define(L, &sampler_class);
+  clsh_class_define(L, &clsh_image_class);
+  clsh_class_addfields(L, &clsh_image_class, plain);
+  clsh_class_define(L, &clsh_image_samplerclass);
+  clsh_class_addfields(L, &clsh_image_samplerclass, sampler_plain);
   clsh_class_add(L, "Context", context_methods, NULL);
   luaL_setfuncs(L, functions, 0);
 }

@@ -31,7 +31,11 @@ typedef struct Image {
   cl_mem_flags access;
 } Image;
 /* image.c */
-Image *clsh_image_test(lua_State *L, int arg);
+extern const Class clsh_image_class;
+#define clsh_image_check(L, i)                                                \
+  ((Image *)clsh_class_check(L, i, &clsh_image_class))
+#define clsh_image_test(L, i)                                                 \
+  ((Image *)clsh_class_test(L, i, &clsh_image_class))
 const Kind *clsh_image_kind(const char *param);
 void clsh_image_shape(const Image *img, const size_t size[3], Shape *s);
 typedef struct Sampler {
@@ -41,7 +45,9 @@ typedef struct Sampler {
   bool normalized;
   int address, filter; /* places in the lists of their words */
 } Sampler;
-Sampler *clsh_image_sampler(lua_State *L, int arg);
+extern const Class clsh_image_samplerclass;
+#define clsh_image_sampler(L, i)                                              \
+  ((Sampler *)clsh_class_test(L, i, &clsh_image_samplerclass))
 void clsh_image_open(lua_State *L);
 
 #endif

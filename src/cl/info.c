@@ -10,46 +10,6 @@
 
 #define MAXVALUE (16 << 20) /* bytes of an answer; a driver with more errs */
 
-typedef struct Flag {
-  cl_ulong mask;
-  const char *name;
-} Flag;
-
-static const Flag fp_config[] = {{1 << 0, "denorm"},
-                                 {1 << 1, "inf_nan"},
-                                 {1 << 2, "round_to_nearest"},
-                                 {1 << 3, "round_to_zero"},
-                                 {1 << 4, "round_to_inf"},
-                                 {1 << 5, "fma"},
-                                 {1 << 6, "soft_float"},
-                                 {1 << 7, "correctly_rounded_divide_sqrt"},
-                                 {0, NULL}};
-static const Flag queue_flags[] = {
-    {1 << 0, "out_of_order"}, {1 << 1, "profiling"}, {0, NULL}};
-static const Flag exec_flags[] = {
-    {1 << 0, "kernel"}, {1 << 1, "native_kernel"}, {0, NULL}};
-static const Flag svm_flags[] = {{1 << 0, "coarse_grain_buffer"},
-                                 {1 << 1, "fine_grain_buffer"},
-                                 {1 << 2, "fine_grain_system"},
-                                 {1 << 3, "atomics"},
-                                 {0, NULL}};
-static const Flag affinity_flags[] = {{1 << 0, "numa"},
-                                      {1 << 1, "l4_cache"},
-                                      {1 << 2, "l3_cache"},
-                                      {1 << 3, "l2_cache"},
-                                      {1 << 4, "l1_cache"},
-                                      {1 << 5, "next_partitionable"},
-                                      {0, NULL}};
-
-static const Flag device_types[] = {
-    {CL_DEVICE_TYPE_GPU, "gpu"},
-    {CL_DEVICE_TYPE_ACCELERATOR, "accelerator"},
-    {CL_DEVICE_TYPE_CPU, "cpu"},
-    {0, "other"}};
-static const Flag cache_types[] = {
-    {1, "read_only"}, {2, "read_write"}, {0, "none"}};
-static const Flag local_types[] = {{1, "local"}, {2, "global"}, {0, "none"}};
-
 #define NV "cl_nv_device_attribute_query"
 #define AMD "cl_amd_device_attribute_query"
 #define OF(name, NAME, kind)                                                  \
@@ -208,20 +168,55 @@ const Info clsh_info_device[] = {
     {NULL, 0, 0, NULL},
 };
 
-static void pushflags(lua_State *L, cl_ulong bits, const Flag *list) {
+/* The words of a set of flags or of a single value: the i-th is of bit i. */
+static const struct {
+  char kind;
+  bool list; /* a list of words; else the first one, or "none" */
+  const char *words;
+} flags[] = {
+    {'F', true,
+     "denorm inf_nan round_to_nearest round_to_zero round_to_inf fma "
+     "soft_float correctly_rounded_divide_sqrt"},
+    {'Q', true, "out_of_order profiling"},
+    {'E', true, "kernel native_kernel"},
+    {'S', true,
+     "coarse_grain_buffer fine_grain_buffer fine_grain_system atomics"},
+    {'A', true, "numa l4_cache l3_cache l2_cache l1_cache next_partitionable"},
+    {'C', false, "read_only read_write"},
+    {'M', false, "local global"},
+};
+
+/* Pushes the words of the bits of `n`, by a kind above; false: of no kind. */
+static bool pushwords(lua_State *L, char kind, cl_ulong n) {
+  size_t i = 0, len;
+  lua_Integer found = 0;
+  while (i < sizeof flags / sizeof *flags && flags[i].kind != kind)
+    i++;
+  if (i == sizeof flags / sizeof *flags)
+    return false;
   lua_newtable(L);
-  for (int n = 1; list->name != NULL; list++)
-    if (bits & list->mask) {
-      lua_pushstring(L, list->name);
-      lua_rawseti(L, -2, n++);
+  for (const char *s = flags[i].words; *s != '\0'; s += len, n >>= 1) {
+    s += *s == ' ';
+    len = strcspn(s, " ");
+    if ((n & 1) != 0) {
+      lua_pushlstring(L, s, len);
+      lua_rawseti(L, -2, ++found);
     }
+  }
+  if (!flags[i].list && found == 0)
+    lua_pushliteral(L, "none");
+  else if (!flags[i].list)
+    lua_rawgeti(L, -1, 1);
+  if (!flags[i].list)
+    lua_remove(L, -2);
+  return true;
 }
 
-/* The first name with a bit that is set. */
-static void pushtype(lua_State *L, cl_ulong bits, const Flag *list) {
-  while (list->mask != 0 && (list->mask & bits) == 0)
-    list++;
-  lua_pushstring(L, list->name);
+static void pushtype(lua_State *L, cl_ulong bits) {
+  lua_pushstring(L, bits & CL_DEVICE_TYPE_GPU           ? "gpu"
+                    : bits & CL_DEVICE_TYPE_ACCELERATOR ? "accelerator"
+                    : bits & CL_DEVICE_TYPE_CPU         ? "cpu"
+                                                        : "other");
 }
 
 /* cl_version: 10 bits major, 10 minor, 12 patch. */
@@ -288,14 +283,6 @@ static void pushtext(lua_State *L, const char *p, size_t size) {
 ** with versions, T device type, and sets of flags or single names.
 */
 static void pushvalue(lua_State *L, char kind, const void *p, size_t size) {
-  static const struct {
-    char kind;
-    void (*push)(lua_State *L, cl_ulong n, const Flag *list);
-    const Flag *list;
-  } flags[] = {{'T', pushtype, device_types}, {'F', pushflags, fp_config},
-               {'Q', pushflags, queue_flags}, {'E', pushflags, exec_flags},
-               {'S', pushflags, svm_flags},   {'A', pushflags, affinity_flags},
-               {'C', pushtype, cache_types},  {'M', pushtype, local_types}};
   cl_uint word = 0;
   cl_ulong n = 0;
   if (size == sizeof word) {
@@ -304,13 +291,12 @@ static void pushvalue(lua_State *L, char kind, const void *p, size_t size) {
   } else if (size == sizeof n) {
     memcpy(&n, p, sizeof n);
   }
-  for (size_t i = 0; i < sizeof flags / sizeof *flags; i++)
-    if (flags[i].kind == kind) {
-      flags[i].push(L, n, flags[i].list);
-      return;
-    }
+  if (pushwords(L, kind, n))
+    return;
   if (kind == 's')
     pushtext(L, p, size);
+  else if (kind == 'T')
+    pushtype(L, n);
   else if (kind == 'b')
     lua_pushboolean(L, n != 0);
   else if (kind == 'Z')

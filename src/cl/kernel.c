@@ -309,11 +309,6 @@ const char *clsh_kernel_spacename(char space) {
                         : "private";
 }
 
-static int kernel_name(lua_State *L) {
-  lua_pushstring(L, clsh_kernel_check(L, 1)->name);
-  return 1;
-}
-
 static int kernel_args(lua_State *L) {
   Kernel *k = clsh_kernel_check(L, 1);
   lua_createtable(L, k->nparams, 0);
@@ -332,11 +327,6 @@ static int kernel_args(lua_State *L) {
     }
     lua_rawseti(L, -2, i + 1);
   }
-  return 1;
-}
-
-static int kernel_group(lua_State *L) {
-  lua_pushinteger(L, (lua_Integer)clsh_kernel_check(L, 1)->group);
   return 1;
 }
 
@@ -395,23 +385,19 @@ static int kernel_required(lua_State *L) {
   return 1;
 }
 
-static int kernel_program(lua_State *L) {
-  clsh_kernel_check(L, 1);
-  lua_getiuservalue(L, 1, KERNEL_PROGRAM);
-  return 1;
-}
-
 static const luaL_Reg fields[] = {
     {"args", kernel_args},
     {"global_work_size", kernel_global},
     {"local_mem_size", kernel_localmem},
-    {"name", kernel_name},
     {"preferred_multiple", kernel_multiple},
     {"private_mem_size", kernel_privatemem},
-    {"program", kernel_program},
     {"required_work_group_size", kernel_required},
-    {"work_group_size", kernel_group},
     {NULL, NULL}};
+static const Field plain[] = {
+    {"name", 's', offsetof(Kernel, name)},
+    {"program", 'u', KERNEL_PROGRAM},
+    {"work_group_size", 'n', offsetof(Kernel, group)},
+    {0}};
 
 /** Kernel:info() -> table
  * name, args (list of {name, type, space, const}), work_group_size (work-items
@@ -431,9 +417,9 @@ static int kernel_info(lua_State *L) {
   const Kernel *k = clsh_kernel_check(L, 1);
   bool limited = globalsize(k, sizes) == CL_SUCCESS;
   lua_settop(L, 1);
-  lua_newtable(L);
+  clsh_class_pushfields(L, "name work_group_size");
   for (const luaL_Reg *f = fields; f->name != NULL; f++)
-    if (f->func != kernel_program && (limited || f->func != kernel_global)) {
+    if (limited || f->func != kernel_global) {
       lua_getfield(L, 1, f->name);
       lua_setfield(L, 2, f->name);
     }
@@ -601,4 +587,5 @@ static const Class class = {"Kernel", sizeof(Kernel), methods,       fields,
 
 void clsh_kernel_open(lua_State *L) {
   clsh_class_define(L, &class);
+  clsh_class_addfields(L, &class, plain);
 }

@@ -440,10 +440,9 @@ static int launch_sizes(lua_State *L) {
  * print(launch.global[1], launch.localsize[2]) --> 8 2
  */
 static int launch_info(lua_State *L) {
-  static const char *const names[] = {"global", "localsize", "offset", NULL};
   Launch *l = checklaunch(L, 1);
   lua_settop(L, 1);
-  clsh_class_pushfields(L, names);
+  clsh_class_pushfields(L, "global localsize offset");
   lua_pushstring(L, l->kernel->name);
   lua_setfield(L, 2, "kernel");
   return 1;
@@ -464,10 +463,10 @@ static const luaL_Reg methods[] = {{"info", launch_info},
                                    {"work", launch_work},
                                    {NULL, NULL}};
 static const luaL_Reg fields[] = {{"global", launch_sizes},
-                                  {"kernel", clsh_class_owner},
                                   {"localsize", launch_sizes},
                                   {"offset", launch_sizes},
                                   {NULL, NULL}};
+static const Field plain[] = {{"kernel", 'u', KERNEL}, {0}};
 static const luaL_Reg meta[] = {
     {"__call", launch_call}, {"__tostring", launch_tostring}, {NULL, NULL}};
 static const Class class = {"Launch", sizeof(Launch), methods, fields,
@@ -477,5 +476,6 @@ void clsh_launch_open(lua_State *L) {
   static const luaL_Reg kernel_methods[] = {{"range", kernel_range},
                                             {NULL, NULL}};
   clsh_class_define(L, &class);
+  clsh_class_addfields(L, &class, plain);
   clsh_class_add(L, "Kernel", kernel_methods, NULL);
 }

@@ -23,6 +23,13 @@ typedef struct Class {
   void (*release)(Object *o); /* called once; must not raise; may be NULL */
 } Class;
 void clsh_class_define(lua_State *L, const Class *class);
+typedef struct Field { /* of an object, read as it is; ended by kind 0 */
+  const char *name;
+  char kind; /* 'n' a size_t, 'i' an int, 'b' a bool, 's' a text, 't' the name
+                of a Type, all in the object; 'u' a user value */
+  size_t at; /* its bytes from the object's beginning, or its number */
+} Field;
+void clsh_class_addfields(lua_State *L, const Class *class, const Field *list);
 void clsh_class_add(lua_State *L, const char *name, const luaL_Reg *methods,
                     const luaL_Reg *fields);
 void *clsh_class_new(lua_State *L, const Class *class, int uservalues);
@@ -36,8 +43,7 @@ void *clsh_class_option(lua_State *L, int idx, const Class *class,
                         const char *name);
 void clsh_class_close(Object *o);
 const char *clsh_class_field(lua_State *L);
-int clsh_class_owner(lua_State *L);
-void clsh_class_pushfields(lua_State *L, const char *const names[]);
+void clsh_class_pushfields(lua_State *L, const char *names);
 void clsh_class_pressure(lua_State *L, size_t bytes);
 void clsh_class_pushweak(lua_State *L, const char *name);
 void clsh_class_noteweak(lua_State *L, const char *name);

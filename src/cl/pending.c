@@ -13,6 +13,15 @@
 #define MOST 10000   /* commands of a queue that are counted */
 #define MOMENT 20e-3 /* seconds that a marker on an idle queue may take */
 
+/* The i-th queue of the list at the top that is live and was abandoned, or was
+** not; else NULL. */
+static Queue *queueat(lua_State *L, int i, bool abandoned) {
+  lua_rawgeti(L, -1, i);
+  Queue *q = clsh_queue_live(L, -1);
+  lua_pop(L, 1);
+  return q != NULL && clsh_queue_abandoned(q) == abandoned ? q : NULL;
+}
+
 /* Whether a marker on the queue has not ended after `seconds`. */
 static bool markerpends(cl_command_queue queue, double seconds) {
   cl_event marker = NULL;
@@ -56,11 +65,9 @@ int clsh_pending_count(lua_State *L, double seconds, bool abandoned) {
   double end = clsh_poll_now() + seconds;
   int n = clsh_queue_pushall(L);
   for (int i = 1; i <= n; i++) {
-    lua_rawgeti(L, -1, i);
-    Queue *q = clsh_queue_live(L, -1);
-    if (q != NULL && clsh_queue_abandoned(q) == abandoned)
+    Queue *q = queueat(L, i, abandoned);
+    if (q != NULL)
       sum += unfinished(L, q, end - clsh_poll_now(), &kernels);
-    lua_pop(L, 1);
   }
   lua_pop(L, 1);
   return sum;
@@ -71,11 +78,8 @@ void clsh_pending_pushkernel(lua_State *L) {
   const char *name = NULL;
   int n = clsh_queue_pushall(L);
   for (int i = 1; i <= n && name == NULL; i++) {
-    lua_rawgeti(L, -1, i);
-    Queue *q = clsh_queue_live(L, -1);
-    if (q != NULL && !clsh_queue_abandoned(q))
-      name = clsh_event_kernel(q);
-    lua_pop(L, 1);
+    Queue *q = queueat(L, i, false);
+    name = q != NULL ? clsh_event_kernel(q) : NULL;
   }
   lua_pushstring(L, name);
   lua_remove(L, -2);
@@ -117,10 +121,8 @@ bool clsh_pending_finish(lua_State *L) {
     return false;
   f->n = 0;
   for (int i = 1; i <= n; i++) {
-    lua_rawgeti(L, -1, i);
-    Queue *q = clsh_queue_live(L, -1);
-    lua_pop(L, 1);
-    if (q == NULL || clsh_queue_abandoned(q))
+    Queue *q = queueat(L, i, false);
+    if (q == NULL)
       continue;
     f->list[f->n] = clsh_queue_handle(L, q);
     clRetainCommandQueue(f->list[f->n++]);

@@ -176,21 +176,6 @@ static int program_index(lua_State *L) {
   return clsh_program_pushkernel(L, 1, 2);
 }
 
-/* prog.context, prog.cuda, prog.defines, prog.log, prog.options, prog.source
- */
-static int program_value(lua_State *L) {
-  const char *name = clsh_class_field(L);
-  clsh_class_check(L, 1, &class);
-  lua_getiuservalue(L, 1,
-                    *name == 'c' && name[1] == 'u' ? PROGRAM_CUDA
-                    : *name == 'c'                 ? PROGRAM_CONTEXT
-                    : *name == 'd'                 ? PROGRAM_DEFINES
-                    : *name == 'l'                 ? PROGRAM_LOG
-                    : *name == 's'                 ? PROGRAM_SOURCE
-                                                   : PROGRAM_OPTIONS);
-  return 1;
-}
-
 /* Pushes the list of the paths of the files of the program at 1. */
 static void pushfiles(lua_State *L) {
   int files = lua_gettop(L) + 1;
@@ -220,16 +205,11 @@ static void pushfiles(lua_State *L) {
  * print(prog:info().options, prog:info().kernels[1])
  */
 static int program_info(lua_State *L) {
-  static const char *const names[] = {"defines", "log", "options", "name"};
-  static const int field[] = {PROGRAM_DEFINES, PROGRAM_LOG, PROGRAM_OPTIONS,
-                              PROGRAM_NAME};
   Program *p = clsh_program_check(L, 1);
   lua_settop(L, 1);
-  lua_newtable(L);
-  for (int i = 0; i < 4; i++) {
-    lua_getiuservalue(L, 1, field[i]);
-    lua_setfield(L, 2, names[i]);
-  }
+  clsh_class_pushfields(L, "defines log options");
+  lua_getiuservalue(L, 1, PROGRAM_NAME);
+  lua_setfield(L, 2, "name");
   clsh_program_pushkernelnames(L, p);
   lua_setfield(L, 2, "kernels");
   pushfiles(L);
@@ -353,13 +333,14 @@ static const luaL_Reg methods[] = {{"binary", program_binary},
                                    {"kernel", program_kernel},
                                    {"kernels", program_kernels},
                                    {NULL, NULL}};
-static const luaL_Reg fields[] = {{"context", program_value},
-                                  {"cuda", program_value},
-                                  {"defines", program_value},
-                                  {"log", program_value},
-                                  {"options", program_value},
-                                  {"source", program_value},
-                                  {NULL, NULL}};
+static const Field plain[] = {{"builds", 'i', offsetof(Program, builds)},
+                              {"context", 'u', PROGRAM_CONTEXT},
+                              {"cuda", 'u', PROGRAM_CUDA},
+                              {"defines", 'u', PROGRAM_DEFINES},
+                              {"log", 'u', PROGRAM_LOG},
+                              {"options", 'u', PROGRAM_OPTIONS},
+                              {"source", 'u', PROGRAM_SOURCE},
+                              {0}};
 /* prog(x, y): a kernel and its range are missing. */
 static int program_call(lua_State *L) {
   clsh_program_pushkernelnames(L, clsh_program_check(L, 1));
@@ -372,9 +353,10 @@ static const luaL_Reg meta[] = {{"__call", program_call},
                                 {"__names", program_kernels},
                                 {"__tostring", program_tostring},
                                 {NULL, NULL}};
-static const Class class = {"Program", sizeof(Program), methods,        fields,
+static const Class class = {"Program", sizeof(Program), methods,        NULL,
                             meta,      program_index,   program_release};
 
 void clsh_program_open(lua_State *L) {
   clsh_class_define(L, &class);
+  clsh_class_addfields(L, &class, plain);
 }

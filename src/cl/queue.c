@@ -32,19 +32,9 @@ static void queue_release(Object *o) {
   q->handle = NULL;
 }
 
-static const Class class;
-
-Queue *clsh_queue_check(lua_State *L, int arg) {
-  return clsh_class_check(L, arg, &class);
-}
-
-Queue *clsh_queue_any(lua_State *L, int arg) {
-  return clsh_class_any(L, arg, &class);
-}
-
 /* The Queue of option `queue`, at stack index `idx`. */
 Queue *clsh_queue_option(lua_State *L, int idx) {
-  return clsh_class_option(L, idx, &class, "queue");
+  return clsh_class_option(L, idx, &clsh_queue_class, "queue");
 }
 
 /* Hands commands to the device; a closed queue has done so. */
@@ -100,7 +90,7 @@ static Queue *newqueue(lua_State *L, int arg, int opts, bool profiled,
   if (readhints(L, c, opts, list))
     clsh_context_function(L, c, 200, "clCreateCommandQueueWithProperties",
                           "leave priority and throttle out", &create);
-  Queue *q = clsh_class_newowned(L, &class, 1, arg);
+  Queue *q = clsh_class_newowned(L, &clsh_queue_class, 1, arg);
   q->context = c;
   q->profiled = profiled;
   q->out_of_order = out_of_order;
@@ -136,7 +126,7 @@ Queue *clsh_queue_push(lua_State *L, int ctxarg) {
   ctxarg = lua_absindex(L, ctxarg);
   clsh_context_alive(L, clsh_context_any(L, ctxarg));
   lua_getiuservalue(L, ctxarg, 2);
-  Queue *q = clsh_class_test(L, -1, &class);
+  Queue *q = clsh_class_test(L, -1, &clsh_queue_class);
   if (q == NULL || q->halted) {
     if (q != NULL)
       q->standard = false;
@@ -193,7 +183,7 @@ bool clsh_queue_abandoned(const Queue *q) {
 
 /* The Queue at `arg` if commands may be put on it, else NULL. */
 Queue *clsh_queue_live(lua_State *L, int arg) {
-  Queue *q = clsh_class_test(L, arg, &class);
+  Queue *q = clsh_class_test(L, arg, &clsh_queue_class);
   bool live =
       q != NULL && q->handle != NULL && clsh_context_usable(q->context);
   return live ? q : NULL;
@@ -240,28 +230,19 @@ static int queue_flush(lua_State *L) {
   return 1;
 }
 
-/* q.out_of_order, q.profiling */
-static int queue_flag(lua_State *L) {
-  const Queue *q = clsh_queue_check(L, 1);
-  bool order = *clsh_class_field(L) == 'o';
-  lua_pushboolean(L, order ? q->out_of_order : q->profiled);
-  return 1;
-}
-
 /** Queue:info() -> table
  * device (its name), profiling, out_of_order.
  * Example: print(cl.context().queue:info().out_of_order) --> false
  */
 static int queue_info(lua_State *L) {
-  static const char *const names[] = {"profiling", "out_of_order", NULL};
   clsh_queue_check(L, 1);
-  clsh_class_pushfields(L, names);
+  clsh_class_pushfields(L, "profiling out_of_order");
   clsh_context_setdevice(L);
   return 1;
 }
 
 static int queue_tostring(lua_State *L) {
-  Queue *q = clsh_class_any(L, 1, &class);
+  Queue *q = clsh_class_any(L, 1, &clsh_queue_class);
   lua_pushfstring(
       L, "Queue %s%s%s", q->out_of_order ? "out of order" : "in order",
       q->profiled ? ", profiled" : "", q->head.closed ? " (closed)" : "");
@@ -277,18 +258,20 @@ static int context_queue(lua_State *L) {
 
 static const luaL_Reg methods[] = {
     {"flush", queue_flush}, {"info", queue_info}, {NULL, NULL}};
-static const luaL_Reg fields[] = {{"context", clsh_class_owner},
-                                  {"out_of_order", queue_flag},
-                                  {"profiling", queue_flag},
-                                  {NULL, NULL}};
+static const Field plain[] = {
+    {"context", 'u', 1},
+    {"out_of_order", 'b', offsetof(Queue, out_of_order)},
+    {"profiling", 'b', offsetof(Queue, profiled)},
+    {0}};
 static const luaL_Reg meta[] = {{"__tostring", queue_tostring}, {NULL, NULL}};
-static const Class class = {"Queue", sizeof(Queue), methods,      fields,
-                            meta,    NULL,          queue_release};
+const Class clsh_queue_class = {"Queue", sizeof(Queue), methods,      NULL,
+                                meta,    NULL,          queue_release};
 
 void clsh_queue_open(lua_State *L) {
   static const luaL_Reg functions[] = {{"queue", cl_queue}, {NULL, NULL}};
   static const luaL_Reg context[] = {{"queue", context_queue}, {NULL, NULL}};
-  clsh_class_define(L, &class);
+  clsh_class_define(L, &clsh_queue_class);
+  clsh_class_addfields(L, &clsh_queue_class, plain);
   clsh_class_add(L, "Context", NULL, context);
   luaL_setfuncs(L, functions, 0);
 }

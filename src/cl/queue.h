@@ -24,8 +24,10 @@ typedef struct Queue {
   char kernel[MAXNAME]; /* the last such command's; "": not known */
   unsigned interrupts;  /* before its newest command */
 } Queue;
-Queue *clsh_queue_check(lua_State *L, int arg);
-Queue *clsh_queue_any(lua_State *L, int arg); /* closed ones too */
+extern const Class clsh_queue_class;
+#define clsh_queue_check(L, i)                                                \
+  ((Queue *)clsh_class_check(L, i, &clsh_queue_class))
+#define clsh_queue_any(L, i) ((Queue *)clsh_class_any(L, i, &clsh_queue_class))
 Queue *clsh_queue_option(lua_State *L, int idx);
 Queue *clsh_queue_push(lua_State *L, int ctxarg); /* its default queue */
 cl_command_queue clsh_queue_handle(lua_State *L, Queue *q);
@@ -74,7 +76,9 @@ void clsh_event_join(Event *e, cl_command_type command, cl_int status,
 void clsh_event_wait(lua_State *L, int arg);
 void clsh_event_after(lua_State *L, int arg, Context *c, After *a);
 int clsh_event_count(const Queue *q, int most, int *kernels);
-Event *clsh_event_check(lua_State *L, int arg);
+extern const Class clsh_event_class;
+#define clsh_event_check(L, i)                                                \
+  ((Event *)clsh_class_check(L, i, &clsh_event_class))
 void clsh_event_open(lua_State *L);
 
 /* transfer.c: a command that moves data */

@@ -38,11 +38,6 @@ static int program_file(lua_State *L) {
   return 1;
 }
 
-static int program_builds(lua_State *L) {
-  lua_pushinteger(L, clsh_program_check(L, 1)->builds);
-  return 1;
-}
-
 /* (text, path, program, options), called in protected mode. */
 static int buildfile(lua_State *L) {
   clsh_build_text(L, 3, 1, lua_tostring(L, 2), 0);
@@ -189,8 +184,7 @@ void clsh_rebuild_open(lua_State *L) {
   static const luaL_Reg methods[] = {{"changed", program_changed},
                                      {"rebuild", program_rebuild},
                                      {NULL, NULL}};
-  static const luaL_Reg fields[] = {
-      {"builds", program_builds}, {"file", program_file}, {NULL, NULL}};
+  static const luaL_Reg fields[] = {{"file", program_file}, {NULL, NULL}};
   clsh_class_add(L, "Program", methods, fields);
   luaL_setfuncs(L, functions, 0);
 }

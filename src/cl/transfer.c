@@ -737,9 +737,7 @@ static int buffer_fill(lua_State *L) {
   Transfer m;
   Buffer *b = clsh_buffer_check(L, 1);
   lua_settop(L, 3);
-  const char *wrong = clsh_type_convert(L, 2, b->type, pattern);
-  if (wrong != NULL)
-    return clsh_error_arg(L, 2, "%s", wrong);
+  clsh_type_element(L, 2, b->type, pattern);
   clsh_transfer_check(L, b->context, 3, "queue async after first count", &m);
   if (b->view)
     checkregion(L, b, 3, &r);

@@ -216,6 +216,13 @@ const char *clsh_type_convert(lua_State *L, int idx, const Type *t, void *p) {
   return tovector(L, idx, t, p);
 }
 
+/* The same for an argument; raises where the value cannot be an element. */
+void clsh_type_element(lua_State *L, int arg, const Type *t, void *p) {
+  const char *wrong = clsh_type_convert(L, arg, t, p);
+  if (wrong != NULL)
+    clsh_error_arg(L, arg, "%s", wrong);
+}
+
 /** cl.typesize(type) -> bytes
  * The bytes that one element takes: `cl.typesize "float4"` is 16. A vector
  * of 3 takes the room of 4.

@@ -31,33 +31,26 @@ static bool isasked(const Param *p) {
   return p->known && p->value == NULL && !p->anything && p->object == 0;
 }
 
-/* Adds macro(T), "(0 + CLSH_IS(T, char) * 1 ...)", of types named `head`... */
-static void addkinds(luaL_Buffer *b, const char *macro, const char *head) {
-  char text[80];
-  luaL_addstring(b, "#define ");
-  luaL_addstring(b, macro);
-  luaL_addstring(b, "(T) (0");
-  for (const Type *t = clsh_type_all; t->name != NULL; t++)
-    if (head == NULL ? strncmp(t->name, "double", 6) != 0 &&
-                           strncmp(t->name, "half", 4) != 0
-                     : strncmp(t->name, head, strlen(head)) == 0) {
-      snprintf(text, sizeof text, " + CLSH_IS(T, %s) * %d", t->name,
-               (int)(t - clsh_type_all) + 1);
-      luaL_addstring(b, text);
-    }
-  luaL_addstring(b, ")\n");
-}
-
-/* Adds an addkinds() macro for types that not every device has. */
-static void addoptional(luaL_Buffer *b, const char *macro, const char *head,
-                        const char *extension) {
-  luaL_addstring(b, "#ifdef ");
-  luaL_addstring(b, extension);
-  luaL_addstring(b, "\n");
-  addkinds(b, macro, head);
-  luaL_addstring(b, "#else\n#define ");
-  luaL_addstring(b, macro);
-  luaL_addstring(b, "(T) 0\n#endif\n");
+/*
+** Adds macro(T), "(0 + CLSH_IS(T, char) * 1 ...)", of the types whose names
+** begin with `head`, "": of the others; 0 without the extension, unless NULL.
+*/
+static void addkinds(lua_State *L, luaL_Buffer *b, const char *macro,
+                     const char *head, const char *extension) {
+  lua_pushfstring(L, "#if%s %s\n#define %s(T) (0",
+                  extension != NULL ? "def" : "",
+                  extension != NULL ? extension : "1", macro);
+  luaL_addvalue(b);
+  for (const Type *t = clsh_type_all; t->name != NULL; t++) {
+    bool optional = t->kind == 'f' && t->unit != 4;
+    if (*head != '\0' ? strncmp(t->name, head, strlen(head)) != 0 : optional)
+      continue;
+    lua_pushfstring(L, " + CLSH_IS(T, %s) * %d", t->name,
+                    (int)(t - clsh_type_all) + 1);
+    luaL_addvalue(b);
+  }
+  lua_pushfstring(L, ")\n#else\n#define %s(T) 0\n#endif\n", macro);
+  luaL_addvalue(b);
 }
 
 /* Pushes the kernels that tell the types of the parameters of `k`. */
@@ -65,9 +58,9 @@ static void pushquestions(lua_State *L, const Kernel *k) {
   luaL_Buffer b;
   luaL_buffinit(L, &b);
   luaL_addstring(&b, TELL);
-  addkinds(&b, "CLSH_PLAIN", NULL);
-  addoptional(&b, "CLSH_DOUBLE", "double", "cl_khr_fp64");
-  addoptional(&b, "CLSH_HALF", "half", "cl_khr_fp16");
+  addkinds(L, &b, "CLSH_PLAIN", "", NULL);
+  addkinds(L, &b, "CLSH_DOUBLE", "double", "cl_khr_fp64");
+  addkinds(L, &b, "CLSH_HALF", "half", "cl_khr_fp16");
   for (int i = 0; i < k->nparams; i++) {
     const Param *p = &k->params[i];
     if (!isasked(p))

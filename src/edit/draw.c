@@ -16,7 +16,6 @@
 #include <wchar.h>
 
 #include "editor.h"
-#include "statement.h"
 
 #define MAXCELL 64 /* bytes of a cell */
 #define TAB 8
@@ -276,29 +275,15 @@ static const Row *shownrow(const Frame *f, int n) {
   return n < f->nrows ? &f->rows[n] : NULL;
 }
 
+/* The codes of the classes of characters, behind the letter of each. */
+static const char *const looks[] = {">;1",  "p;1", "k;35", "s;32",
+                                    "n;36", "c;2", "e;31"};
+
 static void setlook(FILE *out, const Cell *c) {
   const char *code = "";
-  switch (c->class) {
-  case '>':
-  case 'p':
-    code = ";1";
-    break;
-  case 'k':
-    code = ";35";
-    break;
-  case 's':
-    code = ";32";
-    break;
-  case 'n':
-    code = ";36";
-    break;
-  case 'c':
-    code = ";2";
-    break;
-  case 'e':
-    code = ";31";
-    break;
-  }
+  for (size_t i = 0; i < sizeof looks / sizeof *looks; i++)
+    if (looks[i][0] == c->class)
+      code = looks[i] + 1;
   fprintf(out, "\033[0%s%sm", code, c->under ? ";4" : "");
 }
 

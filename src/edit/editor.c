@@ -9,7 +9,6 @@
 #include <readline/readline.h>
 
 #include "editor.h"
-#include "statement.h"
 
 #define MAXMASK 65536 /* bytes of a text that is highlighted */
 

@@ -1,6 +1,9 @@
 /*
-** editor.h - the state of the editor on readline, which keeps the text and its
-** undo list, the text in the window, and the functions that its files share.
+** editor.h - for the files of the editor: statements that are read line by
+*line
+** and calls of the session's functions, for both editors; the state of the
+** editor on readline, which keeps the text and its undo list, and the text in
+** the window.
 ** SPDX-License-Identifier: MIT
 */
 #ifndef editor_h
@@ -11,7 +14,17 @@
 #include <stddef.h>
 #include <time.h>
 
-#include <lua.h>
+#include "edit.h"
+
+#define PROMPT "cl> "
+#define PROMPT2 "..> "
+
+/* statement.c */
+extern const Shell *clsh_statement_shell;
+bool clsh_statement_open(lua_State *L, const Shell *shell);
+bool clsh_statement_ask(lua_State *L, const char *name, int narg, int nres);
+bool clsh_statement_complete(lua_State *L, size_t *first);
+Input clsh_statement_read(lua_State *L, const char *draft);
 
 typedef struct Editor {
   lua_State *L;       /* of the statement that is read */

@@ -12,7 +12,6 @@
 #include <readline/readline.h>
 
 #include "editor.h"
-#include "statement.h"
 
 static int goal = -1;      /* the column that Up and Down keep to */
 static int goalpoint = -1; /* where they left the cursor */

@@ -17,7 +17,6 @@
 
 #include "cl/cl.h"
 #include "editor.h"
-#include "statement.h"
 
 static bool editing;          /* the text is edited with readline */
 static char *line;            /* the statement that readline gave */

@@ -3,7 +3,7 @@
 ** them, and nothing is edited.
 ** SPDX-License-Identifier: MIT
 */
-#include "statement.h"
+#include "editor.h"
 
 bool clsh_lineedit_open(lua_State *L, const Shell *shell) {
   return clsh_statement_open(L, shell);

@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "cl/cl.h"
-#include "statement.h"
+#include "editor.h"
 
 const Shell *clsh_statement_shell;
 

@@ -15,8 +15,7 @@ const char *const clsh_agree_ops[] = {"sum", "min", "max", "prod", NULL};
 
 Call clsh_agree_begin(lua_State *L, int call, int arguments) {
   Call c = {.name = calls[call]};
-  c.comm = clsh_comm_take(L, &c.first);
-  lua_settop(L, c.first + arguments - 1);
+  c.comm = clsh_comm_take(L, arguments, &c.first);
   for (int i = 0; i < FIELDS; i++)
     c.terms.at[i] = OPEN;
   c.terms.at[CALL] = call;

@@ -34,10 +34,12 @@ Comm *clsh_comm_new(lua_State *L, MPI_Comm handle) {
 }
 
 /*
-** The Comm of a call, and the index of its first argument: comm:send(x, 1)
-** begins with it, mpi.send(x, 1) has the Comm of all ranks as its upvalue.
+** The Comm of a call of so many arguments, nil where they are left out, and
+*the
+** index of the first: comm:send(x, 1) begins with the Comm, mpi.send(x, 1) has
+** the Comm of all ranks as its upvalue.
 */
-Comm *clsh_comm_take(lua_State *L, int *first) {
+Comm *clsh_comm_take(lua_State *L, int arguments, int *first) {
   int ended = 0;
   MPI_Finalized(&ended);
   if (ended)
@@ -45,6 +47,7 @@ Comm *clsh_comm_take(lua_State *L, int *first) {
   bool method = lua_islightuserdata(L, lua_upvalueindex(1)) ||
                 clsh_class_test(L, 1, &class) != NULL;
   *first = method ? 2 : 1;
+  lua_settop(L, *first + arguments - 1);
   return clsh_class_check(L, method ? 1 : lua_upvalueindex(1), &class);
 }
 
@@ -66,7 +69,7 @@ int clsh_comm_torank(lua_State *L, const Comm *c, int arg, const char *what,
  */
 static int comm_rank(lua_State *L) {
   int first;
-  lua_pushinteger(L, clsh_comm_take(L, &first)->rank);
+  lua_pushinteger(L, clsh_comm_take(L, 0, &first)->rank);
   return 1;
 }
 
@@ -76,7 +79,7 @@ static int comm_rank(lua_State *L) {
  */
 static int comm_size(lua_State *L) {
   int first;
-  lua_pushinteger(L, clsh_comm_take(L, &first)->size);
+  lua_pushinteger(L, clsh_comm_take(L, 0, &first)->size);
   return 1;
 }
 

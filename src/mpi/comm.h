@@ -12,7 +12,7 @@
 
 /* mpi.c: require "mpi" */
 int luaopen_mpi(lua_State *L);
-int clsh_mpi_version(lua_State *L);
+int clsh_mpi_version(lua_State *L); /* for --doctor, without MPI_Init */
 
 /* comm.c; the first raises unless `code` is MPI_SUCCESS */
 void clsh_comm_fault(lua_State *L, int code, const char *call);
@@ -22,7 +22,7 @@ typedef struct Comm {
   int rank, size;
 } Comm;
 Comm *clsh_comm_new(lua_State *L, MPI_Comm handle);
-Comm *clsh_comm_take(lua_State *L, int *first);
+Comm *clsh_comm_take(lua_State *L, int arguments, int *first);
 int clsh_comm_torank(lua_State *L, const Comm *c, int arg, const char *what,
                      int def);
 void clsh_comm_add(lua_State *L, const luaL_Reg *functions);

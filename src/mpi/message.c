@@ -14,13 +14,6 @@
 
 #define MARK 0x636c6d70 /* begins each header */
 
-static const Type *lasttype(void) {
-  const Type *t = clsh_type_all;
-  while (t[1].name != NULL)
-    t++;
-  return t;
-}
-
 /* The rank at `arg`, and the tag behind it: `any` lets both be nil. */
 static Peer checkpeer(lua_State *L, const Comm *c, int arg, bool any) {
   size_t tag = 0;
@@ -53,6 +46,15 @@ static bool rivals(const Transit *a, const Transit *b) {
          (p->tag == q->tag || p->tag == MPI_ANY_TAG || q->tag == MPI_ANY_TAG);
 }
 
+/* The type that a header tells of; NULL: no clshell of this version sent it.
+ */
+static const Type *sent(const Header *h) {
+  int n = 0;
+  while (clsh_type_all[n].name != NULL)
+    n++;
+  return h->mark == MARK && h->type < n ? &clsh_type_all[h->type] : NULL;
+}
+
 /* Whether a header has the form, the type and the count of `x`. */
 static bool fits(const Header *h, const Payload *x) {
   return h->mark == MARK && h->form == x->form &&
@@ -62,11 +64,9 @@ static bool fits(const Header *h, const Payload *x) {
 
 /* Starts to receive unwanted elements, so that their sender goes on. */
 static void drop(const Transit *t) {
-  if (t->header.mark != MARK ||
-      t->header.type > clsh_values_number(lasttype()))
-    return;
-  const Type *type = &clsh_type_all[t->header.type];
-  Transit *d = clsh_transit_try(t->header.count * type->size);
+  const Type *type = sent(&t->header);
+  Transit *d =
+      type != NULL ? clsh_transit_try(t->header.count * type->size) : NULL;
   if (d == NULL)
     return;
   Bulk b = clsh_values_bulk(type, t->header.count);
@@ -205,7 +205,7 @@ static Transit *startreceive(lua_State *L, const Comm *c, const Payload *x,
 /* Raises: the value that has come does not fit `x`. */
 static int unfit(lua_State *L, const Outcome *o, const Payload *x) {
   const Header *h = &o->header;
-  if (h->mark != MARK || h->type > clsh_values_number(lasttype()))
+  if (sent(h) == NULL)
     return clsh_error(L, "rank %d is no clshell of this version", o->from);
   return clsh_error(L, "recv: rank %d sent %s; this takes %s", o->from,
                     clsh_values_text(L, (Form)h->form, &clsh_type_all[h->type],
@@ -264,8 +264,7 @@ static Outcome pushreceived(lua_State *L, Transit *t, Payload x, int arg) {
  */
 static int comm_send(lua_State *L) {
   int first;
-  const Comm *c = clsh_comm_take(L, &first);
-  lua_settop(L, first + 2);
+  const Comm *c = clsh_comm_take(L, 3, &first);
   Peer to = checkpeer(L, c, first + 1, false);
   Payload x = clsh_values_get(L, first, true);
   Transit *t = startsend(L, c, &x, to);
@@ -300,8 +299,7 @@ static int receive(lua_State *L, const Comm *c, int arg, Peer from) {
  */
 static int comm_recv(lua_State *L) {
   int first;
-  const Comm *c = clsh_comm_take(L, &first);
-  lua_settop(L, first + 2);
+  const Comm *c = clsh_comm_take(L, 3, &first);
   Peer from = checkpeer(L, c, first + 1, true);
   return receive(L, c, first, from);
 }
@@ -318,8 +316,7 @@ static int comm_recv(lua_State *L) {
  */
 static int comm_sendrecv(lua_State *L) {
   int first;
-  const Comm *c = clsh_comm_take(L, &first);
-  lua_settop(L, first + 4);
+  const Comm *c = clsh_comm_take(L, 5, &first);
   lua_pushvalue(L, first + 4); /* the tag, behind `to` too */
   lua_insert(L, first + 2);
   Peer to = checkpeer(L, c, first + 1, false);
@@ -366,8 +363,7 @@ static bool hascome(void *arg) {
 static int comm_probe(lua_State *L) {
   int first;
   MPI_Count n = 0;
-  const Comm *c = clsh_comm_take(L, &first);
-  lua_settop(L, first + 1);
+  const Comm *c = clsh_comm_take(L, 2, &first);
   Found f = {.comm = c, .from = checkpeer(L, c, first, true)};
   clsh_transit_until(L, hascome, &f);
   clsh_comm_fault(L, f.error, "MPI_Iprobe");
@@ -424,8 +420,7 @@ static void checkmapped(lua_State *L, int arg) {
  */
 static int comm_isend(lua_State *L) {
   int first;
-  const Comm *c = clsh_comm_take(L, &first);
-  lua_settop(L, first + 2);
+  const Comm *c = clsh_comm_take(L, 3, &first);
   Peer to = checkpeer(L, c, first + 1, false);
   checkmapped(L, first);
   Payload x = clsh_values_get(L, first, true);
@@ -445,8 +440,7 @@ static int comm_isend(lua_State *L) {
  */
 static int comm_irecv(lua_State *L) {
   int first;
-  const Comm *c = clsh_comm_take(L, &first);
-  lua_settop(L, first + 2);
+  const Comm *c = clsh_comm_take(L, 3, &first);
   Peer from = checkpeer(L, c, first + 1, true);
   checkmapped(L, first);
   Payload x = checktarget(L, first);

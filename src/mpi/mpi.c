@@ -96,7 +96,7 @@ static int mpi_local_size(lua_State *L) {
  * The name and version of the library, as it gives them.
  * Example: print(#mpi.version() > 0) --> true
  */
-static int mpi_version(lua_State *L) {
+int clsh_mpi_version(lua_State *L) {
   char text[MPI_MAX_LIBRARY_VERSION_STRING];
   int n = 0;
   MPI_Get_library_version(text, &n);
@@ -147,18 +147,13 @@ static int mpi_incomplete(lua_State *L) {
   return 0;
 }
 
-/* The version alone, without starting MPI: for --doctor and --devices. */
-int clsh_mpi_version(lua_State *L) {
-  return mpi_version(L);
-}
-
 int luaopen_mpi(lua_State *L) {
   static const luaL_Reg functions[] = {{"abort", mpi_abort},
                                        {"device_aware", mpi_device_aware},
                                        {"incomplete", mpi_incomplete},
                                        {"local_rank", mpi_local_rank},
                                        {"local_size", mpi_local_size},
-                                       {"version", mpi_version},
+                                       {"version", clsh_mpi_version},
                                        {NULL, NULL}};
   lua_settop(L, 0);
   start(L);

@@ -154,46 +154,38 @@ static bool isseconds(Options *o, const char *value) {
 
 /* Takes an option and its value. Returns -1 to go on, or an exit code. */
 static int take(Options *o, int code, const char *value) {
-  switch (code) {
-  case 'd':
-    o->device = value;
-    break;
-  case 'e':
-  case 'p':
-    o->code = true;
-    /* fall through */
-  case 'l':
-  case 'I':
+  const struct {
+    int code;
+    const char **text; /* where the value goes; NULL: */
+    bool *flag;        /* true from here on */
+  } places[] = {
+      {'d', &o->device, NULL}, {'f', &o->format, NULL},
+      {'o', &o->output, NULL}, {OPT_COLOR, &o->color, NULL},
+      {'e', NULL, &o->code},   {'p', NULL, &o->code},
+      {'n', NULL, &o->noinit}, {'i', NULL, &o->interactive},
+      {'q', NULL, &o->quiet},
+  };
+  for (size_t i = 0; i < sizeof places / sizeof *places; i++)
+    if (places[i].code == code && places[i].text != NULL)
+      *places[i].text = value;
+    else if (places[i].code == code)
+      *places[i].flag = true;
+  bool fine = true;
+  if (code == 'e' || code == 'p' || code == 'l' || code == 'I')
     o->actions[o->nactions++] = (Action){(char)code, value};
-    break;
-  case 'f':
-    o->format = value;
-    return isword(value, clsh_optiontable_formats, "--format") ? -1
-                                                               : EXIT_USAGE;
-  case 'o':
-    o->output = value;
-    break;
-  case 'i':
-    o->interactive = true;
-    break;
-  case 'n':
-    o->noinit = true;
-    break;
-  case 'q':
-    o->quiet = true;
-    break;
-  case OPT_COLOR:
-    o->color = value;
-    return isword(value, clsh_optiontable_whens, "--color") ? -1 : EXIT_USAGE;
-  case OPT_TIMEOUT:
-    return isseconds(o, value) ? -1 : EXIT_USAGE;
-  case OPT_STORE:
-    return setenv("CLSHELL_STORE", value, 1) == 0 ? -1 : EXIT_SCRIPT;
-  case 'V':
+  else if (code == 'f')
+    fine = isword(value, clsh_optiontable_formats, "--format");
+  else if (code == OPT_COLOR)
+    fine = isword(value, clsh_optiontable_whens, "--color");
+  else if (code == OPT_TIMEOUT)
+    fine = isseconds(o, value);
+  else if (code == OPT_STORE && setenv("CLSHELL_STORE", value, 1) != 0)
+    return EXIT_SCRIPT;
+  else if (code == 'V') {
     printf(PROGRAM " " CLSHELL_VERSION " (" LUA_RELEASE ")\n");
     return EXIT_OK;
   }
-  return -1;
+  return fine ? -1 : EXIT_USAGE;
 }
 
 /* Notes the tool that an option stands for; true: nothing else counts. */

@@ -253,20 +253,6 @@ static int system_private(lua_State *L) {
   return 1;
 }
 
-/** system.same(a, b) -> boolean
- * Whether two paths lead to one file.
- * Example:
- * print(system.same(cl.home, cl.home .. "/lua/.."), system.same(cl.home, "/"))
- *   --> true false
- */
-static int system_same(lua_State *L) {
-  struct stat a, b;
-  lua_pushboolean(L, stat(luaL_checkstring(L, 1), &a) == 0 &&
-                         stat(luaL_checkstring(L, 2), &b) == 0 &&
-                         a.st_dev == b.st_dev && a.st_ino == b.st_ino);
-  return 1;
-}
-
 /** system.temporary([suffix]) -> path, or nil and a message
  * Makes a file that this user alone may read and write, in the folder TMPDIR
  * or /tmp. Its name, which no other program can know, ends in `suffix`.
@@ -346,13 +332,17 @@ static int system_file(lua_State *L) {
 }
 
 int luaopen_clshell_system(lua_State *L) {
-  static const luaL_Reg functions[] = {
-      {"chdir", system_chdir},     {"cores", system_cores},
-      {"cwd", system_cwd},         {"drivers", system_drivers},
-      {"file", system_file},       {"folder", system_folder},
-      {"kind", system_kind},       {"private", system_private},
-      {"same", system_same},       {"temporary", system_temporary},
-      {"winsize", system_winsize}, {NULL, NULL}};
+  static const luaL_Reg functions[] = {{"chdir", system_chdir},
+                                       {"cores", system_cores},
+                                       {"cwd", system_cwd},
+                                       {"drivers", system_drivers},
+                                       {"file", system_file},
+                                       {"folder", system_folder},
+                                       {"kind", system_kind},
+                                       {"private", system_private},
+                                       {"temporary", system_temporary},
+                                       {"winsize", system_winsize},
+                                       {NULL, NULL}};
   luaL_newlib(L, functions);
   return 1;
 }

@@ -104,7 +104,7 @@ t.test("wrong declarations and values name their fault", function()
   end
   t.raises(function() cl.struct() end, "text must be a string; got nothing")
   local s = cl.struct(PARTICLE)
-  t.raises(function() return s{mass = 1} end, "no field 'mass'", "there are")
+  t.raises(function() return s{mass = 1} end, "no field 'mass'", "There are: ")
   t.raises(function() return s{po = {}} end, "did you mean 'pos'?")
   t.raises(function() return s{id = {1, 2}} end, "id: ", "3 elements")
   t.raises(function() return s{id = {1, 2.5, 3}} end, "id: ", "whole number")

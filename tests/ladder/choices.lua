@@ -164,13 +164,13 @@ t.test("rows that are wrong are refused, the old ones stay", function()
       "nvidia", "got 'cpus'"},
     {{rung = "tiled", were = {}}, "did you mean 'where'"},
     {{rung = "tiled", where = {m = {mim = 3}}}, "did you mean 'min'"},
-    {{rung = "tiled", where = 5}, "where must be a table; got a number"},
-    {"tiled", "row 1 must be a table; got a string"},
+    {{rung = "tiled", where = 5}, "where must be a table; got 5"},
+    {"tiled", 'row 1 must be a table; got "tiled"'},
     {{}, "row 1: rung must be a string; got nothing"},
   } do
     t.raises(function() gemm.choices{case[1]} end, table.unpack(case, 2))
   end
-  t.raises(function() gemm.choices(5) end, "must be a table; got a number")
+  t.raises(function() gemm.choices(5) end, "must be a table; got 5")
   t.ok(rawequal(gemm.choices(), before))
 end)
 

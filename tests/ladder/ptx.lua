@@ -6,6 +6,7 @@ local cl = require "cl"
 local gemm = require "clshell.gemm"
 local matrix = require "clshell.data.matrix"
 local ptx = require "clshell.ladder.ptx"
+local cuda_ptx = dofile(cl.home .. "/scripts/lib/cuda_ptx.lua")
 
 t.device()
 
@@ -69,14 +70,14 @@ local OPENCL = [[
 ]]
 
 t.test("a kernel of OpenCL for CUDA's driver", function()
-  local text = assert(ptx.for_cuda(OPENCL, "sum", "first"))
+  local text = assert(cuda_ptx(OPENCL, "sum", "first"))
   for _, line in ipairs{".target sm_90\n", ".entry first(\n",
       ".param .u64  sum_param_1\n", "mov.b32 %r1, 0;", "%r2, %nctaid.y;",
       ".entry sum_all("} do
     t.ok(text:find(line, 1, true), line .. text)
   end
   local function refused(reason, ...)
-    local edited, why = ptx.for_cuda(...)
+    local edited, why = cuda_ptx(...)
     t.eq(edited, nil)
     t.ok(why:find(reason, 1, true), why)
   end

@@ -4,7 +4,6 @@
 local t = require "t"
 local cl = require "cl"
 local history = require "clshell.results.history"
-local regression = require "clshell.results.regression"
 local stats = require "clshell.measure.stats"
 local store = require "clshell.store"
 
@@ -135,7 +134,7 @@ t.test("best knows the source and the driver that are here", function()
 end)
 
 t.test("verdicts", function()
-  local judge = regression.judge
+  local judge = history.judge
   math.randomseed(7) -- single verdicts on random samples: always the same
   local r = judge(run(1e-3), run(1.1e-3))
   t.eq(r.verdict, "SLOWER")
@@ -160,7 +159,7 @@ t.test("two equal runs are hardly ever told apart", function()
   local wrong = 0 -- a chance of 1 % each at most: 3 expected, 10 by 0.1 %
   for _ = 1, 300 do
     local noise = 0.2 * math.random()
-    if regression.judge(run(1e-3, {noise = noise, n = 20}),
+    if history.judge(run(1e-3, {noise = noise, n = 20}),
         run(1e-3, {noise = noise, n = 20})).verdict:find "ER$" then
       wrong = wrong + 1
     end

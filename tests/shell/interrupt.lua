@@ -277,19 +277,18 @@ local SPIN = [=[cl.kernel [[kernel void spin(global volatile int *p)
 t.test("what still runs is told, by queue", function()
   terminal.device()
   local path = terminal.file("unfinished.lua", [[
-    local running = require "clshell.shell.prompt.after_interrupt"
+    local running = require "clshell.shell.prompt.device_list"
     local k = ]] .. SPIN .. [[
     local b, go = cl.buffer("int", 2, 0), cl.buffer("int", 1, 0)
-    assert(#cl.unfinished() == 0 and running.note() == nil)
+    assert(#cl.unfinished() == 0 and not running.ask())
     local q = cl.queue{out_of_order = true}
     local e = k:range(1):on(q)(b)
     q:flush()
     local u = cl.unfinished()
     assert(#u == 1 and u[1].queue == q and u[1].device == cl.device())
     assert(u[1].commands == 1 and u[1].kernels == 1)
-    assert(running.text():find "^1 kernel still running on %w+:%d+$")
-    assert(running.answer " w " and running.answer "q" and running.answer "d")
-    assert(running.answer "w + 1" == nil and running.answer "" == nil)
+    assert(running.work():find "^1 kernel still running on %w+:%d+$")
+    assert(running.answers.w and running.answers.q and running.answers.d)
     e = nil
     collectgarbage()
     u = cl.unfinished()

@@ -34,6 +34,7 @@
 local cl = require "cl"
 local layout = require "clshell.arrays.layout"
 local result = require "clshell.base.result"
+local tiling = require "clshell.ladder.tiling"
 local types = require "clshell.arrays.types"
 
 local unpack = table.unpack
@@ -42,25 +43,17 @@ local M = {}
 
 local GROUP = 256 -- work-items of a work-group, at most
 
--- The largest power of two up to a number, and up to GROUP.
-local function power_of_two(most)
-  local n = 1
-  while n < GROUP and n * 2 <= most do
-    n = n * 2
-  end
-  return n
-end
-
--- By context: `kernels` by their text; `forms`, the kernels again, by the
--- `known` of a calculation and the form of its places; `plans` by `known`, or
--- by the table of the places.
+-- By context: `kernels` by their text, and `known`: by the `known` of a
+-- calculation its `forms`, the kernels again, by the form of its places, and
+-- its `plans`, by the texts of its places. A loop over slices would make plans
+-- without end, so PLACES of them are forgotten now and then.
 local kept = setmetatable({}, {__mode = "k"})
+local PLACES = 4096
 
 local function kept_for(context)
   local made = kept[context]
   if not made then
-    made = {kernels = {}, forms = {}, plans = setmetatable({},
-      {__mode = "k"})}
+    made = {kernels = {}, known = {}}
     kept[context] = made
   end
   return made
@@ -118,7 +111,8 @@ M.serial = {cpu = true}
 --- Work-items of a work-group: the device's largest power of two up to 256.
 function M.group(context)
   local made = kept_for(context)
-  made.group = made.group or power_of_two(context.device.max_work_group_size)
+  made.group = made.group or tiling.power_of_two(math.min(GROUP,
+    context.device.max_work_group_size))
   return made.group
 end
 
@@ -143,27 +137,6 @@ M.each = {gpu = 4}
 M.STREAMED, M.STREAM = 1 << 24, 65536
 
 local NARROW = 64 -- columns: a work-group takes several rows that are shorter
-
--- By `known`: tables by the texts of places. A loop over slices would make
--- tables without end, so they are forgotten now and then, with their plans.
-local PLACES = 4096
-local placed, places = {}, 0
-
--- The table of all calculations that have the same places.
-local function place(c)
-  if places > PLACES then
-    placed, places = {}, 0
-  end
-  local at = placed
-  for k = -1, #c.places do
-    local key = k < 0 and c.known or k == 0 and c.dims or c.places[k]
-    if not at[key] then
-      at[key], places = {}, places + 1
-    end
-    at = at[key]
-  end
-  return at
-end
 
 -- Gives part k of a calculation, a Buffer, the index of its element, `at`, as
 -- OpenCL C over i1_, i2_ ..., and the names of its parameters; adds the values
@@ -247,25 +220,28 @@ local SEVERAL = [[
     #pragma unroll
     for (uint k_ = 0; k_ < EACH; k_++) {
       size_t i1_ = first_ + k_ * size_;
-      CALL
+      element_(i1_, 0, GIVEN LOADED);
     }
   } else
     for (size_t i1_ = first_; i1_ < end_; i1_ += size_)
-      PLAIN]]
+      element_(i1_, 0, GIVEN PLAIN);]]
 
--- The kernel's body for several elements; `values` are the variables to load.
-local function several(each, call, values)
-  local words = {EACH = each, DECLARE = "", LOAD = "", CALL = "", PLAIN = ""}
-  for _, v in ipairs(values) do
-    words.DECLARE = words.DECLARE .. ("%s %s_v[%d]; "):format(v.type, v.name,
-      each)
-    words.LOAD = words.LOAD .. ("%s_v[k_] = %s; "):format(v.name, v.from)
-    words.CALL = words.CALL .. (", %s_v[k_]"):format(v.name)
-    words.PLAIN = words.PLAIN .. ", " .. v.from
+-- What a variable $n of type $t, loaded from $f, adds to words of SEVERAL.
+local VALUE = {DECLARE = "$t $n_v[$e]; ", LOAD = "$n_v[k_] = $f; ",
+  LOADED = ", $n_v[k_]", PLAIN = ", $f"}
+
+-- Adds to words of a template what a table of forms says for some values.
+local function add(words, forms, values)
+  for word, form in pairs(forms) do
+    words[word] = (words[word] or "") .. form:gsub("%$(%a)", values)
   end
-  words.CALL = call:format(words.CALL)
-  words.PLAIN = call:format(words.PLAIN)
-  return (SEVERAL:gsub("%u%u+", words))
+end
+
+-- A template with its words.
+local function fill(template, words)
+  return (template:gsub("%u%u+", function(word)
+    return words[word] or ""
+  end))
 end
 
 -- A CPU that writes an element first fetches its line. Stores past the caches
@@ -323,17 +299,13 @@ end
 -- The kernel's body for results that go past the caches; `given` are the names
 -- of its parameters.
 local function stream(parts, given)
-  local words = {GIVEN = given, ALIGNED = "", DECLARE = "", ASK = "",
-    TARGETS = "", STORE = "", EACH = M.STREAM, STREAMS = 4, PIECE = 128,
+  local words = {GIVEN = given, EACH = M.STREAM, STREAMS = 4, PIECE = 128,
     AHEAD = 128}
   for k, part in ipairs(parts) do
-    local values = {k = k, t = part.leaf and part.leaf.kind.type}
-    for word, form in pairs(is_streamed(part) and RESULT
-        or part.leaf and part.load and OPERAND or {}) do
-      words[word] = words[word] .. form:gsub("%$(%a)", values)
-    end
+    add(words, is_streamed(part) and RESULT or part.leaf and part.load
+      and OPERAND or {}, {k = k, t = part.leaf and part.leaf.kind.type})
   end
-  local text = STREAM:gsub("%u%u+", words) -- DECLARE, ASK and STORE have words
+  local text = fill(STREAM, words) -- DECLARE, ASK and STORE have words
   return (text:gsub("%u%u+", words))
 end
 
@@ -360,8 +332,8 @@ end
 -- The text of a calculation over `dims` dimensions, and whether it has
 -- doubles. A half is a float between load and store, which every device has.
 local function source(c, parts, dims, way, each)
-  local parameters, loads, stores, values = {}, {}, {}, {}
-  local targets, own = "", {}
+  local parameters, loads, stores = {}, {}, {}
+  local targets, own, loaded, words = "", {}, "", {EACH = each}
   for d = 1, dims do
     parameters[d] = ("ulong n%d_"):format(d)
   end
@@ -378,43 +350,42 @@ local function source(c, parts, dims, way, each)
       for _, word in ipairs(part.names) do
         parameters[#parameters + 1] = "ulong " .. word
       end
-      local from = half and (" = vload_half(%s, b%d_)"):format(at, k)
-        or (" = b%d_[%s]"):format(k, at)
+      local from = half and ("vload_half(%s, b%d_)"):format(at, k)
+        or ("b%d_[%s]"):format(k, at)
       if part.load and not part.declared and way == "flat" and each > 1 then
-        values[#values + 1] = {type = types.calculated(type), name = name,
-          from = from:sub(4)}
-      else
-        loads[#loads + 1] = not part.declared and ("  %s%s;"):format(variable,
-          part.load and from or "") or nil
+        loaded = loaded .. ", " .. variable
+        add(words, VALUE, {t = types.calculated(type), n = name, f = from,
+          e = each})
+      elseif not part.declared then
+        loads[#loads + 1] = ("  %s%s;"):format(variable,
+          part.load and " = " .. from or "")
       end
-      stores[#stores + 1] = part.store and (half
+      local store = part.store and (half
         and ("  vstore_half(%s, %s, b%d_);"):format(name, at, k)
         or ("  b%d_[%s] = %s;"):format(k, at, name)) or nil
+      stores[#stores + 1] = store
       if is_streamed(part) then
         targets = ("%s, %s *own%d_"):format(targets, type, k)
-        own[#own + 1] = ("  *own%d_ = %s;"):format(k, name)
-      else
-        own[#own + 1] = part.store and stores[#stores] or nil
+        store = ("  *own%d_ = %s;"):format(k, name)
       end
+      own[#own + 1] = store
     end
   end
   local list = table.concat(parameters, c.file and ", " or ",\n    ")
   local given = list:gsub("[^,]-([%w_]+)%f[,\0]", "%1")
-  local loaded, body = ""
+  local body
   if c.file then
-    local words = c.words(c, dims > 1, function(i, q)
+    local of_file = c.words(c, dims > 1, function(i, q)
       return ("element_(%s, %s, %s)"):format(dims > 1 and not q
         and i .. " % n1_" or i, q or dims > 1 and i .. " / n1_" or 0, given)
     end)
-    words.SOURCE = list
-    body = defines(words) .. file_text(c.file)
+    of_file.SOURCE = list
+    body = defines(of_file) .. file_text(c.file)
   elseif way == "stream" then
     body = stream(parts, given)
   elseif each > 1 then
-    for _, v in ipairs(values) do
-      loaded = ("%s, %s %s"):format(loaded, v.type, v.name)
-    end
-    body = several(each, ("element_(i1_, 0, %s%%s);"):format(given), values)
+    words.GIVEN = given
+    body = fill(SEVERAL, words)
   else
     body = "  size_t size_ = get_local_size(0);\n  " .. HEAD[way] .. "\n"
       .. one(("element_(c_, q_, %s)"):format(given))
@@ -463,7 +434,7 @@ local function new_kernel(c, made, parts, dims, way)
     local program = cl.build(text, {context = c.context, name = c.name})
     local kernel = program:kernel(c.name)
     k = {kernel = kernel, each = each, group = way == "stream" and 1
-      or power_of_two(kernel.work_group_size)}
+      or tiling.power_of_two(math.min(GROUP, kernel.work_group_size))}
     made.kernels[text] = k
   end
   return k
@@ -473,7 +444,7 @@ end
 -- launch `n` and `launch`. The plan of a calculation with places also has
 -- `order`: for each argument of the kernel its number in c.args, `from`, or
 -- else its `value`; and `rows`.
-local function new_plan(c, made, way)
+local function new_plan(c, made, own, way)
   local parts, sizes, slots = c.parts(c), {c.dims.count}, {}
   local order = {from = {}, value = {}, rows = 1}
   local from, value = order.from, order.value
@@ -493,21 +464,20 @@ local function new_plan(c, made, way)
     value[#value + 1] = false
     form[#form + 1] = part.leaf and index(part, k, value) or nil
   end
-  local forms, key = made.forms[c.known] or {}, table.concat(form, " ")
-  made.forms[c.known] = forms
-  local k = forms[key] or new_kernel(c, made, parts, #sizes, way)
-  forms[key] = k
+  local key = table.concat(form, " ")
+  local k = own.forms[key] or new_kernel(c, made, parts, #sizes, way)
+  own.forms[key] = k
   return {kernel = k.kernel, group = k.group, each = k.each, way = way,
     order = c.places and order}
 end
 
 -- The plan of a flat calculation whose results go past the caches; false where
 -- such stores are of no use.
-local function streaming_plan(c, made)
+local function streaming_plan(c, made, own)
   local serial = not c.file and M.serial[c.context.device.type]
   for _, part in ipairs(serial and c.parts(c) or {}) do
     if is_streamed(part) then
-      return new_plan(c, made, "stream")
+      return new_plan(c, made, own, "stream")
     end
   end
   return false
@@ -534,17 +504,23 @@ end
 --- Launches a calculation on the default queue of its context.
 function M.run(c)
   local made = kept_for(c.context)
-  local key = c.places and place(c) or c.known
-  local plan = made.plans[key]
+  local own = made.known[c.known]
+  if not own or own.count > PLACES then
+    own = {forms = own and own.forms or {}, plans = {}, count = 0}
+    made.known[c.known] = own
+  end
+  local key = c.places
+    and c.dims.text .. " " .. table.concat(c.places, " ") or ""
+  local plan = own.plans[key]
   if not plan then
-    plan = new_plan(c, made, "flat")
-    made.plans[key] = plan
+    plan = new_plan(c, made, own, "flat")
+    own.plans[key], own.count = plan, own.count + 1
   end
   local args, order = c.args, plan.order
   if not order then
     if args[1] >= M.STREAMED then
       if plan.streaming == nil then
-        plan.streaming = streaming_plan(c, made)
+        plan.streaming = streaming_plan(c, made, own)
       end
       plan = plan.streaming or plan
     end

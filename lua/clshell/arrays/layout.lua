@@ -79,20 +79,16 @@ function M.leaf(b)
   if b.closed then
     cl.error(("the %s of an expression is closed"):format(text.class(b)))
   end
-  local dims, on_host = M.shape(b.shape), text.class(b) == "Array"
-  local strides, ahead, ld, start = {}, 1, dims[#dims], 0
-  if not on_host then
-    ld, start = b.ld, b.start
-  end
+  local dims, on_host = b.shape, text.class(b) == "Array"
+  local strides, ahead, ld = {}, 1, not on_host and b.ld or dims[#dims]
   for d = #dims, 1, -1 do
     strides[d] = ahead
     ahead = ahead * (d == #dims and ld or dims[d])
   end
-  leaf = setmetatable({kind = M.kind("leaf", b.type), buffer = b, dims = dims,
-    context = not on_host and b.context, strides = strides, start = start,
-    flat = start == 0 and ld == dims[#dims], whole = true, by = false,
-    place = ("%s,%d,%d"):format(dims.text, ld, start), a = false, b = false,
-    c = false, mark = false, id = 0}, M.meta)
+  leaf = M.view({kind = M.kind("leaf", b.type), buffer = b,
+    context = not on_host and b.context}, {sizes = dims, strides = strides,
+    start = on_host and 0 or b.start, by = {}})
+  leaf.whole = true
   M.leaves[b] = not on_host and leaf or nil
   return leaf
 end
@@ -125,11 +121,11 @@ function M.view(leaf, at)
     flat = flat and not by and (dims[d] == 1 or at.strides[d] == ahead)
     ahead, rotated = ahead * dims[d], rotated or by
     words[d] = by and ("%d@%d,%d,%d"):format(at.strides[d], by.first, by.step,
-      by.size) or ("%d"):format(at.strides[d])
+      by.size) or at.strides[d]
   end
   return setmetatable({kind = leaf.kind, buffer = leaf.buffer, dims = dims,
     context = leaf.context, strides = at.strides, start = at.start,
-    flat = flat, whole = false, by = rotated and at.by,
+    flat = flat, whole = false, by = rotated and at.by or false,
     place = ("%s;%d;%s"):format(dims.text, at.start, table.concat(words, ";")),
     a = false, b = false, c = false, mark = false, id = 0}, M.meta)
 end

@@ -43,13 +43,6 @@ M.integers = {words "clz popcount",
 --- The methods that compare elements, and the sign of each in OpenCL C.
 M.compare = {eq = "==", ne = "!=", lt = "<", le = "<=", gt = ">", ge = ">="}
 
---- method_names.PAIRS
---- Remedies of min and max for two operands.
-M.PAIRS = {
-  max = "the greater of each two elements is x:fmax(y)",
-  min = "the lesser of each two elements is x:fmin(y)",
-}
-
 --- method_names.methods
 --- By the file that has them, the methods and operators of Buffers; Arrays and
 --- Expressions have nearly all of them.

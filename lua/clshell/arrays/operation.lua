@@ -20,6 +20,7 @@ local cl = require "cl"
 local evaluate = require "clshell.arrays.evaluate"
 local fused = require "clshell.arrays.fused"
 local text = require "clshell.base.text"
+local tiling = require "clshell.ladder.tiling"
 local types = require "clshell.arrays.types"
 
 local M = {}
@@ -172,10 +173,11 @@ function M.way(g)
     or "long"
 end
 
---- operation.left(g, pieces, columns) -> g
---- The shape of the results of pieces, one for each piece of a row: as rows of
---- their own, or as columns.
-function M.left(g, pieces, columns)
+--- operation.left(g, pieces, way) -> g
+--- The shape of the results of pieces, one for each piece of a row: columns
+--- where neighbours are pieces of different rows, else rows of their own.
+function M.left(g, pieces, way)
+  local columns = way.item or way.lanes
   return {outer = columns and g.outer or g.outer * g.inner, many = pieces,
     inner = columns and g.inner or 1}
 end
@@ -210,24 +212,36 @@ local function body(c)
     or "  return from_[i1_];"
 end
 
+local function range(c)
+  return c.groups * c.group, c.group
+end
+
 -- By operation, file and form: the tree of evaluate.collect, and the `known`
 -- of launches that combine results.
 local alike = {}
 
 --- operation.run(c, form, from, ...) -> Event
 --- Launches a kernel along the rows, of shape c.g, of c.expression, or else of
---- the Buffer `from` with results of a launch before; the other arguments are
---- those of the kernel behind SOURCE. A calculation of fused.lua, with name,
---- file, words, range, context and `op`, its operation. form: a text for
---- whatever else the kernel depends on.
+--- the Buffer `from` with results of a launch before. A calculation of
+--- fused.lua, with name, words, context; `op`, its operation; `group`, the
+--- work-items of a work-group; `pieces`, the parts of a row; and `way`:
+---   file   the kernel's
+---   own    the names of its arguments behind SOURCE; the other ones follow
+---   one    a work-group is one work-item
+---   item   a work-item has a piece, its neighbour a piece of the next row
+---   lanes  so many neighbours, in a work-item of their own
+--- form: a text for whatever else the kernel depends on.
 function M.run(c, form, from, ...)
-  local e, g = c.expression, c.g
-  local count = e and e.dims.count or g.outer * g.many * g.inner
+  local e, g, way = c.expression, c.g, c.way
+  local rows = g.outer * g.inner
+  local count = e and e.dims.count or rows * g.many
   c.type = e and types.calculated(e.kind.type) or "acc_"
   c.dims, c.places = e and e.dims or {count = count}, false
-  c.parts, c.body, c.declare = parts, body, declare
+  c.file, c.parts, c.body, c.declare = way.file, parts, body, declare
+  c.range, c.groups = range, way.item and tiling.groups(rows * c.pieces,
+    c.group) or g.outer * c.pieces * tiling.groups(g.inner, way.lanes or 1)
   c.args, c.n = {count}, 1
-  local key = ("%s %s %s %s"):format(c.op.key, c.file, g.inner == 1
+  local key = ("%s %s %s %s"):format(c.op.key, way.file, g.inner == 1
     and "" or "inner", form)
   alike[key] = alike[key] or {{}, {}}
   if e then
@@ -235,10 +249,15 @@ function M.run(c, form, from, ...)
   else
     c.known, c.n, c.args[2] = alike[key][2], 2, from
   end
-  local own = table.pack(g.inner, ...)
-  c.own = own.n - 1
-  table.move(own, 1, own.n, c.n + 1, c.args)
-  c.n = c.n + own.n
+  local numbers = {many = g.many, inner = g.inner, rows = rows,
+    pieces = c.pieces}
+  local own = {g.inner}
+  for k, name in ipairs(way.own) do
+    own[k + 1] = numbers[name]
+  end
+  table.move({...}, 1, select("#", ...), #own + 1, own)
+  table.move(own, 1, #own, c.n + 1, c.args)
+  c.own, c.n = #own - 1, c.n + #own
   return fused.run(c)
 end
 

@@ -22,9 +22,6 @@ local ceil = tiling.groups
 local methods, subject = expression.methods, expression.subject
 
 local BLOCK = 1024 -- elements of a work-item of a CPU
-local WORDS = 16   -- words of 32 bits of a work-item of a GPU
-local AHEAD = 32   -- words of a work-item whose work-group waits for others
-
 -- Types of which ladder and method give sums of the same type.
 local LADDER = {float = true, double = true}
 
@@ -33,45 +30,15 @@ local function words_of(op)
   return (known.wide or op.cell == "double") and 2 or 1
 end
 
-local function many(g)
-  return g.many
-end
-
--- The ways to scan. Each has the kernel's file; span(op, group), the elements
--- of a piece; own(g, pieces), the arguments between SOURCE and y; `one`: a
--- work-group is one work-item; `columns`: a work-item has a piece, its
--- neighbour a piece of the next row.
+-- The ways to scan, see operation.run. A piece has `span` elements, or `words`
+-- words of 32 bits for each work-item.
 local WAYS = {
-  blocks = {
-    file = "scan/blocks.cl", one = true, own = many,
-    span = function()
-      return BLOCK
-    end,
-  },
-  totals = {
-    file = "scan/totals.cl",
-    span = function(op, group)
-      return group * WORDS // words_of(op)
-    end,
-    own = function(g, pieces)
-      return g.many, pieces
-    end,
-  },
-  ahead = {
-    file = "scan/lookback.cl", own = many,
-    span = function(op, group)
-      return group * AHEAD // words_of(op)
-    end,
-  },
-  item = {
-    file = "scan/rows.cl", columns = true,
-    span = function()
-      return operation.CHAIN
-    end,
-    own = function(g)
-      return g.many, g.outer * g.inner, g.inner
-    end,
-  },
+  blocks = {file = "scan/blocks.cl", own = {"many"}, one = true,
+    span = BLOCK},
+  totals = {file = "scan/totals.cl", own = {"many", "pieces"}, words = 16},
+  ahead = {file = "scan/lookback.cl", own = {"many"}, words = 32},
+  item = {file = "scan/rows.cl", own = {"many", "rows", "inner"}, item = true,
+    span = operation.CHAIN},
 }
 
 local function way_of(op, g, context)
@@ -99,45 +66,33 @@ local function words(c, _, element)
   }
 end
 
-local function range(c)
-  return c.groups * c.group, c.group
-end
-
 -- Scans the rows of an expression into Buffer `out`, which may be its operand.
--- Where rows have several pieces, `before` has the combination before each, or
--- the state of work-groups that wait for others. Work "total" writes the total
--- of each piece to `out`.
-local function launch(way, op, work, exclusive, e, g, out, before)
-  local group = way.one and 1 or fused.group(out.context)
-  local span = way.span(op, group)
-  local pieces = ceil(g.many, span)
-  local all = g.outer * g.inner * pieces
-  local own = {way.own(g, pieces)}
-  table.move({out, before}, 1, 2, #own + 1, own)
-  return operation.run({name = "scan", file = way.file, context = out.context,
-    words = words, range = range, expression = e, op = op, g = g, work = work,
-    exclusive = exclusive, group = group, span = span,
-    groups = way.columns and ceil(all, group) or all},
-    ("%s %s"):format(work, exclusive), nil, table.unpack(own))
-end
-
 local function scan(op, exclusive, e, g, out)
   local context = out.context
   local way = way_of(op, g, context)
-  local pieces = ceil(g.many, way.span(op, way.one and 1
-    or fused.group(context)))
+  local group = way.one and 1 or fused.group(context)
+  local span = way.span or group * way.words // words_of(op)
+  local pieces = ceil(g.many, span)
+  -- Where rows have several pieces, `before` has the combination before each,
+  -- or the state of work-groups that wait for others. Work "total" writes the
+  -- total of each piece to `to`.
+  local function launch(work, without, to, before)
+    return operation.run({name = "scan", way = way, context = context,
+      words = words, expression = e, op = op, g = g, work = work,
+      exclusive = without, group = group, span = span, pieces = pieces},
+      ("%s %s"):format(work, without), nil, to, before)
+  end
   if way == WAYS.ahead then
     local state = fused.scratch(context, "ulong", 1 + pieces * words_of(op))
     state:fill(0)
-    return launch(way, op, "each", exclusive, e, g, out, state)
+    return launch("each", exclusive, out, state)
   elseif pieces == 1 then
-    return launch(way, op, "alone", exclusive, e, g, out, out)
+    return launch("alone", exclusive, out, out)
   end
   local totals = fused.scratch(context, op.cell, g.outer * pieces * g.inner)
-  launch(way, op, "total", false, e, g, totals, totals)
-  scan(op, true, layout.leaf(totals), operation.left(g, pieces, way.columns),
-    totals)
-  return launch(way, op, "each", exclusive, e, g, out, totals)
+  launch("total", false, totals, totals)
+  scan(op, true, layout.leaf(totals), operation.left(g, pieces, way), totals)
+  return launch("each", exclusive, out, totals)
 end
 
 local function scanned(what, op, exclusive, x, dim)

@@ -41,62 +41,31 @@ local function block(g, units)
     or CHAIN * LANES
 end
 
--- The ways to reduce. Each has the kernel's file; own(g, pieces), the
--- arguments behind SOURCE; pieces(g, group), the pieces of a row; range(c),
--- the NDRange; and `columns`: the results of pieces are columns, not rows.
+local function chains(g)
+  return ceil(g.many, CHAIN)
+end
+
+-- The ways to reduce, see operation.run; pieces(g, group, units) gives the
+-- pieces of a row.
 local WAYS = {
   group = {
-    file = "reduce/grid_stride.cl",
-    own = function(g, pieces)
-      return g.many, pieces
-    end,
+    file = "reduce/grid_stride.cl", own = {"many", "pieces"},
     pieces = function(g, group)
       local once = group * WIDTH
       return math.min(ceil(g.many, once), math.max(
         ceil(PIECES, g.outer * g.inner), ceil(g.many, CHAIN * once)))
     end,
-    range = function(c)
-      return c.g.outer * c.g.inner * c.pieces * c.group, c.group
-    end,
   },
   lanes = {
-    file = "reduce/simd.cl",
-    own = function(g)
-      return g.many
-    end,
+    file = "reduce/simd.cl", own = {"many"}, one = true,
     pieces = function(g, _, units)
       return ceil(g.many, block(g, units))
     end,
-    range = function(c)
-      return c.g.outer * c.g.inner * c.pieces, 1
-    end,
   },
-  item = {
-    file = "reduce/rows.cl",
-    own = function(g)
-      return g.many, g.outer * g.inner, g.inner
-    end,
-    pieces = function(g)
-      return ceil(g.many, CHAIN)
-    end,
-    range = function(c)
-      return ceil(c.g.outer * c.pieces * c.g.inner, c.group) * c.group, c.group
-    end,
-    columns = true,
-  },
-  columns = {
-    file = "reduce/columns.cl",
-    own = function(g)
-      return g.many, g.inner
-    end,
-    pieces = function(g)
-      return ceil(g.many, CHAIN)
-    end,
-    range = function(c)
-      return c.g.outer * c.pieces * ceil(c.g.inner, LANES), 1
-    end,
-    columns = true,
-  },
+  item = {file = "reduce/rows.cl", own = {"many", "rows", "inner"},
+    item = true, pieces = chains},
+  columns = {file = "reduce/columns.cl", own = {"many", "inner"}, one = true,
+    lanes = LANES, pieces = chains},
 }
 
 local function way_of(g, cpu)
@@ -138,39 +107,36 @@ local function words(c, places, element)
   }
 end
 
-local function range(c)
-  return c.way.range(c)
-end
-
 -- Reduces the rows of an expression, of shape g as in operation.lua, or else
 -- the Buffer `from` with the results of the launch before, by an operation
 -- into a Buffer; returns the Event.
 local function reduce(op, e, from, g, out)
   local context = out.context
   local way = WAYS[way_of(g, fused.serial[context.device.type])]
-  local group, units = fused.group(context), context.device.compute_units
+  local units = context.device.compute_units
+  local group = way.one and 1 or fused.group(context)
   local pieces = way.pieces(g, group, units)
   local once = in_once(way, g, pieces, group, context.device)
   local last = pieces == 1 or once
   local left = pieces > 1 and fused.scratch(context, op.declare and "long"
     or op.cell, g.outer * pieces * g.inner * (op.declare and 2 or 1))
   left = left and op.declare and cl.any(left) or left
-  local own = {way.own(g, pieces)}
-  own[#own + 1] = last and out or left
+  local c = {name = "reduce", way = way, context = context, words = words,
+    expression = e, op = op, g = g, group = group, pieces = pieces,
+    last = last, once = once, block = block(g, units)}
+  local form = ("%s %d"):format(once and "once" or last and "last" or "",
+    c.block)
   if once then
-    table.move({left, fused.counter(context)}, 1, 2, #own + 1, own)
+    return operation.run(c, form, from, out, left, fused.counter(context))
   end
-  local c = {name = "reduce", file = way.file, context = context,
-    words = words, range = range, expression = e, op = op, g = g, way = way,
-    group = group, pieces = pieces, last = last, once = once,
-    block = block(g, units)}
-  local event = operation.run(c, ("%s %d"):format(once and "once"
-    or last and "last" or "", c.block), from, table.unpack(own))
-  if last then
-    return event
-  end
-  return reduce(op, nil, left, operation.left(g, pieces, way.columns), out)
+  local event = operation.run(c, form, from, last and out or left)
+  return last and event
+    or reduce(op, nil, left, operation.left(g, pieces, way), out)
 end
+
+-- Remedies of min and max for two operands.
+local PAIRS = {max = "the greater of each two elements is x:fmax(y)",
+  min = "the lesser of each two elements is x:fmin(y)"}
 
 -- Reduces along a dimension to a Buffer of the shape without it.
 local function along(what, op, x, dim, hint)
@@ -196,7 +162,7 @@ local function apply(name, x, dim, what)
   if dim == nil then
     return whole(op, x)
   end
-  return along(what or name, op, x, dim, names.PAIRS[name])
+  return along(what or name, op, x, dim, PAIRS[name])
 end
 
 --- Buffer:sum([dim]) -> number or Buffer
@@ -211,6 +177,7 @@ end
 --- Example:
 --- local A = cl.arange(1, 6):reshape{2, 3}
 --- print(A:sum(), A:sum(1):read()[3], (A * A):sum()) --> 21 9 91
+
 --- Buffer:min([dim]) -> number or Buffer
 --- The least element of all, or the least ones along dimension `dim`. A NaN
 --- among the elements is the result, as in NumPy. x:fmin(y) is the lesser of
@@ -218,6 +185,7 @@ end
 --- Example:
 --- local A = cl.arange(1, 6):reshape{2, 3}
 --- print(A:min(), (A - 4):abs():min(), A:min(2):read()[2]) --> 1 0 4
+
 --- Buffer:max([dim]) -> number or Buffer
 --- The greatest element of all, or the greatest ones along dimension `dim`. A
 --- NaN among the elements is the result, as in NumPy. x:fmax(y) is the greater
@@ -225,6 +193,7 @@ end
 --- Example:
 --- local A = cl.arange(1, 6):reshape{2, 3}
 --- print(A:max(), A:max(1):read()[2]) --> 6 5
+
 --- Buffer:argmin([dim]) -> integer or Buffer
 --- The number of the least element, for argmax of the greatest, from 1 in the
 --- order of reading; with `dim` the numbers along that dimension, a Buffer of
@@ -241,6 +210,7 @@ end
 --- Whether any element is not 0: `x:lt(0):any()`. With `dim` 1 or 0 for each
 --- place left, a Buffer of int. A NaN is not 0.
 --- Example: print(cl.arange(1, 4):gt(3):any()) --> true
+
 --- Buffer:all([dim]) -> boolean or Buffer
 --- Whether no element is 0: `x:isfinite():all()`. With `dim` 1 or 0 for each
 --- place left, a Buffer of int. A NaN is not 0.

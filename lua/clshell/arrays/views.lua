@@ -232,16 +232,6 @@ function methods.diagonal(x, k)
   end)
 end
 
--- The elements of an operand in other dimensions, from its first element on.
-local function placed(leaf, sizes, strides)
-  local by = {}
-  for d = 1, #sizes do
-    by[d] = false
-  end
-  return layout.view(leaf, {sizes = sizes, strides = strides,
-    start = leaf.start, by = by})
-end
-
 --- Buffer:tile(n, ...) -> Buffer
 --- A new Buffer that holds the elements n times, one behind the other: a count
 --- for each dimension. Operands need no tiles, as their rows and columns of
@@ -265,7 +255,8 @@ function methods.tile(x, ...)
     table.move({leaf.strides[d] * n, leaf.strides[d]}, 1, 2, 2 * d - 1,
       strides)
   end
-  methods.set(placed(leaf, sizes, strides), through("tile", x, function(at)
+  methods.set(layout.view(leaf, {sizes = sizes, strides = strides,
+    start = leaf.start, by = {}}), through("tile", x, function(at)
     local own, by = at.strides, {}
     at.strides = {}
     for d = 1, #x.dims do

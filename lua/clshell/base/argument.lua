@@ -20,7 +20,8 @@ end
 function M.check(what, name, value, kind, hint)
   if type(value) ~= kind and text.class(value) ~= kind then
     cl.error(("%s: %s must be %s; got %s"):format(what, name,
-      text.article(kind), text.got(value)), {arg = name, hint = hint})
+      kind == "boolean" and "true or false" or text.article(kind),
+      text.got(value)), {arg = name, hint = hint})
   end
   return value
 end

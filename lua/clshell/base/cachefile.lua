@@ -8,7 +8,7 @@ local text = require "clshell.base.text"
 local M = {}
 
 local FIRST = "clshell measurements 2"
-local LAST = "end"
+local LAST = "end\n"
 
 -- The identity of a device: a change of any property makes another file. Its
 -- memory is left out: a CPU device's size changes with the host's free memory.
@@ -37,6 +37,11 @@ function M.path(dev)
   return dir and ("%s/%s-%s"):format(dir, words, M.hash(M.identity(dev)))
 end
 
+-- The first lines of the file of a device.
+local function head_of(dev)
+  return ("%s\ndevice %s\n"):format(FIRST, M.identity(dev))
+end
+
 --- cachefile.load(dev) -> table; nil, reason
 --- The kept numbers of a device; nil alone without a file. A file that is cut
 --- off, damaged or of another version is not used, and the reason says so.
@@ -48,19 +53,14 @@ function M.load(dev)
   end
   local content = f:read("a") or ""
   f:close()
-  local lines, values = {}, {}
-  for line in content:gmatch("([^\n]*)\n") do
-    lines[#lines + 1] = line
-  end
-  local broken = lines[1] ~= FIRST or lines[2] ~= "device " .. M.identity(dev)
-    or lines[#lines] ~= LAST
-  for i = 3, #lines - 1 do
-    local name, value = lines[i]:match("^([%w_%.]+) (%S+)$")
-    value = tonumber(value)
-    broken = broken or not value or value ~= value
-    values[name or ""] = value
-  end
-  if broken then
+  local head, values = head_of(dev), {}
+  local lines = content:sub(1, #head) == head
+    and content:match("^(.*)" .. LAST .. "$", #head + 1)
+  local rest = lines and lines:gsub("([%w_%.]+) (%S+)\n", function(name, value)
+    values[name] = tonumber(value)
+    return values[name] and ""
+  end)
+  if rest ~= "" then
     return nil, ("%s is damaged or of another version; it is measured anew")
       :format(path)
   end
@@ -80,12 +80,11 @@ function M.save(dev, values)
   for name, value in pairs(values) do
     all[name] = value
   end
-  local lines = {FIRST, "device " .. M.identity(dev)}
+  local lines = {head_of(dev)}
   for _, name in ipairs(text.keys(all)) do
-    lines[#lines + 1] = ("%s %.17g"):format(name, all[name])
+    lines[#lines + 1] = ("%s %.17g\n"):format(name, all[name])
   end
-  lines[#lines + 1] = LAST .. "\n"
-  return file.replace(path, table.concat(lines, "\n"), "measurements")
+  return file.replace(path, table.concat(lines) .. LAST, "measurements")
 end
 
 return M

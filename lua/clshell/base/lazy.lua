@@ -121,30 +121,27 @@ function M.load(value)
   return value
 end
 
-local load = M.load
+-- What a use of the table does with the table of the module.
+local uses = {
+  __index = function(t, key)
+    return t[key]
+  end,
+  __newindex = function(t, key, value)
+    t[key] = value
+  end,
+  __call = function(t, ...)
+    return t(...)
+  end,
+  __len = function(t)
+    return #t
+  end,
+  __pairs = pairs, __tostring = tostring,
+}
 
-function fill.__index(t, key)
-  return load(t)[key]
-end
-
-function fill.__newindex(t, key, value)
-  load(t)[key] = value
-end
-
-function fill.__call(t, ...)
-  return load(t)(...)
-end
-
-function fill.__pairs(t)
-  return pairs(load(t))
-end
-
-function fill.__len(t)
-  return #load(t)
-end
-
-function fill.__tostring(t)
-  return tostring(load(t))
+for event, use in next, uses do
+  fill[event] = function(t, ...)
+    return use(M.load(t), ...)
+  end
 end
 
 --- lazy.module(name) -> table

@@ -1,4 +1,5 @@
--- base/lexer.lua - the tokens of a piece of Lua, finished or not
+-- base/lexer.lua - the tokens of a piece of Lua, finished or not, and the
+-- brackets and blocks that they open
 -- SPDX-License-Identifier: MIT
 
 local find, sub = string.find, string.sub
@@ -21,6 +22,16 @@ local KEYWORDS = M.KEYWORDS
 --- By how much each bracket changes the depth.
 M.BRACKETS = {["("] = 1, ["{"] = 1, ["["] = 1, [")"] = -1, ["}"] = -1,
   ["]"] = -1}
+
+local BLOCKS = {["function"] = 1, ["do"] = 1, ["repeat"] = 1, ["if"] = 1,
+  ["end"] = -1, ["until"] = -1}
+
+--- lexer.step(token) -> integer
+--- The change of the depth of brackets and blocks by a token.
+function M.step(token)
+  return token.kind == "op" and M.BRACKETS[token.text]
+    or token.kind == "keyword" and BLOCKS[token.text] or 0
+end
 
 -- Readers, by the first byte of a token: its kind, its last byte, and for an
 -- unfinished token the kind that does not end.
@@ -153,6 +164,17 @@ function M.tokens(text)
       last = last, what = what}
     at = last + 1
   end
+end
+
+--- lexer.code(text) -> list of tokens, last
+--- The tokens of a text without comments, and the last token of all.
+function M.code(text)
+  local list, last = {}, nil
+  for _, token in ipairs(M.tokens(text)) do
+    last = token
+    list[#list + 1] = token.kind ~= "comment" and token or nil
+  end
+  return list, last
 end
 
 return M

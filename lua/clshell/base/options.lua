@@ -62,6 +62,18 @@ function M.given(opts)
   return (opts == nil or M.is_event(opts)) and {} or opts
 end
 
+--- options.with(opts, more) -> table
+--- The options and the values of `more`, which replace them, as a new table.
+function M.with(opts, more)
+  local all = {}
+  for _, t in ipairs{opts or {}, more} do
+    for key, value in pairs(t) do
+      all[key] = value
+    end
+  end
+  return all
+end
+
 --- options.check(opts, name [, shown]) -> opts, or an empty table
 --- Raises if the table `opts` (or nil) holds an option that the function
 --- `name` does not take, or a value of another kind; the message has the name

@@ -198,6 +198,15 @@ function M.cut(s, width, ending)
     .. ending
 end
 
+-- text.lines(s) -> list of lines, without their ends
+function M.lines(s)
+  local list = {}
+  for line in (s .. "\n"):gmatch "([^\n]*)\n" do
+    list[#list + 1] = line
+  end
+  return list
+end
+
 -- text.wrap(s, width) -> list of lines
 -- A text broken at spaces; a word longer than a line stays whole.
 function M.wrap(s, width)

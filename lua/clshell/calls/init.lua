@@ -1,10 +1,11 @@
 -- calls/init.lua - calls that run in a process of their own, which may hang or
--- crash without harm to this one. serve.lua is the loop there, parcel.lua
--- carries values both ways, base/phase.lua tells the phase of a call.
+-- crash without harm to this one, and the loop there. parcel.lua carries
+-- values both ways, base/phase.lua tells the phase of a call.
 -- SPDX-License-Identifier: MIT
 
 local cl = require "cl"
 local parcel = require "clshell.calls.parcel"
+local phase = require "clshell.base.phase"
 
 local M = {}
 local Worker = {}
@@ -15,47 +16,28 @@ local LIMIT = 30 -- seconds of a phase
 local SIGNALS = {[4] = "SIGILL", [6] = "SIGABRT", [7] = "SIGBUS",
   [8] = "SIGFPE", [9] = "SIGKILL", [11] = "SIGSEGV", [15] = "SIGTERM"}
 
--- Starts the process. Returns it, or nil and a reason.
-local function process(opts)
-  local program = cl.commandline and cl.commandline.program
-  if not program then
-    return nil, "only the program clshell has worker processes"
-  end
-  return require "clshell.child".start(program, {"-q", "-n", "--store", "none",
-    "--calls"}, {env = opts.env, output = opts.output})
-end
-
--- Begins a call whose phases may each take `limit` seconds. Returns true, or
--- nil and a reason.
-local function send(w, limit, message, reason)
-  if w.lost then
-    return nil, "the process was lost in an earlier call"
-  elseif not message then
-    return nil, reason
-  end
-  w.lost, w.limit = true, limit
-  local sent, word, how, number = w.child:send(message, limit)
-  w.under_way = {over = not sent, failure = {word, how, number},
-    stop = cl.now() + limit}
-  return true
-end
-
 -- Starts the process of a worker anew, and its first call. Returns true, or
 -- nil and a reason.
 local function launch(w)
   w:close()
-  local child, reason = process(w.opts)
+  local program, opts = cl.commandline and cl.commandline.program, w.opts
+  if not program then
+    return nil, "only the program clshell has worker processes"
+  end
+  local child, reason = require "clshell.child".start(program, {"-q", "-n",
+    "--store", "none", "--calls"}, {env = opts.env, output = opts.output})
   if not child then
     return nil, reason
   end
   w.child = child
-  return send(w, START, parcel.pack("clshell.calls.serve", "prepare", {
-    path = package.path, cpath = package.cpath, device = w.opts.device}))
+  local message = parcel.pack("clshell.calls", "prepare", {
+    path = package.path, cpath = package.cpath, device = opts.device})
+  return w:send(message, nil, START)
 end
 
 -- The reason why the process is lost, by the answer of its channel.
-local function loss(phase, limit, word, how, number)
-  local doing = phase and " while it " .. phase or ""
+local function loss(doing, limit, word, how, number)
+  doing = doing and " while it " .. doing or ""
   if word == "time" then
     return ("took more than %g s%s"):format(limit, doing)
   elseif how == "signal" then
@@ -114,8 +96,17 @@ end
 --- Begins a call, w:send(parcel.pack(module, name, ...)), so that several
 --- processes work at once; the time of its first phase begins. w:answer()
 --- waits for the end, and returns the same as w:call.
-function Worker:send(message, reason)
-  return send(self, self.opts.limit or LIMIT, message, reason)
+function Worker:send(message, reason, limit)
+  if self.lost then
+    return nil, "the process was lost in an earlier call"
+  elseif not message then
+    return nil, reason
+  end
+  self.lost, self.limit = true, limit or self.opts.limit or LIMIT
+  local sent, word, how, number = self.child:send(message, self.limit)
+  self.under_way = {over = not sent, failure = {word, how, number},
+    stop = cl.now() + self.limit}
+  return true
 end
 
 --- w:ready([seconds]) -> boolean
@@ -128,8 +119,8 @@ function Worker:ready(seconds)
     local message, word, how, number = self.child:receive(least < math.huge
       and math.max(0, least - cl.now()) or nil)
     if message and message:sub(1, 1) == "P" then
-      local phase, unlimited, about = parcel.unpack(message:sub(2))
-      call.phase, call.about = phase, about or call.about
+      local doing, unlimited, about = parcel.unpack(message:sub(2))
+      call.phase, call.about = doing, about or call.about
       call.stop = not unlimited and cl.now() + self.limit or nil
     elseif not message and word == "time" and least ~= call.stop then
       return false
@@ -168,5 +159,45 @@ function Worker:close()
 end
 
 Worker.__close = Worker.close
+
+--- calls.prepare(setup)
+--- In a worker process, its first call: finds modules as the parent does, and
+--- takes its device.
+function M.prepare(setup)
+  package.path, package.cpath = setup.path, setup.cpath
+  if setup.device then
+    cl.use(setup.device)
+  end
+end
+
+-- The answer to a call: the results, or the error.
+local function answer(message)
+  local results = table.pack(pcall(function()
+    local call = table.pack(parcel.unpack(message))
+    return require(call[1])[call[2]](table.unpack(call, 3, call.n))
+  end))
+  local packed, reason = parcel.pack(table.unpack(results, 2, results.n))
+  if results[1] and packed then
+    return "R" .. packed
+  elseif results[1] then
+    packed = parcel.pack(reason)
+  end
+  return "E" .. (packed or parcel.pack(tostring(results[2])))
+end
+
+--- calls.serve() -> exit code
+--- The loop of a worker process: runs the calls of the parent until it ends.
+function M.serve()
+  local parent = require "clshell.child".parent()
+  function phase.tell(...)
+    parent:send("P" .. parcel.pack(...))
+  end
+  local message = parent:receive()
+  while message do
+    parent:send(answer(message))
+    message = parent:receive()
+  end
+  return 0
+end
 
 return M

@@ -4,8 +4,6 @@
 local argument = require "clshell.base.argument"
 local cl = require "cl"
 local host = require "cl.host"
-local mtx = require "clshell.data.mtx"
-local npy = require "clshell.data.npy"
 local options = require "clshell.base.options"
 local text = require "clshell.base.text"
 
@@ -132,7 +130,7 @@ local function extension(what, path)
 end
 
 local function load_npy(path, opts)
-  local h, message = npy.load(path)
+  local h, message = require("clshell.data.npy").load(path)
   if h == nil then
     return nil, message
   end
@@ -149,7 +147,7 @@ local function load_npy(path, opts)
 end
 
 local function load_mtx(path, opts)
-  local m, message = mtx.read(path)
+  local m, message = require("clshell.data.mtx").read(path)
   if m == nil then
     return nil, message
   end
@@ -161,7 +159,7 @@ local function load_mtx(path, opts)
       .. "most %d"):format(path, m.rows, m.cols, m.rows * m.cols, kind, limit),
       {hint = "csr.load or dia.load reads it as a sparse matrix"})
   end
-  return mtx.dense(m, kind), m.rows, m.cols
+  return require("clshell.data.mtx").dense(m, kind), m.rows, m.cols
 end
 
 --- matrix.load(path [, opts]) -> Buffer; nil, message if it cannot be opened
@@ -205,11 +203,11 @@ end
 function methods:save(path)
   if extension("save", path) == "npy" then
     local h <close> = self:read()
-    npy.save(path, h)
+    require("clshell.data.npy").save(path, h)
   else
     check_matrix("save as .mtx", self)
     local h <close> = self:read()
-    mtx.write_dense(path, h)
+    require("clshell.data.mtx").write_dense(path, h)
   end
 end
 

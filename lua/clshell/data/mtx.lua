@@ -8,7 +8,6 @@ local file = require "clshell.base.file"
 
 local M = {}
 
-local class_of = base_text.class
 local INT_MAX = 0x7fffffff -- the kernels index with int
 local FORMATS = {coordinate = true, array = true}
 local FIELDS = {real = true, integer = true, pattern = true}
@@ -21,16 +20,6 @@ local DIGITS = {double = "%.17g", float = "%.9g", half = "%.5g"}
 
 local function fail(path, line, ...)
   cl.error(("%s:%d: "):format(path, line) .. string.format(...))
-end
-
--- Raises unless a value is of the Lua type or class; returns it.
-local function expect(what, name, value, kind, hint)
-  if type(value) ~= kind and class_of(value) ~= kind then
-    cl.error(("%s: %s must be %s %s%s; got %s"):format(what, name,
-      kind == "Array" and "an" or "a", kind, hint and " " .. hint or "",
-      value == nil and "nothing" or class_of(value) or type(value)))
-  end
-  return value
 end
 
 -- The banner's four words, checked.
@@ -243,7 +232,7 @@ end
 --- local m = mtx.read "d.mtx"
 --- print(m.rows, m.cols, #m.v) --> 2 2 2
 function M.read(path)
-  expect("mtx.read", "the path", path, "string")
+  argument.check("mtx.read", "the path", path, "string")
   local f <close>, message = io.open(path, "rb")
   if f == nil then
     return nil, message
@@ -275,9 +264,11 @@ end
 --- print(mtx.dense(m, "float"):at(2, 2)) --> 4.0
 function M.dense(m, type)
   local what = "mtx.dense"
-  expect(what, "the triplets", m, "table", 'as mtx.read "m.mtx" gives them')
+  argument.check(what, "the triplets", m, "table",
+    'm = mtx.read "m.mtx" makes them')
   for _, name in ipairs{"i", "j", "v"} do
-    expect(what, "m." .. name, m[name], "table", "with a number an entry")
+    argument.check(what, "m." .. name, m[name], "table",
+      "it has a number for each entry")
   end
   local rows = argument.integer(what, "m.rows", m.rows, 1, INT_MAX)
   local cols = argument.integer(what, "m.cols", m.cols, 1, INT_MAX)
@@ -347,12 +338,13 @@ end
 --- print(mtx.read("e.mtx").v[1]) --> 0.5
 function M.write(path, m, each)
   local what = "mtx.write"
-  expect(what, "the path", path, "string")
-  expect(what, "the matrix", m, "table", "with rows, cols, nnz and type")
+  argument.check(what, "the path", path, "string")
+  argument.check(what, "the matrix", m, "table",
+    "it has rows, cols, nnz and type")
   for _, name in ipairs{"rows", "cols", "nnz"} do
     argument.integer(what, "m." .. name, m[name], 0, INT_MAX)
   end
-  expect(what, "the third argument", each, "function")
+  argument.check(what, "the third argument", each, "function")
   local digits, field, written = style(m.type)
   local line = "%d %d " .. digits .. "\n"
   create(path, function(write)
@@ -372,8 +364,8 @@ end
 --- Example: mtx.write_dense("f.mtx", cl.array("float", {2, 2}, 1))
 function M.write_dense(path, h)
   local what = "mtx.write_dense"
-  expect(what, "the path", path, "string")
-  expect(what, "the matrix", h, "Array")
+  argument.check(what, "the path", path, "string")
+  argument.check(what, "the matrix", h, "Array")
   if not h.rows then
     cl.error(("%s: the Array must have two dimensions; got %s"):format(what,
       tostring(h)))

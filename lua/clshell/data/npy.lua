@@ -381,18 +381,11 @@ function M.open(path)
   if f == nil then
     return nil, message
   end
-  local done
-  local _ <close> = setmetatable({}, {__close = function()
-    if not done then
-      f:close()
-    end
-  end})
   local d = described(f, path)
   if #d.dims > 2 then
     fail(path, ("the shape has %d dimensions"):format(#d.dims),
       "a matrix has 2")
   end
-  done = true
   return matrix_file(f, path, d, false)
 end
 
@@ -413,19 +406,16 @@ function M.create(path, kind, shape)
   if f == nil then
     cl.error("cannot write " .. message)
   end
-  local ok, reason = f:write(text)
-  ok = ok and f:seek("set", #text + shape[1] * shape[2] * cl.typesize(kind)
-    - 1)
-  if ok then
-    ok, reason = f:write "\0"
+  local function check(ok, reason)
+    if not ok then
+      f:close()
+      cl.error(("cannot write %s: %s"):format(path, reason))
+    end
   end
-  if ok then
-    ok, reason = f:flush()
-  end
-  if not ok then
-    f:close()
-    cl.error(("cannot write %s: %s"):format(path, reason))
-  end
+  check(f:write(text))
+  check(f:seek("set", #text + shape[1] * shape[2] * cl.typesize(kind) - 1))
+  check(f:write "\0")
+  check(f:flush())
   return matrix_file(f, path, {type = kind, dims = shape, skip = #text}, true)
 end
 

@@ -19,8 +19,8 @@ local ALIGN = 32    -- elements: the default pitch of DIA is a multiple of it
 local WASTE = 20    -- stored elements for each entry, at most
 local SMALL = 4096  -- stored elements that are never too many
 local MOST, ROWS = 256, 16 -- patterns of a packed matrix; rows for each one
--- unsigned integers of as many bytes
-local BITS = {half = "ushort", float = "uint", double = "ulong"}
+-- By element type: unsigned integers of as many bytes.
+M.unsigned = {half = "ushort", float = "uint", double = "ulong"}
 
 local csr, dia, packed = {}, {}, {} -- the methods
 local csr_meta = {__index = csr, __metatable = false, __name = "CSR matrix"}
@@ -199,13 +199,13 @@ function M.dia_from_csr(c, opts)
   return M.upload_dia(m, opts.context)
 end
 
--- Closes some arrays of a matrix, on the device and on the host.
-local function release(matrix, ...)
-  for _, name in ipairs{...} do
-    matrix[name]:close()
-    local copy = rawget(matrix.host, name)
-    if copy then
-      copy:close()
+-- Closes all arrays of a matrix, on the device and on the host.
+local function close(self)
+  for _, list in ipairs{self, self.host} do
+    for _, array in next, list do
+      if type(array) == "userdata" then
+        array:close()
+      end
     end
   end
 end
@@ -304,9 +304,7 @@ end
 --- Example:
 --- local M <close> = csr.from_coo(2, 2, {1}, {1}, {5})
 --- M:close()
-function csr:close()
-  release(self, "row_ptr", "col_ind", "values")
-end
+csr.close = close
 
 function csr_meta:__tostring()
   return ("CSR matrix %d x %d of %s, %d entries"):format(self.rows,
@@ -407,7 +405,7 @@ end
 -- How many of the joined diagonals have one value in all patterns.
 local function count_constant(patterns, places)
   local ndiags, count = #places, 0
-  local bits = patterns:as(BITS[patterns.type])
+  local bits = patterns:as(M.unsigned[patterns.type])
   for d = 1, ndiags do
     local same = places[d] < 0
     for k = d + ndiags, #bits, ndiags do
@@ -521,14 +519,7 @@ end
 --- Example:
 --- local P <close> = dia.poisson2d(8, 8):pack()
 --- P:close()
-function packed:close()
-  for _, name in ipairs{"codes", "patterns", "stored"} do
-    self[name]:close()
-  end
-  for _, array in pairs(self.host) do
-    array:close()
-  end
-end
+packed.close = close
 
 function packed_meta:__tostring()
   local head = ("packed matrix %d x %d of %s"):format(self.rows, self.cols,
@@ -572,9 +563,7 @@ end
 --- Example:
 --- local M <close> = dia.poisson2d(8, 8)
 --- M:close()
-function dia:close()
-  release(self, "offsets", "values")
-end
+dia.close = close
 
 function dia_meta:__tostring()
   return ("DIA matrix %d x %d of %s, %d diagonals, %d entries"):format(

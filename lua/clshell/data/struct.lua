@@ -52,6 +52,11 @@ local function reader(source)
     at = at + 1
     return token
   end
+  function read.signs(signs)
+    for sign in signs:gmatch "." do
+      read.take("%" .. sign, "'" .. sign .. "'")
+    end
+  end
   function read.name(what)
     return read.take("[%a_][%w_]*", what)
   end
@@ -65,20 +70,18 @@ end
 -- Reads the attributes at the reader's place into `to`: packed, aligned(n).
 local function attributes(read, to)
   while read.accept "__attribute__" do
-    read.take("%(", "'('")
-    read.take("%(", "'('")
+    read.signs "(("
     local word = read.name("an attribute"):gsub("_", "")
     if word == "packed" then
       to.packed = true
     elseif word == "aligned" then
-      read.take("%(", "'('")
+      read.signs "("
       to.aligned = math.tointeger(read.take("%d+", "a number"))
-      read.take("%)", "')'")
+      read.signs ")"
     else
       fail("the attributes are packed and aligned(n); got '%s'", word)
     end
-    read.take("%)", "')'")
-    read.take("%)", "')'")
+    read.signs "))"
   end
 end
 
@@ -132,7 +135,7 @@ local function declarators(read, kind, fields, taken)
       local n = math.tointeger(read.take("%d+", "a number"))
       f.dims[#f.dims + 1] = n and n > 0 and n
         or fail("%s: an array must have elements", f.name)
-      read.take("%]", "']'")
+      read.signs "]"
     end
     if read.peek() == ":" then
       fail("%s: a bit-field has no common layout; use a whole type", f.name)
@@ -140,7 +143,7 @@ local function declarators(read, kind, fields, taken)
     attributes(read, f)
     fields[#fields + 1] = f
   until not read.accept ","
-  read.take(";", "';'")
+  read.signs ";"
 end
 
 -- Gives the fields their places, and the struct its size.
@@ -164,7 +167,7 @@ end
 function body(read, known, name, set)
   local s = {name = name and "struct " .. name, fields = {}}
   by_name[s] = {}
-  read.take("{", "'{'")
+  read.signs "{"
   while not read.accept "}" do
     declarators(read, type_of(read, known), s.fields, by_name[s])
   end
@@ -197,11 +200,8 @@ local function pack_field(f, value, path)
     return fine and a:tobytes() or cl.error(("%s: %s"):format(path,
       type(a) == "table" and a.message or tostring(a)))
   end
-  if not f.dims then
-    return pack(f.type, value, path)
-  end
   local function part(v, level, at)
-    if level > #f.dims then
+    if level > #(f.dims or {}) then
       return pack(f.type, v, at)
     end
     argument.check("cl.struct", at, v, "table")
@@ -219,14 +219,9 @@ function pack(s, values, path)
     "table", "name the fields: {x = 1}")
   for key in pairs(values) do
     if not by_name[s][key] then
-      local names = {}
-      for i, f in ipairs(s.fields) do
-        names[i] = f.name
-      end
-      local near = type(key) == "string" and cl.nearest(key, names)
-      cl.error(("%s has no field '%s'; %s"):format(s.name or "the struct",
-        where(path, tostring(key)), near and "did you mean '" .. near .. "'?"
-        or "there are " .. table.concat(names, ", ")))
+      cl.error(("%s%s: %s"):format(path ~= "" and path .. ", " or "",
+        s.name or "the struct", text.unknown("field", key,
+        text.keys(by_name[s]))))
     end
   end
   local parts, at = {}, 0
@@ -305,7 +300,7 @@ function cl.struct(declaration)
       s.name = read.name "the name of the type"
       known[s.name] = s
     end
-    read.take(";", "';'")
+    read.signs ";"
   until not read.peek()
   if not s.name then
     fail "the last struct of a text must have a name"

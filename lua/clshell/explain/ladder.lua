@@ -8,7 +8,7 @@ local argument = require "clshell.base.argument"
 local bench = require "clshell.measure.bench"
 local cl = require "cl"
 local reading = require "clshell.explain.reading"
-local fields = require "clshell.results.fields"
+local protocol = require "clshell.measure.protocol"
 local report = require "clshell.results.tables"
 local text = require "clshell.base.text"
 local trace = require "clshell.explain.trace"
@@ -146,7 +146,7 @@ local function range(r)
     return nil
   end
   local least, most = r.min or r.lo, r.max or r.hi
-  if not r.lo or fields.flagged(r, "clock!") then
+  if not r.lo or protocol.flagged(r, "clock!") then
     return least / 2, 2 * most
   end
   local lo, hi = math.min(r.lo, r.q1 or r.lo), math.max(r.hi, r.q3 or r.hi)

@@ -9,7 +9,8 @@ local occupancy = require "clshell.explain.occupancy"
 local options = require "clshell.base.options"
 local peaks = require "clshell.measure.peaks"
 local quantity = require "clshell.base.quantity"
-local fields = require "clshell.results.fields"
+local protocol = require "clshell.measure.protocol"
+local record = require "clshell.measure.record"
 local roofline = require "clshell.measure.roofline"
 local rungs = require "clshell.ladder.rung"
 local text = require "clshell.base.text"
@@ -286,13 +287,13 @@ local function unread(r, device)
   if not r.median or r.median <= 0 or r.ok == false then
     return ("Nothing to read: %s."):format(r.note or r.error
       or r.status ~= "ok" and r.status or "there is no time")
-  elseif fields.flagged(r, "IMPOSSIBLE?") then
+  elseif protocol.flagged(r, "IMPOSSIBLE?") then
     return ("This time is not credible: %s."):format(r.note and
       r.note:match("IMPOSSIBLE%?[^;]*") or "it is above the roofline")
   elseif not r.device and (r.family or r.timer == "wall") then
     return "It ran on the host, whose roofs are not measured."
   end
-  local name = fields.device(r)
+  local name = record.device_of(r)
   if name and device and name ~= device.name then
     return ("The limit is unknown: this was measured on %s, whose peaks are "
       .. "unknown here."):format(name)

@@ -34,30 +34,12 @@ local function all_hold(conditions, object)
   return true
 end
 
-local known = setmetatable({}, {__mode = "k"}) -- device -> class -> boolean
-
--- Whether a device is of a class; asked once, for drivers answer slowly.
-local function is_of(dev, class)
-  local answers = known[dev] or {}
-  known[dev] = answers
-  if answers[class] == nil then
-    answers[class] = all_hold(choices.classes[class], dev)
-  end
-  return answers[class]
-end
-
 -- Whether a row is for a device and a shape.
 local function fits(row, dev, s)
   return (row.device == nil or row.device == dev.name)
     and (row.type == nil or row.type == s.type)
-    and (row.class == nil or is_of(dev, row.class))
+    and (row.class == nil or all_hold(choices.classes[row.class], dev))
     and all_hold(row.where, s)
-end
-
--- A shape with the measures of its family, such as work = m n k.
-local function measured(family, s)
-  local measures = family.spec.measures
-  return measures and setmetatable(measures(s), {__index = s}) or s
 end
 
 -- The reason why only a call that names the rung may take it; or nil.
@@ -81,23 +63,16 @@ local function reasons(passed, word)
   return table.concat(lines)
 end
 
--- Where the row of a choice stands.
-local function origin(c)
-  local row = c.row
-  if c.kept then
-    return ("kept by you on %s for %s%s"):format(row.time:sub(1, 10),
-      row.title, row.note and ": " .. row.note or "")
-  end
-  return ("row %d: %s%s%s"):format(c.number,
-    row.device or row.class or "any device",
-    row.type and ", " .. row.type or "",
-    row.note and ": " .. row.note or "")
-end
-
 local choice_meta = {
   __tostring = function(c)
+    local row = c.row
+    local origin = c.kept and ("kept by you on %s for %s"):format(
+      row.time:sub(1, 10), row.title) or ("row %d: %s%s"):format(c.number,
+      row.device or row.class or "any device",
+      row.type and ", " .. row.type or "")
     return ("%s %s"):format(c.rung, rungs.tostring(c.definition, c.params))
-      :gsub(" +$", "") .. "\n  " .. origin(c) .. reasons(c.passed, "not ")
+      :gsub(" +$", "") .. "\n  " .. origin
+      .. (row.note and ": " .. row.note or "") .. reasons(c.passed, "not ")
   end,
 }
 
@@ -105,12 +80,11 @@ local choice_meta = {
 -- or else a row for each rung, from the last, the fastest, to the first.
 local function default_rows(family)
   local rows = choices[family.name]
-  if rows then
-    return rows
-  end
-  rows = {}
-  for i, rung in ipairs(family.list) do
-    rows[#family.list + 1 - i] = {rung = rung.name, note = "rung " .. i}
+  if not rows then
+    rows = {}
+    for i, rung in ipairs(family.list) do
+      rows[#family.list + 1 - i] = {rung = rung.name, note = "rung " .. i}
+    end
   end
   return rows
 end
@@ -118,7 +92,9 @@ end
 -- The rows that fit, as a list of {row, number}. The rows that the user keeps
 -- come first, without a number; rows given to family.choices replace them.
 local function offered(family, s, dev)
-  local list, sizes = {}, measured(family, s)
+  local list = {}
+  -- the shape with the measures of its family, such as work = m n k
+  local sizes = setmetatable(family.spec.measures(s), {__index = s})
   if not family.rows then
     for i, row in ipairs(user_choices.near(family, s, dev)) do
       list[i] = {row = row}
@@ -138,21 +114,19 @@ function M.pick(family, s, dev, try)
   local passed = {}
   for _, offer in ipairs(offered(family, s, dev)) do
     local row, own = offer.row, not offer.number
-    local reason, kernel = own and user_choices.against(family, row, dev)
-      or nil, nil
-    local rung, params
+    local reason = own and user_choices.against(family, row, dev)
     if not reason then
-      rung = family.rung(row.rung)
-      params = rungs.parameters(rung, row.params or {}, family.name)
+      local rung, kernel = family.rung(row.rung), nil
+      local params = rungs.parameters(rung, row.params or {}, family.name)
       reason = unsafe(row, rung)
-    end
-    if not reason then
-      kernel, reason = try(rung, params)
-    end
-    if kernel then
-      return setmetatable({rung = row.rung, definition = rung,
-        params = params, row = row, number = offer.number, kept = own,
-        passed = passed}, choice_meta), kernel
+      if not reason then
+        kernel, reason = try(rung, params)
+      end
+      if kernel then
+        return setmetatable({rung = row.rung, definition = rung,
+          params = params, row = row, number = offer.number, kept = own,
+          passed = passed}, choice_meta), kernel
+      end
     end
     passed[#passed + 1] = {rung = row.rung, reason = reason, kept = own}
   end
@@ -160,28 +134,20 @@ function M.pick(family, s, dev, try)
     {hint = reasons(passed, ""):sub(4)})
 end
 
-local function check_table(what, value)
-  if value ~= nil and type(value) ~= "table" then
-    cl.error(("%s must be a table; got a %s"):format(what, type(value)))
-  end
-  return value or {}
-end
-
 -- Raises unless each row has known fields, a rung of the family's ladder with
 -- legal parameters, and a known class.
 local function check(family, rows)
-  check_table(family.name .. ".choices: the list of rows", rows)
+  local who = family.name .. ".choices"
+  argument.check(who, "the list of rows", rows, "table")
   for i, row in ipairs(rows) do
-    local what = ("%s.choices: row %d"):format(family.name, i)
-    check_table(what, row)
+    local what = ("%s: row %d"):format(who, i)
+    argument.check(who, "row " .. i, row, "table")
     cl.options(row, FIELDS, what)
     argument.check(what, "rung", row.rung, "string")
-    local rung = family.rung(row.rung)
-    local params = check_table(what .. ": params", row.params)
-    cl.options(params, rungs.names(rung), ("%s, kernel %s"):format(what,
-      rung.name))
-    rungs.parameters(rung, params, what)
-    for name, condition in pairs(check_table(what .. ": where", row.where)) do
+    rungs.configured(family.rung(row.rung), argument.check(what, "params",
+      row.params or {}, "table"), what)
+    local where = argument.check(what, "where", row.where or {}, "table")
+    for name, condition in pairs(where) do
       if type(condition) == "table" then
         cl.options(condition, {"min", "max"}, ("%s: where.%s"):format(what,
           name))

@@ -134,10 +134,23 @@ local function option(what, given)
   return one
 end
 
--- The operands and options of a declaration: {inputs, output, options, dims,
--- all (inputs and output)}.
+-- The names of the parts in one or two lists.
+local function names_of(first, second)
+  local names = {}
+  for _, list in ipairs{first, second} do
+    for _, one in ipairs(list) do
+      names[#names + 1] = one.name
+    end
+  end
+  return names
+end
+
+-- The operands and options of a declaration: {inputs, output, all (inputs and
+-- output), options, dims}, and of the options `settings` (values) and `more`
+-- (Buffers).
 local function parts_of(what, given)
-  local parts = {inputs = {}, options = {}, dims = {}, all = {}}
+  local parts = {inputs = {}, options = {}, dims = {}, all = {},
+    settings = {}, more = {}}
   local taken = text.set "kernel queue after type"
   local function take(name)
     if taken[name] then
@@ -152,34 +165,29 @@ local function parts_of(what, given)
   parts.output = operand(what, "output", given.output)
   parts.all[#parts.all + 1] = parts.output
   for i, one in ipairs(given.options or {}) do
-    parts.options[i] = option(what, one)
+    one = option(what, one)
+    parts.options[i] = one
+    table.insert(one.sizes and parts.more or parts.settings, one)
   end
-  for _, list in ipairs{parts.all, parts.options} do
-    for _, one in ipairs(list) do
-      take(one.name)
-    end
+  for _, name in ipairs(names_of(parts.all, parts.options)) do
+    take(name)
   end
   local known = {}
-  local function each_unknown(one, f)
-    for _, size in ipairs(one.sizes or {}) do
-      if type(size) == "string" and not known[size] then
-        f(size)
+  for _, list in ipairs{parts.inputs, {parts.output}, parts.more} do
+    for _, one in ipairs(list) do
+      for _, size in ipairs(one.sizes) do
+        if type(size) == "string" and not known[size] then
+          if list ~= parts.inputs then
+            fail(what, "no argument has the size '%s' of %s", size, one.name)
+          end
+          take(size)
+          known[size], parts.dims[#parts.dims + 1] = true, size
+        end
       end
     end
-  end
-  for _, one in ipairs(parts.inputs) do
-    each_unknown(one, function(size)
-      take(size)
-      known[size], parts.dims[#parts.dims + 1] = true, size
-    end)
-  end
-  if #parts.dims == 0 then
-    fail(what, "one size of the arguments at least must be a name")
-  end
-  for _, one in ipairs{parts.output, table.unpack(parts.options)} do
-    each_unknown(one, function(size)
-      fail(what, "no argument has the size '%s' of %s", size, one.name)
-    end)
+    if #parts.dims == 0 then
+      fail(what, "one size of the arguments at least must be a name")
+    end
   end
   return parts
 end
@@ -239,17 +247,6 @@ local function check_listed(what, name, value, list)
       text.got(value))
   end
   return value
-end
-
--- The value of an option, checked and rounded to the element type.
-local function option_value(what, one, value, type)
-  if value == nil then
-    value = one.default
-  end
-  if one.values then
-    return check_listed(what, one.name, value, one.values)
-  end
-  return operands.scalar(what, one.name, value, type)
 end
 
 -- The type of the first operand that has one; nil where all are tables.
@@ -317,11 +314,18 @@ local function started(d, type, o)
   local s = {type = check_listed(d.name, "the type", type or d.types[1],
     d.types)}
   s.esize = cl.typesize(s.type)
-  for _, one in ipairs(d.parts.options) do
-    if one.sizes then -- whether the call names the Buffer
-      s[one.name] = o[one.name] and true or false
-    else
-      s[one.name] = option_value(d.name, one, o[one.name], s.type)
+  for _, one in ipairs(d.parts.more) do -- whether the call names the Buffer
+    s[one.name] = o[one.name] and true or false
+  end
+  for _, one in ipairs(d.parts.settings) do
+    local name, value = one.name, o[one.name]
+    if value == nil then
+      value = one.default
+    end
+    if one.values then
+      s[name] = check_listed(d.name, name, value, one.values)
+    else -- rounded to the element type
+      s[name] = operands.scalar(d.name, name, value, s.type)
     end
   end
   return s
@@ -338,15 +342,15 @@ function derived.bind(d, o, context, queue)
     operands.same_type(name, first, o[first], one.name, b)
   end
   bind_output(d, o, s, context, queue, bound)
-  for _, one in ipairs(parts.options) do
+  for _, one in ipairs(parts.more) do
     local b = o[one.name]
-    if one.sizes and s[one.name] then
+    if s[one.name] then
       operands.check_output(name, one.name, b)
       operands.check_type(name, one.name, b, {one.type or s.type})
       check_result(name, one.name, b, sizes_in(name, one, s), bound,
         "must have WANTED elements; got OWN")
       bound[one.name] = b
-    elseif one.sizes then
+    else
       o[one.name] = nil -- the shape has `false` for it
     end
   end
@@ -371,7 +375,7 @@ end
 function derived.args(d, s, _, o)
   local args = {n = #d.parameters}
   for i, parameter in ipairs(d.parameters) do
-    args[i] = parameter.take(s, o)
+    args[i] = parameter(s, o)
   end
   return args
 end
@@ -385,12 +389,12 @@ function derived.make(d, s, seed)
     local h <close> = cl.array(s.type, sizes)
     o[one.name] = cl.buffer(s.type, sizes, h:random(seed + i - 1))
   end
-  for _, one in ipairs(d.parts.options) do
+  for _, one in ipairs(d.parts.settings) do
     o[one.name] = s[one.name]
-    if one.sizes then
-      o[one.name] = s[one.name] and cl.buffer(one.type or s.type,
-        (sizes_in(name, one, s))) or nil
-    end
+  end
+  for _, one in ipairs(d.parts.more) do
+    o[one.name] = s[one.name] and cl.buffer(one.type or s.type,
+      (sizes_in(name, one, s))) or nil
   end
   return o
 end
@@ -416,13 +420,13 @@ function derived.title(d, s)
   for i, dim in ipairs(d.parts.dims) do
     sizes[i] = s[dim]
   end
+  words[1] = table.concat(sizes, "x") .. " " .. s.type
   for _, one in ipairs(d.parts.options) do
     words[#words + 1] = one.values and s[one.name] ~= one.default
       and ("%s=%s"):format(one.name, s[one.name])
       or one.sizes and s[one.name] and one.name or nil
   end
-  return table.concat({table.concat(sizes, "x") .. " " .. s.type,
-    table.unpack(words)}, " ")
+  return table.concat(words, " ")
 end
 
 -- The sizes and words that tell one shape from another: whole numbers, the
@@ -451,71 +455,49 @@ end
 
 -- The Buffers of the result: the output, and Buffers that are options.
 local function pieces_of(parts)
-  local more = {}
-  for _, one in ipairs(parts.options) do
-    more[#more + 1] = one.sizes and one.name or nil
-  end
-  return #more > 0 and function(plan)
+  return #parts.more > 0 and function(plan)
     local list = {plan.output}
-    for _, name in ipairs(more) do
-      list[#list + 1] = plan.operands[name]
+    for _, one in ipairs(parts.more) do
+      list[#list + 1] = plan.operands[one.name]
     end
     return list
   end or nil
 end
 
--- The parameters of kernels of declared sizes, in their order: {name, text
--- (nil: only a signature has it), take(s, o) -> argument}.
-local function all_parameters(parts)
-  local list = {}
-  local function add(name, words, take)
-    list[#list + 1] = {name = name, text = words, take = take or function(s)
-      return s[name]
-    end}
-  end
-  local function add_buffer(one, words)
-    local name, ld = one.name, one.ld
-    add(name, words, function(_, o) return o[name] end)
-    if ld then
-      add(ld, words and "int " .. ld, function(_, o) return o[name].ld end)
-    end
+-- The functions(s, o) that give the arguments of a kernel, in the order of its
+-- signature, such as "int n, global REAL *x"; and the signature: by default
+-- all sizes, operands and numbers.
+local function parameters_of(what, given, parts)
+  local by_name, words, list = {}, {}, {}
+  local function add(name, word, take)
+    by_name[name] = take or function(s) return s[name] end
+    words[#words + 1] = word
   end
   for _, dim in ipairs(parts.dims) do
     add(dim, "int " .. dim)
   end
-  for _, one in ipairs(parts.all) do
-    add_buffer(one, ("global %sREAL *%s"):format(one ~= parts.output
-      and "const " or "", one.name))
-  end
-  for _, one in ipairs(parts.options) do
-    if one.sizes then
-      add_buffer(one)
-    else
-      add(one.name, not one.values and "REAL " .. one.name or nil)
+  for _, operands_of in ipairs{parts.all, parts.more} do
+    for _, one in ipairs(operands_of) do
+      local name, shown = one.name, operands_of == parts.all
+      add(name, shown and ("global %sREAL *%s"):format(
+        one ~= parts.output and "const " or "", name) or nil,
+        function(_, o) return o[name] end)
+      if one.ld then
+        add(one.ld, shown and "int " .. one.ld or nil,
+          function(_, o) return o[name].ld end)
+      end
     end
   end
-  return list
-end
-
--- The parameters that a declared signature names, such as "int n, global REAL
--- *x", or else those of all kernels of the family; and the signature.
-local function parameters_of(what, given, parts)
-  local all, list, words = all_parameters(parts), {}, {}
-  local by_name = {}
-  for _, one in ipairs(all) do
-    by_name[one.name] = one
-    if one.text and not given.signature then
-      list[#list + 1], words[#words + 1] = one, one.text
-    end
+  for _, one in ipairs(parts.settings) do
+    add(one.name, not one.values and "REAL " .. one.name or nil)
   end
-  if given.signature and not given.args then
-    for one in given.signature:gmatch "[^,]+" do
-      local name = one:match "([%a_][%w_]*)%s*$"
-      list[#list + 1] = by_name[name] or fail(what, "signature: no size, "
-        .. "operand or number is called '%s'", tostring(name))
-    end
+  local signature = given.signature or table.concat(words, ", ")
+  for one in (given.args and "" or signature):gmatch "[^,]+" do
+    local name = one:match "([%a_][%w_]*)%s*$"
+    list[#list + 1] = by_name[name] or fail(what, "signature: no size, "
+      .. "operand or number is called '%s'", tostring(name))
   end
-  return list, given.signature or table.concat(words, ", ")
+  return list, signature
 end
 
 -- The entry of help for a family's call, in the form of base/api.lua.
@@ -565,14 +547,6 @@ local AS_THEY_ARE = {
   end,
 }
 
-local function names_of(parts)
-  local names = {}
-  for i, one in ipairs(parts) do
-    names[i] = one.name
-  end
-  return names
-end
-
 --- declaration.spec(given, foreign) -> specification
 --- The specification by which the engine runs a family, from the table that
 --- family.new takes; `foreign`: a script's family takes no name of clshell's.
@@ -605,7 +579,7 @@ function M.spec(given, foreign)
     spec[key] = value
   end
   spec.inputs, spec.output = names_of(parts.inputs), parts.output.name
-  spec.extras = {spec.output, table.unpack(names_of(parts.options))}
+  spec.extras = names_of({parts.output}, parts.options)
   spec.ints = {table.unpack(parts.dims)} -- ints of kernels
   for _, one in ipairs(parts.all) do
     spec.ints[#spec.ints + 1] = one.ld

@@ -104,7 +104,7 @@ local function checked_range(what, range)
   end
 end
 
---- result_checks.checked(what, name, f) -> function
+--- definition.checked(what, name, f) -> function
 --- Function `name` of the family or rung `what`, such as "gemm.tiled", with a
 --- check of its result. Numbers of a range become lists.
 function M.checked(what, name, f)

@@ -7,42 +7,41 @@ local lazy = require "clshell.base.lazy"
 
 local M = {}
 
-local offered, made = {}, {} -- names, and families of scripts, in order
-local by_name = {}           -- tables; an offered table may wait for its load
-local is_own = {}            -- by name: whether a session offers it
+local own, made = {}, {} -- names, in order: clshell's, and those of scripts
+local by_name = {}       -- tables; a table of clshell may wait for its load
 
 --- families.offer(name, table)
 --- Makes a family of clshell known: the table of its module, see lazy.module.
 function M.offer(name, table)
-  offered[#offered + 1] = name
-  by_name[name], is_own[name] = table, true
+  own[#own + 1], own[name] = name, true
+  by_name[name] = table
 end
 
 --- families.own() -> list of names
 --- The families that come with clshell.
 function M.own()
-  return {table.unpack(offered)}
+  return {table.unpack(own)}
 end
 
 --- families.made() -> list of families
 --- The families that scripts made, in their order.
 function M.made()
-  return {table.unpack(made)}
+  local list = {}
+  for i, name in ipairs(made) do
+    list[i] = by_name[name]
+  end
+  return list
 end
 
 --- families.names() -> list of names
 --- The names of all families, clshell's own first.
 function M.names()
-  local names = M.own()
-  for i, family in ipairs(made) do
-    names[#offered + i] = family.name
-  end
-  return names
+  return table.move(made, 1, #made, #own + 1, M.own())
 end
 
 --- families.is_own(name) -> boolean
 function M.is_own(name)
-  return is_own[name] or false
+  return own[name] or false
 end
 
 --- families.peek(name) -> table or nil
@@ -66,15 +65,8 @@ end
 --- families.add(family)
 --- Adds a family of a script; it replaces an earlier family of its name.
 function M.add(family)
-  local old = by_name[family.name]
+  made[#made + 1] = not by_name[family.name] and family.name or nil
   by_name[family.name] = family
-  for i, other in ipairs(made) do
-    if other == old then
-      made[i] = family
-      return
-    end
-  end
-  made[#made + 1] = family
 end
 
 local announced = {} -- {names, load, only} of each call of extend

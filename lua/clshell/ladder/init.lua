@@ -6,12 +6,10 @@ local argument = require "clshell.base.argument"
 local choice = require "clshell.ladder.choice"
 local cl = require "cl"
 local declaration = require "clshell.ladder.declaration"
-local device_limits = require "clshell.ladder.device_limits"
 local families = require "clshell.ladder.families"
 local options = require "clshell.base.options"
 local operands = require "clshell.ladder.operands"
 local plan = require "clshell.ladder.plan"
-local plan_cache = require "clshell.ladder.plan_cache"
 local program = require "clshell.ladder.program"
 local rungs = require "clshell.ladder.rung"
 local text = require "clshell.base.text"
@@ -60,7 +58,7 @@ end
 
 -- Drops the plans of earlier calls: the ladder or its rows changed.
 local function forget_plans(family)
-  family.kept_plans = plan_cache.new(family.kept_plans)
+  family.kept_plans = plan.none_kept(family.kept_plans)
 end
 
 methods.forget_plans = forget_plans
@@ -227,7 +225,7 @@ local function call(family, ...)
   if over then
     return over(family, ...)
   end
-  return plan_cache.run(family, gather(family, ...))
+  return plan.run(family, gather(family, ...))
 end
 
 -- The shape of operands such as {A = A, B = B}, or a shape given by hand.
@@ -340,12 +338,9 @@ function methods.check(family, name, params, target)
   return nil, reason
 end
 
--- The reason why the device cannot run a configuration on a bound shape, found
--- before anything is built; or nil.
+-- The reason of plan.refusal for a rung by name.
 function methods.refusal(family, name, p, s)
-  local rung = methods.rung(family, name)
-  return device_limits.device(family.spec.ints, rung, p,
-    plan.shape(family, rung, s), s.context.device)
+  return plan.refusal(family, methods.rung(family, name), p, s)
 end
 
 --- family.verify(name, params, operands) -> result

@@ -2,8 +2,8 @@
 -- device, Buffers packed once for a rung, and the checks of all of them
 -- SPDX-License-Identifier: MIT
 
-local cl = require "cl"
 local argument = require "clshell.base.argument"
+local cl = require "cl"
 local text = require "clshell.base.text"
 
 local refuse = argument.refuse

@@ -1,5 +1,5 @@
 -- ladder/ptx.lua - edits of the PTX text that NVIDIA's driver makes of OpenCL:
--- instructions of sm_90a in OpenCL programs, and kernels for CUDA's driver.
+-- instructions of sm_90a in OpenCL programs.
 -- NVIDIA's compiler names .target sm_90, on which it refuses wgmma, but its
 -- "binary" is PTX text and may be edited. So a kernel marks such instructions
 -- as comments, asm volatile("//PTX wgmma..."), which all stages of the
@@ -82,35 +82,6 @@ function M.rebuild(program, opts)
   return cl.build_binary(edited, {raw = true, options = opts.options,
     name = opts.name, context = opts.context,
     local_mem = M.local_limit(opts.context.device)})
-end
-
---- ptx.for_cuda(text, kernel, name) -> text, or nil and the reason
---- The text of a program as CUDA's driver takes it, its kernel called `name`
---- there. It removes the marks of memory at the parameters. Registers that
---- only OpenCL's driver sets become their values in a launch without an
---- offset: 0 for the offsets (%envreg0 to 5), %nctaid for the number of groups
---- (6 to 8).
-function M.for_cuda(text, kernel, name)
-  local entry = text:match("%.entry%s+" .. kernel .. "%s*%b()")
-  if not entry then
-    return nil, "the driver's binary is no PTX text"
-  end
-  local space = entry:match "%.ptr%s+%.([cs]%a+)"
-  if space then
-    return nil, ("CUDA passes no pointers to %s memory"):format(space)
-  end
-  for digits in text:gmatch "%%envreg(%d+)" do
-    if tonumber(digits) > 8 then
-      return nil, "only OpenCL's driver sets %envreg" .. digits
-    end
-  end
-  text = text:gsub("%.ptr%s+%.global%s+%.align%s+%d+", "")
-    :gsub(",%s*texmode_independent", "", 1)
-    :gsub("(%.entry%s+)" .. kernel .. "%f[^%w_]", "%1" .. name)
-    :gsub("%%envreg[0-5]", "0")
-    :gsub("%%envreg([678])", {["6"] = "%nctaid.x", ["7"] = "%nctaid.y",
-      ["8"] = "%nctaid.z"})
-  return text
 end
 
 return M

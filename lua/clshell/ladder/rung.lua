@@ -105,6 +105,12 @@ function M.parameters(rung, given, what)
   return p
 end
 
+-- M.parameters, where other names than those of the parameters raise.
+function M.configured(rung, given, what)
+  cl.options(given, M.names(rung), ("%s, kernel %s"):format(what, rung.name))
+  return M.parameters(rung, given, what)
+end
+
 -- The parameters without a given value, each {name, values, at}, `at` the
 -- place of its default; and the largest number of steps from these defaults.
 local function left_out(rung, given)

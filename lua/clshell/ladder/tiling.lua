@@ -86,6 +86,16 @@ function M.range(cols, rows, width, height, lx, ly)
   return {M.groups(cols, width) * lx, M.groups(rows, height) * ly}, {lx, ly}
 end
 
+-- The field `range` of a rung in two dimensions, tiling.range of the sizes of
+-- these names; the others are products such as "lx width".
+function M.grid(cols, rows, width, height, lx, ly)
+  width, height = product_of(width), product_of(height)
+  lx, ly = lx and product_of(lx) or width, ly and product_of(ly) or height
+  return function(s, p)
+    return M.range(s[cols], s[rows], width(p), height(p), lx(p), ly(p))
+  end
+end
+
 -- No defines: for rungs whose kernels need no parameters.
 function M.no_defines()
   return {}
@@ -152,6 +162,12 @@ end
 -- The parameter of rungs with explicit vectors.
 M.vector = M.param("vector", {16, 32, 64}, 64,
   "bytes in a vector: 16 for SSE or NEON, 32 for AVX2, 64 for AVX-512")
+
+-- The parameter of rungs for CPUs that choose how the result is stored.
+function M.stream(name, default)
+  return M.param("stream", {0, 1}, default or 1,
+    ("1: %s is written past the cache, 0: it may stay there"):format(name))
+end
 
 -- Elements in a vector of p.vector bytes.
 function M.vector_width(s, p)

@@ -57,7 +57,7 @@ end
 
 -- The row of a file, or nil and the reason.
 local function read(path)
-  local f <close>, message = io.open(path, "rb")
+  local f <close>, message = io.open(path or "", "rb")
   if not f then
     return nil, message
   end
@@ -83,12 +83,9 @@ local function all()
   local dir = place()
   local names = dir and system.folder(dir) or {}
   table.sort(names)
-  for _, name in ipairs(names) do
-    local path = name:find "%.json$" and dir .. name
-    local row, reason
-    if path then
-      row, reason = read(path)
-    end
+  for i = 1, #names do
+    local path = names[i]:find "%.json$" and dir .. names[i]
+    local row, reason = read(path)
     if row then
       row.path = path
       rows[#rows + 1] = setmetatable(row, row_meta)
@@ -141,17 +138,13 @@ function M.near(family, s, dev)
   return list
 end
 
--- The rung of a row, its parameters checked.
-local function rung_of(family, row)
-  local rung = family.rung(row.rung)
-  cl.options(row.params, rungs.names(rung), rung.name)
-  rungs.parameters(rung, row.params, family.name)
-  return rung
-end
-
 -- The reason against a row that was kept under other circumstances, or nil.
 function M.against(family, row, dev)
-  local ok, rung = interrupt.pcall(rung_of, family, row)
+  local ok, rung = interrupt.pcall(function()
+    local rung = family.rung(row.rung)
+    rungs.configured(rung, row.params, family.name)
+    return rung
+  end)
   if not ok then
     return tostring(rung.message or rung)
   elseif row.driver ~= dev.driver_version then

@@ -7,6 +7,7 @@ local cl = require "cl"
 local families = require "clshell.ladder.families"
 local lazy = require "clshell.base.lazy"
 local operands = require "clshell.ladder.operands"
+local rungs = require "clshell.ladder.rung"
 local text = require "clshell.base.text"
 
 local M = {}
@@ -34,8 +35,8 @@ function M.find(what, who)
   end
   for _, name in ipairs(families.names()) do
     local family = families.get(name)
-    for _, entry in ipairs(family.kernels()) do
-      if entry.rung == what then
+    for _, rung in ipairs(family.list) do
+      if rung == what then
         return family, what.name
       end
     end
@@ -128,15 +129,6 @@ function M.example(family)
     table.concat(sizes, ", "), table.concat(words, ", "))
 end
 
--- The format of a sparse matrix that the rung of that name takes, or nil.
-local function format_of(family, name)
-  for _, rung in ipairs(family.list) do
-    if rung.name == name then
-      return rung.format
-    end
-  end
-end
-
 --- target.operands(family, shape, type, who [, rung]) -> operands, made
 --- The operands of a shape such as 512, {512, 512, 512} or {m =, n =, k =},
 --- random ones of that type (nil: float), in the format that the rung of that
@@ -158,8 +150,8 @@ function M.operands(family, shape, type, who, rung)
   if family.spec.dims then
     shape = M.shape(shape, family.spec.dims, who)
     shape.type = type
-  elseif not shape.format and format_of(family, rung) then
-    local copy = {format = format_of(family, rung)}
+  elseif not shape.format and rung then -- the format of a sparse matrix
+    local copy = {format = rungs.find(family, rung, who).format}
     for key, value in pairs(shape) do
       copy[key] = value
     end
@@ -193,12 +185,9 @@ end
 -- Whether a value can be called: a function, a callable table, a recording of
 -- cl.record.
 local function callable(what)
-  if text.class(what) == "CommandBuffer" then
-    return true
-  end
   local meta = type(what) == "table" and getmetatable(what)
-  return type(what) == "function" or meta and meta.__call and not
-    families.is(what)
+  return type(what) == "function" or text.class(what) == "CommandBuffer"
+    or meta and meta.__call and not families.is(what)
 end
 
 local function is_launch(what)

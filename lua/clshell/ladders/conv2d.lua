@@ -62,9 +62,7 @@ end
 -- A rung of one work-item for each element that loads from A for each product.
 local function plain(rung)
   rung.params = {lx(32), ly(8)}
-  function rung.range(s, p)
-    return tiling.range(s.cols, s.rows, p.lx, p.ly)
-  end
+  rung.range = tiling.grid("cols", "rows", "lx", "ly")
   function rung.traffic(s)
     local e, n = s.esize, s.frows * s.fcols
     return {global = {access(n, e, e, s.lda * e), access(n, e),
@@ -187,10 +185,7 @@ local rungs = {
       param("ahead", {1, 2, 3, 4}, 2, "rows loaded before their turn"),
       param("unroll", {0, 1}, 1, "1: the rows of a work-item are written out"),
     },
-    range = function(s, p)
-      return tiling.range(s.cols, s.rows, p.lx * p.width, p.ly * p.height,
-        p.lx, p.ly)
-    end,
+    range = tiling.grid("cols", "rows", "lx width", "ly height", "lx", "ly"),
     accepts = function(dev, s, p)
       return constant(dev, s) or at_most(HELD, s, "slide")
         or p.unroll == 1 and written(s, p)
@@ -220,12 +215,9 @@ local rungs = {
       param("height", {1, 2, 4, 6, 8}, 4, "rows side by side"),
       param("vectors", {1, 2, 4}, 2, "vectors side by side"),
       param("width", {4, 8, 16}, 16, "elements per vector"),
-      param("stream", {0, 1}, 1,
-        "1: B is written past the cache, 0: it may stay there"),
+      tiling.stream "B",
     },
-    range = function(s, p)
-      return {groups(s.cols, p.span), groups(s.rows, p.tall)}, {1, 1}
-    end,
+    range = tiling.grid("cols", "rows", "span", "tall", 1, 1),
     accepts = tiling.cpu_only,
     local_bytes = function(s, p)
       return ((p.vectors * p.width + s.fcols - 1) * (p.height + s.frows - 1)

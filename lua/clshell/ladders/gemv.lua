@@ -149,10 +149,7 @@ local rungs = {
       "rows of a work-item")},
     lesson = "of A transposed: parts of the rows apart, more work-items; "
       .. "their sums are added after",
-    range = function(s, p)
-      return {tiling.roundup(groups(s.cols, p.width), p.wg),
-        groups(s.rows, p.part)}, {p.wg, 1}
-    end,
+    range = tiling.grid("cols", "rows", "wg width", "part", "wg", 1),
   },
   rung(true, {
     name = "strips", file = "strips.cl",
@@ -181,9 +178,7 @@ local rungs = {
     lesson = "of A transposed, for CPU devices: rows are read along, sums of "
       .. "the columns stay in the nearest cache",
     accepts = tiling.cpu_only,
-    range = function(s, p)
-      return {groups(s.cols, p.span), groups(s.rows, p.part)}, {1, 1}
-    end,
+    range = tiling.grid("cols", "rows", "span", "part", 1, 1),
   },
 }
 

@@ -9,7 +9,7 @@ local family = require "clshell.ladder"
 local tiling = require "clshell.ladder.tiling"
 local verify = require "clshell.ladder.verify"
 
-local access, groups, param = tiling.access, tiling.groups, tiling.param
+local access, param = tiling.access, tiling.param
 
 local function lx(values, default)
   return param("lx", values, default, "local size along rows")
@@ -37,9 +37,7 @@ end
 -- A rung of one work-item for each element.
 local function plain(rung)
   rung.params = {lx({8, 16, 32, 64, 128}, 32), ly}
-  function rung.range(s, p)
-    return tiling.range(s.cols, s.rows, p.lx, p.ly)
-  end
+  rung.range = tiling.grid("cols", "rows", "lx", "ly")
   return rung
 end
 
@@ -73,10 +71,7 @@ local rungs = {
     lesson = "a work-item goes down: the elements above and here are in "
       .. "registers, three loads",
     params = {lx({32, 64, 128, 256}, 64), height({4, 8, 16, 32, 64}, 16)},
-    range = function(s, p)
-      return {tiling.roundup(s.cols, p.lx), groups(s.rows, p.height)},
-        {p.lx, 1}
-    end,
+    range = tiling.grid("cols", "rows", "lx", "height", "lx", 1),
     traffic = function(s, p)
       local h, e = p.height, s.esize
       return {global = {access(3 * h + 2, e, e), access(h, e, e)},
@@ -89,10 +84,7 @@ local rungs = {
       .. "register",
     params = {lx({16, 32, 64, 128}, 32), height({2, 4, 8, 16, 32}, 8),
       param("width", {2, 4, 8}, 4, "elements per load and store")},
-    range = function(s, p)
-      return {tiling.roundup(groups(s.cols, p.width), p.lx),
-        groups(s.rows, p.height)}, {p.lx, 1}
-    end,
+    range = tiling.grid("cols", "rows", "lx width", "height", "lx", 1),
     traffic = function(s, p)
       local h, e, v = p.height, s.esize, p.width * s.esize
       return {
@@ -110,12 +102,9 @@ local rungs = {
       height({16, 64, 128, 256}, 128),
       param("streams", {1, 2, 4}, 2, "rows side by side"),
       param("width", {4, 8, 16}, 16, "elements per vector"),
-      param("stream", {0, 1}, 1,
-        "1: B is written past the cache, 0: it may stay there"),
+      tiling.stream "B",
     },
-    range = function(s, p)
-      return {groups(s.cols, p.span), groups(s.rows, p.height)}, {1, 1}
-    end,
+    range = tiling.grid("cols", "rows", "span", "height", 1, 1),
     accepts = tiling.cpu_only,
     traffic = function(s, p)
       return {moved = 6 * s.rows * s.cols * s.esize,

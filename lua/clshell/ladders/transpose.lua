@@ -52,13 +52,8 @@ end
 -- `columns` its columns, side by side.
 local function plain(rung, columns)
   rung.params, rung.defines = {lx, ly}, tiling.no_defines
-  function rung.range(s, p)
-    local across, down = s.cols, s.rows
-    if columns then
-      across, down = down, across
-    end
-    return tiling.range(across, down, p.lx, p.ly)
-  end
+  rung.range = columns and tiling.grid("rows", "cols", "lx", "ly")
+    or tiling.grid("cols", "rows", "lx", "ly")
   function rung.traffic(s)
     local e = s.esize
     local a, b = columns and {s.cols * e, e} or {e, s.cols * e},
@@ -125,16 +120,13 @@ local rungs = {
       param("tile_rows", {32, 64, 128, 256}, 128, "rows of A per work-item"),
       param("tile_cols", {64, 256, 512, 1024}, 1024,
         "columns of A per work-item: how far it reads on"),
-      param("stream", {0, 1}, 1,
-        "1: B is written past the cache, 0: it may stay there"),
+      tiling.stream "B",
     },
     defines = function(p, s)
       return {WIDTH = tiling.vector_width(s, p), TILE_ROWS = p.tile_rows,
         TILE_COLS = p.tile_cols, STREAM = p.stream}
     end,
-    range = function(s, p)
-      return tiling.range(s.cols, s.rows, p.tile_cols, p.tile_rows, 1, 1)
-    end,
+    range = tiling.grid("cols", "rows", "tile_cols", "tile_rows", 1, 1),
     local_bytes = function(s, p)
       return p.tile_cols * (p.tile_rows * s.esize + LINE)
     end,

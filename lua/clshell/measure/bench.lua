@@ -14,7 +14,6 @@ local protocol = require "clshell.measure.protocol"
 local record = require "clshell.measure.record"
 local roofline = require "clshell.measure.roofline"
 local rungs = require "clshell.ladder.rung"
-local stats = require "clshell.measure.stats"
 local text = require "clshell.base.text"
 local timer = require "clshell.measure.timer"
 local user_choices = require "clshell.ladder.user_choices"
@@ -24,8 +23,6 @@ local workload = require "clshell.ladder.workload"
 local M = require "clshell.base.lazy".table(...)
 
 local PATIENCE = 20 -- seconds that a routine of the host may take
-
-M.median = stats.median
 
 -- Raises unless the options of these names are amounts, or left out.
 local function check_amounts(opts, who, ...)

@@ -4,6 +4,7 @@
 
 local cachefile = require "clshell.base.cachefile"
 local cl = require "cl"
+local interrupt = require "clshell.base.interrupt"
 local options = require "clshell.base.options"
 local peak_kernels = require "clshell.measure.peak_kernels"
 local progress = require "clshell.base.progress"
@@ -57,14 +58,17 @@ function M.notice(dev, again)
     :format(dev.name), "measuring once, for all sessions: ")
 end
 
--- START and END of an event, or nil without time stamps.
-local function stamps(event)
-  local ok, start, stop = pcall(function()
+-- START and END of an event in ns, or nil and a reason.
+function M.stamps(event)
+  local ok, start, stop = interrupt.pcall(function()
     return event.start, event.stop
   end)
-  if ok and start > 0 and start <= stop then
-    return start, stop
+  if not ok then
+    return nil, "events without time stamps"
+  elseif start <= 0 or stop < start then
+    return nil, ("START %d, END %d"):format(start, stop)
   end
+  return start, stop
 end
 
 -- The steps of the timer and the cost of an empty launch.
@@ -78,7 +82,7 @@ local function measure_empty(context, c, notice)
     local begin = cl.now()
     local event = launch(0):wait()
     walls[i] = cl.now() - begin
-    local start, stop = stamps(event)
+    local start, stop = M.stamps(event)
     if start then
       durations[#durations + 1] = stop - start
     else
@@ -149,10 +153,10 @@ local function ratio(f)
   local events = f()
   events[#events]:wait()
   local wall = cl.now() - begin
-  local first = stamps(events[1])
+  local first = M.stamps(events[1])
   local last
   for _, event in ipairs(events) do
-    local start, stop = stamps(event)
+    local start, stop = M.stamps(event)
     if not start or last and start < last then
       return nil
     end

@@ -121,18 +121,15 @@ local function recover(subject, deadline)
   return not slow(subject)
 end
 
+local OWN = {"sum", "span", "main"} -- times of the commands in a sample
+local LISTS = {"samples", "walls", "sums", "spans", "mains"}
+
 -- Begins a set of samples, in the result `r`, where an error leaves it.
 local function new_set(r, timer, batch)
-  r.timer, r.batch = timer, batch
-  r.samples, r.walls, r.sums, r.spans, r.mains = {}, {}, {}, {}, {}
-  r.bad, r.half = 0, nil
-end
-
--- Sets aside the samples of an unsteady clock, for an error before the next
--- set has a sample.
-local function set_aside(r)
-  r.aside = {samples = r.samples, walls = r.walls, sums = r.sums,
-    spans = r.spans, mains = r.mains}
+  r.timer, r.batch, r.bad, r.half = timer, batch, 0, nil
+  for _, key in ipairs(LISTS) do
+    r[key] = {}
+  end
 end
 
 -- Adds a sample to the set. Returns false if the timer cannot be trusted.
@@ -145,7 +142,7 @@ local function add(r, s)
     return r.bad < 2 or r.bad <= BAD * (n + r.bad)
   end
   r.samples[n], r.walls[n] = t / r.batch, s.wall / r.batch
-  for _, key in ipairs{"sum", "span", "main"} do
+  for _, key in ipairs(OWN) do
     local list = r[key .. "s"]
     list[#list + 1] = s[key] and s[key] / r.batch
   end
@@ -237,13 +234,17 @@ end
 
 -- Takes sets of samples until the clock was steady during a set.
 local function collect_steady(subject, r, timer, batch, limits)
-  local deadline = subject.now() + limits.seconds
+  local deadline, ended = subject.now() + limits.seconds, nil
   local steady = recover(subject, deadline - limits.seconds / 2)
-  local ended
   for try = 0, REDO do
     if try > 0 then
       r.discarded = r.discarded + #r.samples
-      set_aside(r)
+      -- samples of an unsteady clock, for an error before the next set has one
+      local aside = {}
+      for _, key in ipairs(LISTS) do
+        aside[key] = r[key]
+      end
+      r.aside = aside
     end
     new_set(r, timer, batch)
     ended = collect(subject, r, limits, deadline)
@@ -311,20 +312,19 @@ function M.measure(subject, r, limits)
   r.flags, r.discarded = r.flags or {}, 0
   local timer = subject.calibration.event and "event" or "wall"
   new_set(r, timer, 1)
-  local first = M.take(subject, 1)
+  local first, ended = M.take(subject, 1), nil
   local t = first.event and first.event > 0 and first.event or first.wall
-  local ended
-  if t > LONG then
-    ended = collect_long(subject, r, first)
-    if ended == "timer" then
-      new_set(r, "wall", 1)
+  local long = t > LONG
+  t = long and t or M.ramp(subject, limits, first.wall)
+  for _, by in ipairs{timer, "wall"} do
+    if long then
+      new_set(r, by, 1)
       ended = collect_long(subject, r, first)
+    else
+      ended = measure_by(subject, r, by, limits, t)
     end
-  else
-    t = M.ramp(subject, limits, first.wall)
-    ended = measure_by(subject, r, timer, limits, t)
-    if ended == "timer" then
-      ended = measure_by(subject, r, "wall", limits, t)
+    if ended ~= "timer" then
+      break
     end
   end
   if r.timer == "wall" and not subject.host then
@@ -343,10 +343,6 @@ function M.measure(subject, r, limits)
     r.few = ("n=%d, no interval"):format(#r.samples)
   end
   M.summarise(subject, r)
-end
-
-local function median_of(list)
-  return #list > 0 and stats.median(list) or nil
 end
 
 --- protocol.summarise(subject, r)
@@ -371,8 +367,9 @@ function M.summarise(subject, r)
     r.outliers = stats.mad_outliers(r.samples)
     r.wall = stats.median(r.walls)
     r.gap = r.median > 0 and r.wall / r.median - 1 or nil
-    r.sum, r.span = median_of(r.sums), median_of(r.spans)
-    r.main = median_of(r.mains)
+    for _, key in ipairs(OWN) do
+      r[key] = r[key .. "s"][1] and stats.median(r[key .. "s"])
+    end
     r.ms, r.wall_ms = r.median * 1e3, r.wall * 1e3
     local c = subject.calibration
     r.floor = r.timer == "event" and c.floor or c.floor_wall

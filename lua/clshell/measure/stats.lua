@@ -133,10 +133,8 @@ end
 --- Example: print(stats.half_width{9, 10, 10, 10, 10, 11} < 0.2) --> true
 function M.half_width(list)
   local s = M.summary(list)
-  if s.lo == nil or s.median == 0 then
-    return nil
-  end
-  return (s.hi - s.lo) / 2 / math.abs(s.median)
+  return s.lo and s.median ~= 0 and (s.hi - s.lo) / 2 / math.abs(s.median)
+    or nil
 end
 
 --- stats.mad(list) -> number
@@ -175,11 +173,10 @@ end
 -- the sum of t^3 - t over groups of t ties.
 local function double_ranks(a, b)
   local all = {}
-  for _, x in ipairs(sorted(a, "stats.mann_whitney")) do
-    all[#all + 1] = {x, true}
-  end
-  for _, x in ipairs(sorted(b, "stats.mann_whitney")) do
-    all[#all + 1] = {x, false}
+  for i, list in ipairs{a, b} do
+    for _, x in ipairs(sorted(list, "stats.mann_whitney")) do
+      all[#all + 1] = {x, i == 1}
+    end
   end
   table.sort(all, function(x, y)
     return x[1] < y[1]
@@ -260,11 +257,8 @@ function M.mann_whitney(a, b)
     return exact(doubled, nb, n * (n + 1) - sum), shift
   end
   local variance = na * nb / 12 * (n + 1 - ties / (n * (n - 1)))
-  if variance <= 0 then
-    return 1, shift
-  end
   local away = math.max(0, math.abs(u - na * nb / 2) - 0.5)
-  return two_sided(away / math.sqrt(variance)), shift
+  return variance > 0 and two_sided(away / math.sqrt(variance)) or 1, shift
 end
 
 return M

@@ -4,7 +4,6 @@
 
 local calibrate = require "clshell.measure.calibrate"
 local cl = require "cl"
-local interrupt = require "clshell.base.interrupt"
 local text = require "clshell.base.text"
 
 local M = {}
@@ -36,27 +35,15 @@ local function gather(events, n, ...)
   end
 end
 
--- START and STOP in ns, or nil and a reason.
-local function stamps(event)
-  local ok, start, stop = interrupt.pcall(function()
-    return event.start, event.stop
-  end)
-  if not ok then
-    return nil, "events without time stamps"
-  elseif start <= 0 or stop < start then
-    return nil, ("START %d, END %d"):format(start, stop)
-  end
-  return start, stop
-end
-
 -- Puts the times of some launches (lists of ended events) into the sample s,
 -- whose s.wall is set: the span from the first START to the last STOP, the sum
 -- of all commands, and the time of command number `main` of each launch.
 local function evaluate(s, launches, main, tick)
   local first, last, sum, own = math.huge, 0, 0, nil
   for _, events in ipairs(launches) do
+    s.bad = #events == 0 and "no event" or s.bad
     for i, event in ipairs(events) do
-      local start, stop = stamps(event)
+      local start, stop = calibrate.stamps(event)
       if not start then
         s.bad = stop
         return s
@@ -65,13 +52,11 @@ local function evaluate(s, launches, main, tick)
       sum = sum + (stop - start)
       own = i == main and (own or 0) + (stop - start) or own
     end
-    if #events == 0 then
-      s.bad = "no event"
-      return s
-    end
   end
   local event = (last - first) * 1e-9
-  if event <= 0 then
+  if s.bad then
+    return s
+  elseif event <= 0 then
     s.bad = "no time between START and END"
   elseif event > 1.02 * s.wall + 1e-5 + 2 * tick then
     s.bad = ("%.4g s by the events, %.4g s by the clock"):format(event,
@@ -109,8 +94,7 @@ local function sample(subject, calls, turn, n)
       subject.context.queue:finish()
     end
   end
-  local s = {wall = cl.now() - begin}
-  return evaluate(s, launches, subject.main,
+  return evaluate({wall = cl.now() - begin}, launches, subject.main,
     subject.calibration.tick or 0)
 end
 
@@ -182,15 +166,11 @@ function M.plan_cold(dev, footprint)
   if copies and copies <= COPIES and copies * footprint <= spare(dev) then
     return "rotation", copies, ("rotation x%d"):format(copies)
   end
-  local bytes = math.max(FLUSH_LEAST, 2 * cache)
-  local wanted = bytes
-  bytes = math.min(bytes, spare(dev), dev.max_mem_alloc_size) // MIB * MIB
-  bytes = math.tointeger(math.max(bytes, MIB))
-  local words = "flush " .. text.bytes(bytes)
-  if bytes < wanted then
-    words = ("%s of %s cache"):format(words, text.bytes(cache))
-  end
-  return "flush", bytes, words
+  local wanted = math.max(FLUSH_LEAST, 2 * cache)
+  local bytes = math.tointeger(math.max(MIB, math.min(wanted, spare(dev),
+    dev.max_mem_alloc_size) // MIB * MIB))
+  return "flush", bytes, "flush " .. text.bytes(bytes) .. (bytes < wanted
+    and (" of %s cache"):format(text.bytes(cache)) or "")
 end
 
 --- timer.flush(subject, bytes) -> Buffer

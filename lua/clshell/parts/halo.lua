@@ -6,6 +6,7 @@
 -- SPDX-License-Identifier: MIT
 
 local cl = require "cl"
+local options = require "clshell.base.options"
 local rows_of = require "clshell.data.sparse"
 
 local M = {}
@@ -74,11 +75,8 @@ end
 function M.launch(spmv, matrix, x, y, opts, kept, rows_of_y)
   local plain, last = next(opts) == nil, kept[y]
   if not (plain and last and last.x == x and last.rows == spmv.kept_plans) then
-    local given = {y = rows_of_y and rows_of_y(y) or y}
-    for key, value in pairs(opts) do
-      given[key] = value
-    end
-    last = {x = x, plan = spmv.plan(matrix, x, given), rows = spmv.kept_plans}
+    last = {x = x, rows = spmv.kept_plans, plan = spmv.plan(matrix, x,
+      options.with(opts, {y = rows_of_y and rows_of_y(y) or y}))}
     kept[y] = plain and last or nil
   end
   local event = last.plan()

@@ -458,10 +458,7 @@ end
 ---   context  session's  the Context of another device
 --- Example:
 function M.out_of_core(gemm, A, B, given)
-  local opts = {}
-  for key, value in pairs(options.check(given, WHO)) do
-    opts[key] = value
-  end
+  local opts = options.with(options.check(given, WHO), {})
   for _, name in ipairs{"trans_a", "trans_b"} do
     opts[name] = operands.transposed(name, opts[name])
   end

@@ -8,6 +8,8 @@ local argument = require "clshell.base.argument"
 local axis = require "clshell.results.axis"
 local cl = require "cl"
 local fields = require "clshell.results.fields"
+local protocol = require "clshell.measure.protocol"
+local record = require "clshell.measure.record"
 local file = require "clshell.base.file"
 local options = require "clshell.base.options"
 local quantity = require "clshell.base.quantity"
@@ -115,7 +117,7 @@ function M.line(rows, opts)
   local series, xs, ys, lost = {}, {}, {}, 0
   for i, r in ipairs(rows) do
     local px, py = place[i], fields.base(r, y)
-    if px and py and not fields.fails(r) then
+    if px and py and not record.fails(r) then
       local by = opts.by and fields.value(r, opts.by)
       local name = opts.by and (type(opts.by) == "string"
         and ("%s=%s"):format(opts.by, by) or tostring(by)) or ""
@@ -153,7 +155,7 @@ local function bar_chart(kind, rows, opts)
   local best, about, values = fields.best(rows, y), fields.about(y), {0}
   chart.bars, chart.falling = {}, about.unit == "s"
   for i, r in ipairs(rows) do
-    local value = not fields.fails(r) and fields.base(r, y) or nil
+    local value = not record.fails(r) and fields.base(r, y) or nil
     local lo, hi = fields.interval(r, y)
     chart.bars[i] = {
       label = labels[i], value = value, lo = lo, hi = hi, best = i == best,
@@ -309,7 +311,7 @@ function M.roofline(rows, opts)
     if x and y and x > 0 and y > 0 and r.ok ~= false then
       table.insert(chart.series, {name = labels[i], roof_share = r.roof,
         bound = r.bound, points = {{x = x, y = y}},
-        suspect = fields.flagged(r, "IMPOSSIBLE?") or nil})
+        suspect = protocol.flagged(r, "IMPOSSIBLE?") or nil})
       xs[#xs + 1], least, most = x, math.min(least, y), math.max(most, y)
     end
   end
@@ -355,22 +357,21 @@ end
 -- An SVG text as PNG.
 local function png(svg_text)
   local input, _ <close> = file.temporary()
-  local log, _ <close> = file.temporary()
+  local output, _ <close> = file.temporary()
   file.write(input, svg_text, "the chart")
-  local command = ("{ rsvg-convert --zoom 2 %s; } 2>%s"):format(
-    quote(input), quote(log))
-  local pipe = assert(io.popen(command))
-  local image = pipe:read("a")
+  local pipe = assert(io.popen(("{ rsvg-convert --zoom 2 -o %s %s; } 2>&1")
+    :format(quote(output), quote(input))))
+  local complaints = pipe:read("a")
   local ok, _, code = pipe:close()
-  if ok then
-    return image
-  elseif code == 127 then
+  if code == 127 then
     cl.error("charts are written as PNG with rsvg-convert, which is missing",
       {hint = "Debian, Ubuntu: apt-get install librsvg2-bin; Fedora: dnf "
         .. "install librsvg2-tools; or write the chart as .svg"})
+  elseif not ok then
+    cl.error("rsvg-convert failed: " .. complaints)
   end
-  local complaints <close> = assert(io.open(log))
-  cl.error("rsvg-convert failed: " .. complaints:read("a"))
+  local image <close> = assert(io.open(output, "rb"))
+  return image:read("a")
 end
 
 local WRITE = {

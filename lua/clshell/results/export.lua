@@ -311,26 +311,20 @@ local function is_results(v)
   return true
 end
 
--- The elements of memory: a list, in which each is a list for a further
--- dimension of the shape. A ulong beyond Lua's integers comes as the text of
--- its digits.
-local function elements(v, class)
-  local host, at = class == "Buffer" and v:read() or v, 0
-  local shape, unsigned = v.shape, v.type == "ulong"
-  local function part(dimension)
-    local list = {}
-    for i = 1, shape[dimension] do
-      if dimension < #shape then
-        list[i] = part(dimension + 1)
-      else
-        at = at + 1
-        local x = host[at]
-        list[i] = unsigned and x < 0 and text.unsigned(x) or x
-      end
-    end
-    return list
+-- Numbers below 0 in nested lists as unsigned numbers: a ulong beyond Lua's
+-- integers comes as the text of its digits.
+local function unsigned(list)
+  for i, x in ipairs(list) do
+    list[i] = type(x) == "table" and unsigned(x) or x
+    list[i] = type(x) == "number" and x < 0 and text.unsigned(x) or list[i]
   end
-  return part(1)
+  return list
+end
+
+-- The elements of memory, in nested lists by its shape.
+local function elements(v, class)
+  local list = (class == "Buffer" and v:read() or v):table()
+  return v.type == "ulong" and unsigned(list) or list
 end
 
 -- An object of module cl as a value: the info of a device, the elements of

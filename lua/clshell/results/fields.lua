@@ -5,7 +5,6 @@
 
 local cl = require "cl"
 local families = require "clshell.ladder.families"
-local protocol = require "clshell.measure.protocol"
 local quantity = require "clshell.base.quantity"
 local record = require "clshell.measure.record"
 local style = require "clshell.base.style"
@@ -366,18 +365,6 @@ function M.number(x, r)
     or x, digits)
 end
 
---- fields.flagged(result, flag) -> boolean
---- Whether a result carries a flag, such as "unconverged".
-M.flagged = protocol.flagged
-
---- fields.device(result) -> name, driver; or nil
---- The device on which a result was measured.
-M.device = record.device_of
-
---- fields.fails(result) -> boolean
---- Whether a result is refused, failed, wrong, or faster than possible.
-M.fails = record.fails
-
 --- fields.best(results, key) -> index or nil
 --- The best of the results: the least time, the greatest value of other
 --- fields. Failed results do not count; where the best has too few samples for
@@ -387,7 +374,7 @@ function M.best(results, key)
   local best, most
   for i, r in ipairs(results) do
     local x = M.base(r, key)
-    if x and not M.fails(r) and (not most or sign * x > most) then
+    if x and not record.fails(r) and (not most or sign * x > most) then
       best, most = i, sign * x
     end
   end
@@ -413,18 +400,6 @@ function M.rate(results)
   return "median"
 end
 
--- The words that all lists have, as a set.
-local function shared(lists)
-  local count, common = {}, {}
-  for _, words in ipairs(lists) do
-    for _, word in ipairs(words) do
-      count[word] = (count[word] or 0) + 1
-      common[word] = #lists > 1 and count[word] == #lists or nil
-    end
-  end
-  return common
-end
-
 -- "gemm." where the names of all results begin with it, else "".
 local function family_of(results)
   local prefix
@@ -442,30 +417,33 @@ end
 --- A short name for each result, of the words that tell it from other results,
 --- and a text of the words that all results share.
 function M.labels(results)
-  local names, configs, titles = {}, {}, {}
-  local family = family_of(results)
+  local family, all, count = family_of(results), {}, {}
   for i, r in ipairs(results) do
-    names[i] = {tostring(r.name or r.kernel or "?"):sub(#family + 1)}
-    configs[i] = {}
-    for word in tostring(r.config or ""):gmatch("%S+") do
-      table.insert(configs[i], word)
+    local words = {}
+    local function add(kind, word)
+      local key = kind .. " " .. word
+      words[#words + 1], count[key] = {key, word}, (count[key] or 0) + 1
     end
-    titles[i] = {r.title}
+    add("name", tostring(r.name or r.kernel or "?"):sub(#family + 1))
+    for word in tostring(r.config or ""):gmatch("%S+") do
+      add("config", word)
+    end
+    if r.title then
+      add("title", r.title)
+    end
+    all[i] = words
   end
-  local parts = {shared(names), shared(configs), shared(titles)}
   local list, common = {}, {}
-  for i in ipairs(results) do
+  for i, words in ipairs(all) do
     local label = {}
-    for p, words in ipairs{names[i], configs[i], titles[i]} do
-      for _, word in ipairs(words) do
-        if not parts[p][word] then
-          label[#label + 1] = word
-        elseif i == 1 then
-          common[#common + 1] = (p == 1 and family or "") .. word
-        end
+    for j, word in ipairs(words) do
+      if #results == 1 or count[word[1]] < #results then
+        label[#label + 1] = word[2]
+      elseif i == 1 then
+        common[#common + 1] = (j == 1 and family or "") .. word[2]
       end
     end
-    list[i] = #label > 0 and table.concat(label, " ") or names[i][1]
+    list[i] = #label > 0 and table.concat(label, " ") or words[1][2]
   end
   return list, table.concat(common, " ")
 end

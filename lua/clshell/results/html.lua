@@ -7,6 +7,7 @@ local argument = require "clshell.base.argument"
 local cl = require "cl"
 local export = require "clshell.results.export"
 local fields = require "clshell.results.fields"
+local record = require "clshell.measure.record"
 local file = require "clshell.base.file"
 local options = require "clshell.base.options"
 local peaks = require "clshell.measure.peaks"
@@ -229,32 +230,26 @@ end
 -- where most problems have a single result. A refused result, which has no
 -- title, belongs to the problem of its neighbour.
 local function problems(results)
-  local list, by_title, last = {}, {}, nil
+  local list, by_title, count, last = {}, {}, {}, nil
   for _, r in ipairs(results) do
     last = last or r.title and r
   end
   for _, r in ipairs(results) do
     last = r.title and r or last or r
-    local title = ("%s, %s"):format(last.title, last.mode)
-    local problem = by_title[title]
-    if not problem then
-      problem = {title = last.title, mode = last.mode}
-      by_title[title] = problem
-      list[#list + 1] = problem
+    local title, mode = last.title, last.mode
+    local name, key = ("%s, %s"):format(title, mode), tostring(title)
+    if not by_title[name] then
+      by_title[name] = {title = title, mode = mode}
+      list[#list + 1] = by_title[name]
+      count[key] = (count[key] or 0) + 1
     end
-    problem[#problem + 1] = r
+    table.insert(by_title[name], r)
   end
-  if 2 * #list > #results then
-    return {results}
+  for _, problem in ipairs(list) do -- of one title, by the cache
+    problem.cache = problem.mode and count[tostring(problem.title)] > 1
+      and (", %s cache"):format(problem.mode) or nil
   end
-  for i, problem in ipairs(list) do -- of one title, by the cache
-    for k, other in ipairs(list) do
-      if i ~= k and problem.title == other.title and problem.mode then
-        problem.cache = ", %s cache"
-      end
-    end
-  end
-  return list
+  return 2 * #list > #results and {results} or list
 end
 
 -- Results under the names of their kernels, if these names differ, and whether
@@ -300,12 +295,12 @@ end
 local function problem_of(problem, alone, charts)
   local good, bad = {}, {}
   for _, r in ipairs(problem) do
-    table.insert(fields.fails(r) and bad or good, r)
+    table.insert(record.fails(r) and bad or good, r)
   end
   local key = fields.rate(problem)
   local best = fields.best(good, key)
   local title = alone and "Results" or (problem.title or "Other results")
-    .. (problem.cache and problem.cache:format(problem.mode) or "")
+    .. (problem.cache or "")
   local out = {"<h2>" .. escape(title) .. "</h2>",
     winner(good, key, best)}
   if #good > 1 and best and not charts then
@@ -330,7 +325,7 @@ local function known_peaks(results)
   local known
   for _, r in ipairs(results) do
     local found, device = pcall(r.roof and cl.device or error)
-    if found and device.name == fields.device(r) then
+    if found and device.name == record.device_of(r) then
       known = known or {}
       local cache = r.mode ~= "cold" and "cache" or "copy"
       for _, name in ipairs{"copy", "read", "write", cache,
@@ -348,7 +343,7 @@ local function roofline_of(list, roofs)
   for _, problem in ipairs(roofs and list or {}) do
     local found = {}
     for _, r in ipairs(problem) do
-      found[#found + 1] = r.gflops and r.ai and not fields.fails(r)
+      found[#found + 1] = r.gflops and r.ai and not record.fails(r)
         and r or nil
     end
     local best = #list > 1 and found[fields.best(found, "gflops")]
@@ -414,7 +409,7 @@ local function title_of(results)
     family = r.family == family and family or nil
   end
   return family and ("%s on %s"):format(family,
-    fields.device(results[1]) or "a device")
+    record.device_of(results[1]) or "a device")
     or ("%d results"):format(#results)
 end
 

@@ -13,6 +13,7 @@ local report = require "clshell.results.tables"
 local script = require "clshell.base.script"
 local store = require "clshell.results.store"
 local style = require "clshell.base.style"
+local system = require "clshell.system"
 local text = require "clshell.base.text"
 
 local KEEP = 1 -- seconds between two writes of the results so far
@@ -42,31 +43,23 @@ function M.options(parser)
   script.declare(parser, M.rows)
 end
 
-local SUFFIXES = {html = "html"}
-for _, name in ipairs(export.formats) do
-  SUFFIXES[name] = name
-end
+local SUFFIXES = text.set("html " .. table.concat(export.formats, " "))
 
 -- Raises, before any measurement, if the file cannot be written. Returns its
 -- format, and its size, nil for a new file.
 local function check_file(parser, args)
   local suffix = args.output:lower():match("%.(%w+)$")
-  local format = args.format or SUFFIXES[suffix]
+  local format = args.format or SUFFIXES[suffix] and suffix
   if not format then
     parser:error(("the name of an output file must end with .csv, .json, .md "
       .. "or .html unless --format is given; got '%s'"):format(args.output))
   end
-  local earlier = io.open(args.output, "r+b")
-  local size = earlier and (earlier:seek("end") or 0)
-  if earlier then
-    earlier:close()
-  end
-  local file, message = io.open(args.output, "ab")
+  local earlier = system.kind(args.output)
+  local file <close>, message = io.open(args.output, "ab")
   if not file then
     parser:error("cannot write the results: " .. message)
   end
-  file:close()
-  return format, size
+  return format, earlier and (file:seek("end") or 0)
 end
 
 --- output.said(args)

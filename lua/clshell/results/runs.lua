@@ -4,7 +4,7 @@
 
 local argument = require "clshell.base.argument"
 local cl = require "cl"
-local regression = require "clshell.results.regression"
+local history = require "clshell.results.history"
 
 local M = {}
 
@@ -78,7 +78,7 @@ function M.compare(a, b, opts)
     end
   end
   local measured = type(a) == "table" and type(b) == "table"
-  return regression.compare(not measured and session(), a, b, opts)
+  return history.compare(not measured and session(), a, b, opts)
 end
 
 return M

@@ -11,6 +11,7 @@ local argument = require "clshell.base.argument"
 local json = require "clshell.base.json"
 local options = require "clshell.base.options"
 local fields = require "clshell.results.fields"
+local record = require "clshell.measure.record"
 local text = require "clshell.base.text"
 
 local M = {}
@@ -88,7 +89,7 @@ local function columns_of(r)
     end
   end
   local own = {uid = r.uid}
-  own.device, own.driver = fields.device(r)
+  own.device, own.driver = record.device_of(r)
   for i, name in ipairs(STORED) do
     local apart = name == "uid" or name == "device" or name == "driver"
     values[i] = plain((apart and own or rest)[name])
@@ -483,10 +484,9 @@ end
 Store.__close = Store.close
 Store.__tostring = function(s) return "run store " .. s.path end
 
-for name, file in pairs{history = "history", best = "history",
-    prune = "history", compare = "regression"} do
+for _, name in ipairs{"history", "best", "prune", "compare"} do
   Store[name] = function(...)
-    return require("clshell.results." .. file)[name](...)
+    return require "clshell.results.history"[name](...)
   end
 end
 

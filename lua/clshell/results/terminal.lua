@@ -29,6 +29,14 @@ local function shorten(s, width)
   return text.cut(s, width, "~")
 end
 
+-- The width of the widest of some texts, and at least so many columns.
+local function widest(texts, least)
+  for _, s in pairs(texts) do
+    least = math.max(least, length(s))
+  end
+  return least
+end
+
 -- Text in exactly so many columns: cut, or filled on one side.
 local function fill(s, width, right)
   return text.fill(shorten(s, width), width, right)
@@ -156,13 +164,11 @@ end
 
 -- The texts of the y axis' ticks, by their lines.
 local function y_texts(axis, height)
-  local texts, width = {}, 0
+  local texts = {}
   for _, tick in ipairs(axis:ticks(math.max(2, height // 3))) do
-    local row = math.floor((1 - tick.at) * (height - 1) + 0.5) + 1
-    texts[row] = tick.text
-    width = math.max(width, length(tick.text))
+    texts[math.floor((1 - tick.at) * (height - 1) + 0.5) + 1] = tick.text
   end
-  return texts, width
+  return texts
 end
 
 -- The line of tick marks under the chart, and their texts; a text that would
@@ -219,7 +225,8 @@ local function xy_chart(chart, how)
   local glyphs = how.ascii
     and {tick = "+", side = "|", corner = "+", flat = "-", down = "+"}
     or {tick = "┤", side = "│", corner = "└", flat = "─", down = "┬"}
-  local texts, label = y_texts(chart.y, height)
+  local texts = y_texts(chart.y, height)
+  local label = widest(texts, 0)
   local margin = label + 2
   local width = math.max(10, how.width - margin - 1)
   local area = canvas(width, height, how.ascii)
@@ -262,28 +269,20 @@ local function bar_cell(chart, bar, width, how)
     .. rest
 end
 
--- The texts of the bars' values and steps, and the widths of the columns.
-local function bar_texts(chart)
-  local numbers, steps = {}, {}
-  local label, value, step = 0, length(chart.x.unit_text or ""), 0
+local function bar_chart(chart, how)
+  local numbers, steps, labels = {}, {}, {}
   for i, bar in ipairs(chart.bars) do
     numbers[i] = bar.value and quantity.number(bar.value / chart.x.factor,
       bar.digits) or ""
     steps[i] = bar.step and ("x%.2f"):format(bar.step) or ""
-    label = math.max(label, length(bar.label))
-    step = math.max(step, length(steps[i]))
+    labels[i] = bar.label
   end
   text.align(numbers)
-  for _, number in ipairs(numbers) do
-    value = math.max(value, length(number))
-  end
-  return numbers, steps, math.min(label, WIDEST_LABEL), value, step
-end
-
-local function bar_chart(chart, how)
-  local numbers, steps, label, value, step = bar_texts(chart)
+  local value = widest(numbers, length(chart.x.unit_text or ""))
+  local step = widest(steps, 0)
   local gap = (" "):rep(step > 0 and 2 or 0)
-  label = math.min(label, math.max(8, how.width - value - step - 20))
+  local label = math.min(widest(labels, 0), WIDEST_LABEL,
+    math.max(8, how.width - value - step - 20))
   local width = math.max(6, how.width - label - value - step - #gap - 6)
   local function cells(number, factor)
     return "  " .. fill(number, value, true) .. gap

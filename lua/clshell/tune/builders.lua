@@ -51,18 +51,15 @@ function M.new(source, count, sharing)
     built = 0}, Builders)
 end
 
--- Waits for the start of child processes, or for the call after it.
-local function await(children)
-  for _, w in ipairs(children) do
-    w.lost = not interrupt.pcall(w.answer, w) or w.lost
-  end
-end
-
 -- Closes the children that have ended or took too long. No other process takes
--- their place.
-function Builders:bury()
+-- their place. `waiting`: waits for the answer of each child first.
+function Builders:bury(waiting)
   for i = #self.children, 1, -1 do
-    if self.children[i].lost then
+    local w = self.children[i]
+    if waiting then
+      w.lost = not interrupt.pcall(w.answer, w) or w.lost
+    end
+    if w.lost then
       table.remove(self.children, i):close()
     end
   end
@@ -151,15 +148,11 @@ function Builders:start(patience)
       limit = patience, device = self.source.context.device.index,
       wait = false}
   end
-  await(self.children)
-  self:bury()
-  if opening then
-    for _, w in ipairs(self.children) do
-      assert(w:send(opening))
-    end
-    await(self.children)
-    self:bury()
+  self:bury(true)
+  for _, w in ipairs(opening and self.children or {}) do
+    assert(w:send(opening))
   end
+  self:bury(opening)
   self.number = #self.children + (self.source.worker and 1 or 0)
 end
 

@@ -25,6 +25,7 @@
 --                     this process measures
 --   setting(p)        a text that tells equal measurements, nil if none are
 --                     equal; and the hash of its source
+--   describe(r, p)    gives the record of a point its setting
 --   subject(p)        of the protocol, for turns; after refusal and measure
 --   local_bytes(p)    the local memory of a work-group; after measure
 --   awkward(p)        a reason against it on shapes that fit no tile
@@ -117,6 +118,11 @@ function M.bench(job, opts, best)
     building = building}
 end
 
+-- Notes in a record what tells equal measurements of a point.
+function Source:describe(r, p)
+  r.setting, r.source_hash = self:setting(p)
+end
+
 function Source:subject(p)
   local run = self:prepared(p)
   if run then
@@ -154,6 +160,12 @@ function M.row(src, p)
   return row
 end
 
+--- evaluation.parameter(row, name) -> value
+--- The value of a parameter, or of the rung, in a row.
+function M.parameter(row, name)
+  return name == "rung" and row.rung or row.point[name]
+end
+
 --- evaluation.fill(row, found)
 --- The answer of a source as the fields of a row.
 function M.fill(row, found)
@@ -169,6 +181,20 @@ end
 --- Takes a row that had a time out of the rows that may win.
 function M.reject(row, status, reason)
   row.status, row.reason, row.value, row.cost = status, reason, nil, nil
+end
+
+--- evaluation.sorted(rows [, status]) -> list
+--- The rows that have a cost, and this status, the best first.
+function M.sorted(rows, status)
+  local list = {}
+  for _, row in ipairs(rows) do
+    list[#list + 1] = row.cost and row.status == (status or row.status)
+      and row or nil
+  end
+  table.sort(list, function(a, b)
+    return a.cost < b.cost or a.cost == b.cost and a.id < b.id
+  end)
+  return list
 end
 
 --- evaluation.timed(row) -> boolean

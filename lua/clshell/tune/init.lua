@@ -1,7 +1,7 @@
 -- tune/init.lua - tune: the search for the best setting of a kernel. space.lua
 -- has the points (enumerate.lua finds them), strategy.lua and
 -- surrogate.lua their order, search_loop.lua goes through them, sampling.lua
--- says how often each is measured, final_round.lua tells the winners.
+-- says how often each is measured.
 -- rung_source.lua and kernel_source.lua build, check and measure a point,
 -- remote_source.lua in a process of its own; recorded_space.lua answers from a
 -- file and known_runs.lua from the run store; builders.lua builds the next
@@ -14,14 +14,36 @@ local cl = require "cl"
 local options = require "clshell.base.options"
 local remote_source = require "clshell.tune.remote_source"
 local search_loop = require "clshell.tune.search_loop"
-local text = require "clshell.base.text"
 
 local M = require "clshell.base.lazy".table(...)
 
 local SECONDS = 60
 
--- Raises unless the objective is a function or the name of a field.
-local function check_objective(opts)
+-- A check of an option: an integer of at least `low`, or a value of a kind.
+local function at_least(low)
+  return function(what, name, value)
+    argument.integer(what, name, value, low)
+  end
+end
+
+local function of_kind(kind)
+  return function(what, name, value)
+    argument.check(what, name, value, kind)
+  end
+end
+
+local CHECKS = {seconds = argument.positive, tolerance = argument.positive,
+  limit = argument.positive, builders = at_least(0), evaluations = at_least(1),
+  seed = at_least(math.mininteger), reset = of_kind "function",
+  worker = of_kind "boolean", maximise = of_kind "boolean"}
+
+-- Raises unless the common options are right. Returns the search's limits.
+local function checked(opts)
+  for name, check in pairs(CHECKS) do
+    if opts[name] ~= nil then
+      check("tune", name, opts[name])
+    end
+  end
   local kind = type(opts.objective)
   if kind ~= "nil" and kind ~= "function" and kind ~= "string" then
     cl.error(("tune: objective must be a function or the name of a field; got "
@@ -30,36 +52,9 @@ local function check_objective(opts)
     cl.error("tune: maximise needs an objective",
       {hint = "objective = \"gflops\""})
   end
-end
-
--- Raises unless the common options are right. Returns them with defaults.
-local function checked(opts)
-  local o = {}
-  for _, name in ipairs{"seconds", "tolerance", "limit"} do
-    if opts[name] ~= nil then
-      argument.positive("tune", name, opts[name])
-    end
-  end
-  check_objective(opts)
-  if opts.reset ~= nil and type(opts.reset) ~= "function" then
-    cl.error(("tune: reset must be a function; got a %s"):format(
-      type(opts.reset)))
-  end
-  for _, name in ipairs{"worker", "maximise"} do
-    if opts[name] ~= nil and type(opts[name]) ~= "boolean" then
-      cl.error(("tune: %s must be true or false; got %s"):format(name,
-        text.got(opts[name])))
-    end
-  end
-  o.limit = opts.limit
-  o.evaluations = opts.evaluations
-    and argument.integer("tune", "evaluations", opts.evaluations, 1)
-  o.seconds = opts.seconds or not o.evaluations and SECONDS or math.huge
-  o.builders = opts.builders
-    and argument.integer("tune", "builders", opts.builders, 0)
-  o.seed = opts.seed and argument.integer("tune", "seed",
-    opts.seed, math.mininteger) or 1
-  return o
+  return {limit = opts.limit, evaluations = opts.evaluations,
+    seconds = opts.seconds or not opts.evaluations and SECONDS or math.huge,
+    builders = opts.builders, seed = opts.seed or 1}
 end
 
 -- The source of a rung or a family on a shape, or of a table of the user's.

@@ -211,30 +211,28 @@ end
 -- Options of the search, which a source made again ignores.
 local OF_SEARCH = {"params", "where", "start", "strategy", "objective"}
 
---- kernel_source.source(t [, known]) -> source
---- The configurations of a kernel of the user's: the table of tune. In another
---- process `known` has the space and the title that the first process found.
-function M.source(t, known)
+--- kernel_source.source(t [, remote]) -> source
+--- The configurations of a kernel of the user's: the table of tune. `remote`:
+--- in another process, where the source has no space.
+function M.source(t, remote)
   check_options(t)
   local from, source = source_of(t.kernel)
   local self = setmetatable({options = t, from = from,
     context = t.context or cl.context(), mode = t.cache or "hot", out = {},
-    module = MODULE, output = t.output, unused = {},
+    module = MODULE, output = t.output, unused = {}, first = {},
     name = t.name or from.path and from.path:match "([^/]*)%.%w*$"
       or source:match "kernel%s+void%s+([%w_]+)" or "kernel"}, Kernel)
   local first
-  if known then
-    self.space, self.title = known.space, known.title
-  else
+  if not remote then
     self.space = space.new(t.params, t.where)
     if not t.defines then
       check_macros(self.space.params)
     end
     first = #self.space > 0 and start_of(self.space, t.start) or nil
   end
-  self.first, self.rung = {first}, as_rung(self.name, t)
+  self.rung = as_rung(self.name, t)
   if first then
-    self.title = t.title or title_of(t, first)
+    self.first[1], self.title = first, t.title or title_of(t, first)
     self.unused = unused_of(t, self.space.params, first, source)
   end
   self.source_hash = select(2, program.source(from, first
@@ -384,6 +382,13 @@ function Kernel:prepared(p)
     end}
 end
 
+function Kernel:describe(r, p)
+  if self.space then
+    r.params, r.config, r.title = p, self.space:tostring(p), self.title
+    evaluation.Source.describe(self, r, p)
+  end
+end
+
 function Kernel:measure(p, best)
   local run, answer = self:prepared(p)
   if not run then
@@ -403,10 +408,8 @@ function Kernel:measure(p, best)
   local found = evaluation.bench({call = run.call, kernel = run.kernel,
     size = run.size, name = self.name, context = self.context,
     before = t.reset, describe = function(r)
-      result = r
-      r.params, r.config, r.title = p, self.space:tostring(p), self.title
-      r.setting, r.source_hash = self:setting(p)
-      r.kernel = run.kernel.name
+      result, r.kernel = r, run.kernel.name
+      self:describe(r, p)
     end}, opts, best)
   program.forget(run.programs)
   return found
@@ -421,12 +424,7 @@ function Kernel:again()
   for _, name in ipairs(OF_SEARCH) do
     own[name] = nil
   end
-  local names = {}
-  for i, param in ipairs(self.space.params) do
-    names[i] = {name = param.name}
-  end
-  return own, {title = self.title, space = setmetatable({params = names},
-    getmetatable(self.space))}
+  return own, true
 end
 
 return M

@@ -48,7 +48,7 @@ end
 --- with opts.fresh. A store that cannot be read becomes a note.
 function M.new(source, opts)
   local r = setmetatable({source = source, tag = opts.tag, ids = {},
-    newest = {}, settings = {}, hashes = {}, changes = {}}, KnownRuns)
+    newest = {}, changes = {}}, KnownRuns)
   r.device = record.device(source.context)
   local store = stores.default()
   if store and not opts.fresh then
@@ -93,7 +93,7 @@ end
 --- its kernel file. Where the store has a run of that point with another
 --- setting, the change is returned, once for each kind of change.
 function KnownRuns:find(row, setting, hash)
-  self.settings[row], self.hashes[row] = setting, hash
+  row.setting, row.source_hash = setting, hash
   local id = run_of(self, setting, row.config)
   local kept = id and stores.default():usable(id)
   if kept then
@@ -115,7 +115,7 @@ end
 --- Keeps a row without a record of bench: a failed build, a refusal after the
 --- build, a process that ended.
 function KnownRuns:keep(row)
-  if row.record or not self.settings[row] then
+  if row.record or not row.setting then
     return
   end
   local src = self.source
@@ -125,17 +125,17 @@ function KnownRuns:keep(row)
   r.kernel = src.family and name:match "%.(.*)$"
   r.config, r.params, r.title, r.mode = row.config, row.point, src.title,
     src.mode
-  r.setting, r.source_hash = self.settings[row], self.hashes[row]
+  r.setting, r.source_hash = row.setting, row.source_hash
   r.final, r.log = row.status == "failed" or nil, row.log
   record.fail(r, row.status, row.reason)
   stores.keep(r)
 end
 
 -- A hash of the rows of a search: equal hashes have equal winners.
-local function ending(known, rows)
+local function ending(rows)
   local words = {}
   for _, row in ipairs(rows) do
-    words[#words + 1] = ("%d %s %s %s"):format(row.id, known.settings[row]
+    words[#words + 1] = ("%d %s %s %s"):format(row.id, row.setting
       or row.status, tostring(row.ms), tostring(row.cost))
   end
   table.sort(words)
@@ -178,12 +178,12 @@ local function plain(rows, right, winners, gain)
   return last
 end
 
---- known:finals(rows, all, find) -> winners, gain
+--- known:finals(rows, all, find, ...) -> winners, gain
 --- The end of a search. Where all rows come from the store it is the end of
---- the search before; else find() finds it, and it is kept.
-function KnownRuns:finals(rows, all, find)
+--- the search before; else find(...) finds it, and it is kept.
+function KnownRuns:finals(rows, all, find, ...) -- luacheck: ignore 212
   local store = stores.default()
-  local key = store and ending(self, rows)
+  local key = store and ending(rows)
   local words = all and key and store:remembered(key)
   if words then
     return restore(json.decode(words), rows)
@@ -192,7 +192,7 @@ function KnownRuns:finals(rows, all, find)
   for _, row in ipairs(rows) do
     right[row] = row.status ~= "wrong" or nil
   end
-  local winners, gain = find()
+  local winners, gain = find(...)
   if key then
     store:remember(key, json.encode(plain(rows, right, winners, gain)))
   end

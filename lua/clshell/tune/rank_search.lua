@@ -206,8 +206,7 @@ function Ranks:collect()
       table.remove(hand.ids, 1)
       local r = found.record
       if r then
-        r.setting, r.source_hash = self.source:setting(
-          self.source.space:point(id))
+        self.source:describe(r, self.source.space:point(id))
         bench.keep(r)
       end
       self.answers[id], self.under_way[id] = found, nil

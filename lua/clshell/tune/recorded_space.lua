@@ -3,6 +3,7 @@
 -- SPDX-License-Identifier: MIT
 
 local cl = require "cl"
+local evaluation = require "clshell.tune.evaluation"
 local file = require "clshell.base.file"
 local json = require "clshell.base.json"
 local space = require "clshell.tune.space"
@@ -20,26 +21,18 @@ end
 -- The cells of a line of CSV.
 local function cells(line)
   local list, at = {}, 1
-  while at <= #line + 1 do
-    if line:sub(at, at) == '"' then
-      local from, cell = at + 1, ""
-      while true do
-        local stop = line:find('"', from, true) or #line + 1
-        cell = cell .. line:sub(from, stop - 1)
-        at = stop + 1
-        if line:sub(at, at) ~= '"' then
-          break
-        end
-        cell, from = cell .. '"', at + 1
-      end
-      list[#list + 1] = cell
-      at = (line:find(",", at, true) or #line + 1) + 1
-    else
-      local stop = line:find(",", at, true) or #line + 1
-      list[#list + 1] = line:sub(at, stop - 1)
-      at = stop + 1
+  repeat
+    local cell, quoted = line:match("^([^,]*)", at), line:find('^"', at)
+    if quoted then
+      local parts = {}
+      repeat -- a quote in a quoted cell is written twice
+        parts[#parts + 1], at = line:match('^"([^"]*)"?()', at)
+      until not line:find('^"', at)
+      cell = table.concat(parts, '"')
     end
-  end
+    list[#list + 1] = cell
+    at = (line:find(",", at, true) or #line + 1) + 1
+  until at > #line + 1
   return list
 end
 
@@ -219,29 +212,19 @@ end
 -- The names of the parameters of a result, the rung first.
 local function names_of(result)
   local names = {}
-  if result.spaces then
-    names[1] = "rung"
-  end
-  for _, param in ipairs(result.space.params) do
-    if param.name ~= "rung" then
-      names[#names + 1] = param.name
-    end
+  for i, param in ipairs(result.space.params) do
+    names[i] = param.name
   end
   return names
 end
 
-local function cell(row, name)
-  if name == "rung" then
-    return row.rung
-  end
-  return row.point[name]
-end
+local parameter = evaluation.parameter
 
 local function as_csv(result)
   local export, columns = require "clshell.results.export", {}
   for i, name in ipairs(names_of(result)) do
     columns[i] = {name, function(row)
-      return cell(row, name)
+      return parameter(row, name)
     end}
   end
   for _, name in ipairs{"ms", "status", "reason"} do
@@ -259,7 +242,7 @@ local function as_cache(result)
   for i, row in ipairs(result.rows) do
     local members, key = {}, {}
     for k, name in ipairs(names) do
-      local v = cell(row, name)
+      local v = parameter(row, name)
       v = v == nil and "" or v
       if not seen[k][v] then
         seen[k][v] = true

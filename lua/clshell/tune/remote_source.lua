@@ -21,7 +21,7 @@ local START = 60 -- seconds for the start, and to take the arguments
 M.LIMIT = 30 -- seconds of a phase
 local CHANCES = 2 -- runs in turns of a point that ends the process
 
-local served -- in the worker process: the source
+local served -- the source, in the worker process or without one
 
 --- remote_source.open(module, learned, efforts, ...)
 --- In the worker: makes a source again by the source(...) of its module, for
@@ -35,7 +35,7 @@ function M.open(module, learned, efforts, ...)
 end
 
 --- remote_source.measure(p, best) -> found, note, learned
---- In the worker: measures a point. `learned` is the value that the source has
+--- Measures a point. `learned` is the value that the source has
 --- learned, if it is new.
 function M.measure(p, best)
   local src = served
@@ -66,9 +66,9 @@ function M.build(launches, x, stays)
   return {begin = begin, stop = cl.now(), ok = ok}
 end
 
---- remote_source.awkward(p) -> reason, or nothing
+--- remote_source.awkward(p) -> reason, or nil
 function M.awkward(p)
-  return served:awkward(p)
+  return served.awkward and served:awkward(p)
 end
 
 --- remote_source.turns(points, seconds) -> list of lists, or nil
@@ -141,19 +141,20 @@ function Link:ready()
   return ok
 end
 
--- Calls a function of this file in the process. Returns true and results; nil,
--- a reason and a number where the process is lost; false without a process.
+-- Calls a function of this file in the process, or here where there is none.
+-- Returns true and results; nil, a reason and a number where the process is
+-- lost.
 function Link:call(name, ...)
-  if not self:ready() then
-    return false
-  end
-  local results = table.pack(self.worker:call(NAME, name, ...))
-  if not results[1] and not self.worker.lost then -- cannot be sent
-    self.reason = results[2]
+  if self:ready() then
+    local results = table.pack(self.worker:call(NAME, name, ...))
+    if results[1] or self.worker.lost then
+      return table.unpack(results, 1, results.n)
+    end
+    self.reason = results[2] -- it cannot be sent
     self:close()
-    return false
   end
-  return table.unpack(results, 1, results.n)
+  served = self.source
+  return true, M[name](...)
 end
 
 -- A source that measures in the worker process of a link. `near` is the source
@@ -172,17 +173,17 @@ end
 function Remote:measure(p, best)
   local link, near = self.link, self.near
   local done, found, note, learned = link:call("measure", p, best)
-  if done == false then
-    return near:measure(p, best)
-  elseif not done then
+  if not done then
     return {status = "failed", reason = found}
   end
-  link.worker.lost = found.lost ~= nil and found.lost ~= false
   self.remark = note or self.remark
   near.learned = learned or near.learned
   local r = found.record
-  if r then
-    r.setting, r.source_hash = near:setting(p)
+  if link.worker then
+    link.worker.lost = found.lost ~= nil and found.lost ~= false
+  end
+  if link.worker and r then
+    near:describe(r, p)
     bench.keep(r)
   end
   return found
@@ -193,13 +194,7 @@ function Remote:worker()
 end
 
 function Remote:awkward(p)
-  if not self.near.awkward then
-    return nil
-  end
   local done, reason = self.link:call("awkward", p)
-  if done == false then
-    return self.near:awkward(p)
-  end
   return reason, not done and "failed" or nil
 end
 
@@ -207,9 +202,7 @@ function Remote:turns(points, seconds)
   local ended = {}
   while true do
     local done, lists, at = self.link:call("turns", points, seconds)
-    if done == false then
-      return evaluation.turns(self.near, points, seconds)
-    elseif done or not at then
+    if done or not at then
       return done and lists or nil
     end
     ended[at] = (ended[at] or 0) + 1

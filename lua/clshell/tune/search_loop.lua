@@ -1,15 +1,17 @@
 -- tune/search_loop.lua - one search: it measures points in the order of a
--- strategy until the budget ends, and then finds the winners
+-- strategy until the budget ends; then the rows near the best are checked on
+-- shapes that fit no tile and run in turns, which tells the winners
 -- SPDX-License-Identifier: MIT
 
 local builders = require "clshell.tune.builders"
 local cl = require "cl"
 local evaluation = require "clshell.tune.evaluation"
-local final_round = require "clshell.tune.final_round"
 local interrupt = require "clshell.base.interrupt"
 local results = require "clshell.tune.tune_result"
+local sampling = require "clshell.tune.sampling"
 local search_progress = require "clshell.tune.search_progress"
 local spaces = require "clshell.tune.space"
+local stats = require "clshell.measure.stats"
 local strategy = require "clshell.tune.strategy"
 
 local M = {}
@@ -18,6 +20,9 @@ local SEARCH = 0.8 -- the part of the seconds before the final round
 -- The statuses of a point on a lost device.
 local FAILURES = {failed = true, build = true, refused = true}
 local IDLE = 10000 -- known points in a row that end a strategy
+local TIE = 0.01   -- the part of the best that ties, without turns
+local FINALISTS = 8
+local FAR = 10     -- times the best: a default too slow for turns
 
 local Search = {}
 Search.__index = Search
@@ -203,19 +208,167 @@ function Search:run()
   return self:over()
 end
 
+-- The rows that may be among the winners, best first.
+local function finalists(rows)
+  local list, good = {}, evaluation.sorted(rows, "ok")
+  local best = good[1]
+  for _, row in ipairs(good) do
+    local near = math.max(sampling.near, row.rel or 0, best.rel or 0)
+    list[#list + 1] = #list < FINALISTS and row.cost <= best.cost
+      + near * math.abs(best.cost) and row or nil
+  end
+  return list
+end
+
+-- The distance of a configuration from the default: the number of parameters
+-- that differ; another rung is farther than any parameters.
+local function plainness(search, row)
+  local count, default = 0, search.default
+  if not default or default.rung ~= row.rung then
+    return default and 100 or 0
+  end
+  for name, v in pairs(row.point) do
+    count = count + (default.point[name] ~= v and 1 or 0)
+  end
+  return count
+end
+
+-- Measures rows in turns, and notes in each row its median, its verdict
+-- against the best and the times of its rounds. Returns whether that was done;
+-- and, if not, whether a row has failed, which leaves the turns.
+local function in_turns(search, rows, seconds)
+  local src, points = search.source, {}
+  search.progress:step "the best in turns"
+  for i, row in ipairs(rows) do
+    points[i] = src.space:point(row.id)
+  end
+  local lists, at, reason = evaluation.turns(src, points, seconds)
+  if not lists then
+    if at then
+      evaluation.reject(rows[at], "failed", reason)
+    end
+    return false, at ~= nil
+  end
+  for i, v in ipairs(sampling.judge(lists)) do
+    rows[i].turns, rows[i].verdict, rows[i].rounds = v.median, v.verdict,
+      lists[i]
+  end
+  return true
+end
+
+-- Whether a row is right on shapes that fit no tile; else it becomes "wrong"
+-- or "failed".
+local function proves(search, row)
+  local src = search.source
+  if src.awkward and row.proved == nil then
+    search.progress:step("shapes that fit no tile: " .. results.named(row))
+    local reason, status = src:awkward(src.space:point(row.id))
+    row.proved = not reason
+    if reason then
+      evaluation.reject(row, status or "wrong", reason)
+    end
+  end
+  return row.proved ~= false
+end
+
+-- The finalists that are right on all shapes.
+local function proved(search)
+  local list, all_right
+  repeat
+    list, all_right = finalists(search.rows), true
+    for _, row in ipairs(list) do
+      all_right = proves(search, row) and all_right
+    end
+  until all_right
+  return list
+end
+
+-- Adds the default to the finalists if it is right and not much slower.
+local function with_default(search, list)
+  local all, default = {table.unpack(list)}, search.default
+  local near = default and evaluation.timed(default)
+    and default.ms < FAR * list[1].ms
+  for _, row in ipairs(list) do
+    near = near and row ~= default
+  end
+  all[#all + 1] = near and proves(search, default) and default or nil
+  return all
+end
+
+-- The ratio of two rows' times in the same rounds, with its interval.
+local function ratio(above, below)
+  local list = {}
+  for i, t in ipairs(above) do
+    list[i] = t / below[i]
+  end
+  local lo, hi = stats.interval(list)
+  return {ratio = stats.median(list), lo = lo, hi = hi}
+end
+
+-- Sorts winners: the simplest first, then by local memory, by time.
+local function rank(search, winners)
+  local src, ranks = search.source, {}
+  for _, row in ipairs(winners) do
+    ranks[row] = {plainness(search, row), #winners > 1 and src.local_bytes
+      and src:local_bytes(src.space:point(row.id)) or 0,
+      row.turns or row.cost, row.id}
+  end
+  table.sort(winners, function(a, b)
+    local x, y = ranks[a], ranks[b]
+    for i, r in ipairs(x) do
+      if r ~= y[i] then
+        return r < y[i]
+      end
+    end
+    return false
+  end)
+end
+
+-- The winners, found in turns of so many seconds: rows near the best that are
+-- right on all shapes and not told apart from the best. The simplest row comes
+-- first, of equally simple rows the row with the least local memory. Also the
+-- gain over the default, if both were in turns.
+local function winners_of(search, seconds)
+  local list, default = proved(search), search.default
+  local best, turned, failed = list[1], false, false
+  if search.source.subject and best and not search.opts.objective then
+    local all = with_default(search, list)
+    if #all > 1 then
+      turned, failed = in_turns(search, all, seconds)
+    end
+    if failed then
+      return winners_of(search, seconds)
+    end
+    list = turned and all or list
+  end
+  local winners, gain = {}, nil
+  for _, row in ipairs(list) do
+    local tied = turned and row.verdict ~= "SLOWER" or not turned
+      and row.cost <= best.cost + TIE * math.abs(best.cost)
+    winners[#winners + 1] = tied and row or nil
+  end
+  rank(search, winners)
+  local first = winners[1]
+  if first and default and default ~= first and default.rounds
+      and first.rounds then
+    gain = ratio(default.rounds, first.rounds)
+  end
+  for _, row in ipairs(search.rows) do
+    row.rounds, row.proved = nil, nil
+  end
+  return winners, gain
+end
+
 -- The winners: the last search's if all rows come from the run store.
 function Search:finals()
   local seconds = math.max(2, math.min(20,
     (1 - SEARCH) * self.limits.seconds))
-  local function find()
-    return final_round.find(self, seconds)
-  end
   local winners
   if self.known then
     winners, self.gain = self.known:finals(self.rows,
-      self.stored == self.evaluations, find)
+      self.stored == self.evaluations, winners_of, self, seconds)
   else
-    winners, self.gain = find()
+    winners, self.gain = winners_of(self, seconds)
   end
   return winners
 end
@@ -237,12 +390,16 @@ end
 
 -- The lines below a result.
 local function notes_of(search)
-  local src = search.source
-  local notes = {src.note and src:note() or nil}
+  local notes = {}
+  local function ask(object, method)
+    local tell = object and object[method]
+    notes[#notes + 1] = tell and tell(object)
+  end
+  ask(search.source, "note")
   notes[#notes + 1] = doubt(search.rows)
-  notes[#notes + 1] = src.process and src:process() or nil
-  notes[#notes + 1] = search.builders and search.builders:note() or nil
-  notes[#notes + 1] = search.ranks and search.ranks:note() or nil
+  ask(search.source, "process")
+  ask(search.builders, "note")
+  ask(search.ranks, "note")
   for _, note in ipairs(search.known and search.known:notes() or {}) do
     notes[#notes + 1] = note
   end
@@ -293,7 +450,7 @@ local function searched(search)
     end
   end
   if search.lost then
-    return result_of(search, "device", final_round.so_far(search))
+    return result_of(search, "device", {finalists(search.rows)[1]})
   end
   return result_of(search, ended, winners)
 end
@@ -333,7 +490,7 @@ function M.run(source, opts, limits, ranks)
   elseif interrupt.is(answer) and type(answer) == "table" then
     cl.undisturbed(function()
       answer.record = result_of(search, "interrupted",
-        final_round.so_far(search))
+        {finalists(search.rows)[1]})
       answer.hint = tostring(answer.record)
     end)
   end

@@ -3,6 +3,7 @@
 -- SPDX-License-Identifier: MIT
 
 local cl = require "cl"
+local evaluation = require "clshell.tune.evaluation"
 local progress = require "clshell.base.progress"
 local quantity = require "clshell.base.quantity"
 local text = require "clshell.base.text"
@@ -129,35 +130,25 @@ end
 --- that was better than all earlier rows. Options as for best:plot.
 function M.frontier(rows, opts)
   local key, list, best = measured(rows), {}, nil
-  local function corner(i, row)
-    if not list[1] or list[#list].evaluations < i then
-      list[#list + 1] = {evaluations = i, [key] = row[key]}
+  local function corner(i)
+    if best and (not list[1] or list[#list].evaluations < i) then
+      list[#list + 1] = {evaluations = i, [key] = best[key]}
     end
   end
   for i, row in ipairs(rows) do
     if row.cost and (not best or row.cost < best.cost) then
-      if best then
-        corner(i - 1, best)
-      end
+      corner(i - 1)
       best = row
-      corner(i, best)
+      corner(i)
     end
   end
   if not best then
     cl.error("plot: no evaluation has a value")
   end
-  corner(#rows, best)
+  corner(#rows)
   return require "clshell.results.charts".line(list, merged({
     x = "evaluations", y = key, title = "", log_x = false,
     y_label = key == "ms" and "best time" or "best objective"}, opts))
-end
-
--- The value of a parameter, or of the rung, in a row.
-local function value_of(row, name)
-  if name == "rung" and row.rung then
-    return row.rung
-  end
-  return row.point[name]
 end
 
 -- All rows over the values of a parameter.
@@ -168,7 +159,7 @@ local function parameter_chart(best, name, opts)
   end
   local key, list = measured(best.rows), {}
   for _, row in ipairs(best.rows) do
-    list[#list + 1] = row.cost and {[name] = value_of(row, name),
+    list[#list + 1] = row.cost and {[name] = evaluation.parameter(row, name),
       [key] = row[key]} or nil
   end
   return require "clshell.results.charts".line(list, merged({x = name, y = key,

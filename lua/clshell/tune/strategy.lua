@@ -17,6 +17,7 @@ local START = 12    -- random points before a search by neighbours begins
 local STRIKES = 50  -- moves that did not help, before a fresh start
 local POPULATION = 20
 local COOLING = 0.95
+local MODEL = 300    -- evaluations that a model is worth
 
 -- A strategy from body(measure, together), which calls measure(number, list,
 -- at) -> value: the points behind `at` in the list come next, unless the value
@@ -72,35 +73,9 @@ local function best_of(space, random, measure, count)
   return best, least
 end
 
-function M.exhaustive(space)
-  local id = 0
-  return function()
-    id = id + 1
-    return id <= #space and id or nil
-  end, function() end, function(k, more)
-    local list = {}
-    for i = id + 1, math.min(id + k + (more or 0), #space) do
-      list[#list + 1] = i
-    end
-    return list
-  end
-end
-
--- Every point once, in random order: a Fisher-Yates shuffle that stores only
--- the places it has touched.
-function M.random(space, random)
-  local moved, left, drawn = {}, #space, {}
-  local function draw()
-    if left == 0 then
-      return nil
-    end
-    local k = random(left)
-    local id = moved[k] or k
-    moved[k] = moved[left] or left
-    moved[left] = nil
-    left = left - 1
-    return id
-  end
+-- A strategy that takes nothing but the points that draw() gives.
+local function drawn_by(draw)
+  local drawn = {}
   return function()
     return table.remove(drawn, 1) or draw()
   end, function() end, function(k, more)
@@ -110,6 +85,31 @@ function M.random(space, random)
     end
     return table.move(drawn, 1, k, 1, {})
   end
+end
+
+function M.exhaustive(space)
+  local id = 0
+  return drawn_by(function()
+    id = id + 1
+    return id <= #space and id or nil
+  end)
+end
+
+-- Every point once, in random order: a Fisher-Yates shuffle that stores only
+-- the places it has touched.
+function M.random(space, random)
+  local moved, left = {}, #space
+  return drawn_by(function()
+    if left == 0 then
+      return nil
+    end
+    local k = random(left)
+    local id = moved[k] or k
+    moved[k] = moved[left] or left
+    moved[left] = nil
+    left = left - 1
+    return id
+  end)
 end
 
 -- Varies one parameter at a time over all of its values and keeps the best
@@ -279,7 +279,7 @@ function M.genetic(space, random)
 end
 
 function M.surrogate(space, random)
-  return require "clshell.tune.surrogate".new(space, random)
+  return require "clshell.tune.surrogate".new(space, random, MODEL)
 end
 
 M.names = {"exhaustive", "random", "one_factor", "local", "anneal", "genetic",
@@ -292,7 +292,7 @@ function M.choose(space, budget)
   if #space <= (budget or 64) then
     return "exhaustive", ("the space has %s"):format(text.count(#space,
       "point"))
-  elseif (budget or 0) <= require "clshell.tune.surrogate".MOST then
+  elseif (budget or 0) <= MODEL then
     return "surrogate", "a model of the points measured picks the next: the "
       .. "most for few evaluations"
   end

@@ -16,7 +16,6 @@ local host = require "cl.host"
 
 local M = {}
 
-M.MOST = 300        -- observations: the model costs their number squared
 local FIRST = 10    -- random points at first
 local POOL = 3000   -- random candidates
 local TOP = 3       -- best points whose neighbours are candidates
@@ -236,7 +235,7 @@ local function choose(self)
   local n, model, best = self.n, self.model, nil
   if not model or n < FIRST then
     return fresh(self)
-  elseif n >= M.MOST then
+  elseif n >= self.most then
     return near_best(self)
   end
   add_candidates(self)
@@ -252,7 +251,7 @@ end
 local function observe(self, id, value)
   local n = self.n + 1
   self.n, self.asked[id], self.values[n] = n, true, value or false
-  if self.model and n <= M.MOST then
+  if self.model and n <= self.most then
     self.model:observe(row_of(self, id))
   end
 end
@@ -310,17 +309,18 @@ function Search:ahead(k)
   return table.move(queue, 1, k, 1, {})
 end
 
---- surrogate.new(space, random) -> ask, tell, ahead
---- The search by a Gaussian process, for up to surrogate.MOST observations;
---- after that random points near the best. See strategy.lua.
-function M.new(space, random)
+--- surrogate.new(space, random, most) -> ask, tell, ahead
+--- The search by a Gaussian process, for up to `most` observations, as the
+--- model costs their number squared; after that random points near the best.
+--- See strategy.lua.
+function M.new(space, random, most)
   local columns = features(space)
   -- rows of the model by number and back; values by observation, and the
   -- observations of points that are believed; `order` has the points told,
   -- best first
-  local self = setmetatable({space = space, random = random,
+  local self = setmetatable({space = space, random = random, most = most,
     columns = columns, switches = switches_of(columns), turn = 0,
-    model = #columns > 0 and host.gaussian(#columns, M.MOST), rows = {},
+    model = #columns > 0 and host.gaussian(#columns, most), rows = {},
     ids = {}, x = {}, values = {}, n = 0, learned = 0, asked = {},
     order = {}, believed = {}, waiting = 0, queue = {}}, Search)
   return function()

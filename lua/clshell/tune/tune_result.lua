@@ -162,13 +162,7 @@ end
 
 -- The page of a report on the best results of a search.
 local function write_page(result, path)
-  local rows = {}
-  for _, row in ipairs(result.rows) do
-    rows[#rows + 1] = row.cost and row or nil
-  end
-  table.sort(rows, function(a, b)
-    return a.cost < b.cost or a.cost == b.cost and a.id < b.id
-  end)
+  local rows = require "clshell.tune.evaluation".sorted(result.rows)
   local list = M.new{rows = table.move(rows, 1, PAGE, 1, {}),
     name = result.name, title = result.title}:records()
   if #list == 0 then

@@ -2,9 +2,9 @@
 -- ones, sub-matrices and batches; their checks, and the shape that they make
 -- SPDX-License-Identifier: MIT
 
+local argument = require "clshell.base.argument"
 local cl = require "cl"
 local arguments = require "clshell.ladder.operands"
-local argument = require "clshell.base.argument"
 local host = require "cl.host"
 local result = require "clshell.base.result"
 local submatrix = require "clshell.ladders.gemm.submatrix"

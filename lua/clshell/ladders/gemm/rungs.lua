@@ -24,9 +24,7 @@ local tile = param("tile", {4, 8, 16, 32}, 16,
 local function plain(rung)
   rung.params, rung.places = {lx, ly}, "batch"
   rung.defines = tiling.no_defines
-  function rung.range(s, p)
-    return tiling.range(s.n, s.m, p.lx, p.ly)
-  end
+  rung.range = tiling.grid("n", "m", "lx", "ly")
   return rung
 end
 
@@ -34,9 +32,7 @@ end
 -- own parameters come after `tile`.
 local function tiled(rung)
   rung.params = {tile, rung.params}
-  rung.range = rung.range or function(s, p)
-    return tiling.range(s.n, s.m, p.tile, p.tile)
-  end
+  rung.range = rung.range or tiling.grid("n", "m", "tile", "tile")
   rung.local_bytes = rung.local_bytes or function(s, p)
     return 2 * p.tile * (p.tile + (p.pad or 0)) * s.esize
   end
@@ -357,9 +353,7 @@ return {
       return {TILE = p.tile, ALIGNED_A = on_fours(s, "a"),
         ALIGNED_B = on_fours(s, "b"), ALIGNED_C = on_fours(s, "c")}
     end,
-    range = function(s, p)
-      return tiling.range(s.n, s.m, 4 * p.tile, p.tile, p.tile)
-    end,
+    range = tiling.grid("n", "m", "4 tile", "tile", "tile"),
     local_bytes = tiling.elements "5 tile tile",
     traffic = traffic_of_float4,
   },

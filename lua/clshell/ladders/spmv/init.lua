@@ -9,9 +9,9 @@ local argument = require "clshell.base.argument"
 local dia = require "clshell.data.dia"
 local family = require "clshell.ladder"
 local arguments = require "clshell.ladder.operands"
-local packing = require "clshell.ladders.spmv.packed_diagonals"
 local result = require "clshell.base.result"
-local text = require "clshell.base.text"
+local sparse = require "clshell.data.sparse"
+local tiling = require "clshell.ladder.tiling"
 local verify = require "clshell.ladder.verify"
 
 local TYPES = {"float", "double", "half"}
@@ -20,25 +20,43 @@ local INT_MAX = 0x7fffffff -- the kernels index with int
 -- Raises unless field `name` of a matrix is a Buffer of n elements or more, of
 -- type `kind` if that is given.
 local function check_part(A, name, n, kind)
-  local b, what = A[name], "M." .. name
-  if not arguments.is_buffer(b) then
-    cl.error(("spmv: %s must be a Buffer; got %s"):format(what,
-      b == nil and "nothing" or text.class(b) or "a " .. type(b)),
-      {arg = "M"})
-  end
+  local what = "M." .. name
+  local b = argument.check("spmv", what, A[name], "Buffer")
   arguments.buffer("spmv", what, b)
   if #b < n or b.type ~= (kind or b.type) then
-    cl.error(("spmv: %s must have %d elements%s; it is %s"):format(what, n,
-      kind and " of " .. kind or "", arguments.describe(b)), {arg = "M"})
+    argument.refuse("spmv", what, "must have %d elements%s; it is %s", n,
+      kind and " of " .. kind or "", arguments.describe(b))
   end
+end
+
+-- The elements from one stored diagonal of a packed matrix to the next; it has
+-- as many codes.
+local function stride_of(rows)
+  return tiling.roundup(rows, 32)
+end
+
+-- Raises unless the parts of a packed matrix are as large as its sizes say.
+local function check_packed(A, rows, ndiags)
+  local patterns = argument.check("spmv", "M.host.patterns", A.host.patterns,
+    "Array")
+  argument.list("spmv", "M.places", A.places, "number")
+  check_part(A, "codes", stride_of(rows), "uchar")
+  check_part(A, "patterns", ndiags)
+  if #A.places ~= ndiags or #patterns ~= #A.patterns then
+    cl.error(("spmv: M.ndiags is %d, M.places has %d elements, M.patterns %d, "
+      .. "M.host.patterns %d"):format(ndiags, #A.places, #A.patterns,
+      #patterns), {arg = "M"})
+  end
+  local stored = math.max(-1, table.unpack(A.places)) + 1
+  check_part(A, "stored", stored * stride_of(rows), A.stored_type)
 end
 
 -- Raises unless the parts of M are as large as its sizes say: scripts can
 -- change both.
 local function check_matrix(A)
   if type(A) ~= "table" or not (A.offsets or A.row_ptr or A.codes) then
-    cl.error("spmv: M must be a sparse matrix such as dia.poisson2d(64, 64) "
-      .. "or csr.load 'm.mtx'", {arg = "M"})
+    argument.refuse("spmv", "M", "must be a sparse matrix such as "
+      .. "dia.poisson2d(64, 64) or csr.load 'm.mtx'")
   end
   local function size(name, low, high)
     return argument.integer("spmv", "M." .. name, A[name], low,
@@ -52,7 +70,7 @@ local function check_matrix(A)
   end
   if A.codes then
     size("value_bytes", 0, math.maxinteger)
-    packing.check(A, rows, size("ndiags", 1), check_part)
+    check_packed(A, rows, size("ndiags", 1))
   elseif A.offsets then
     local ndiags, pitch = size("ndiags", 1), size("pitch", rows)
     check_part(A, "offsets", ndiags, "int")
@@ -70,14 +88,40 @@ local function offsets_of(A)
   local offsets = A.host.offsets:table()
   for d = 2, #offsets do
     if offsets[d] <= offsets[d - 1] then
-      cl.error("spmv: M.host.offsets must ascend", {arg = "M"})
+      argument.refuse("spmv", "M.host.offsets", "must ascend")
     end
   end
   if #offsets ~= A.ndiags then
-    cl.error(("spmv: M.host.offsets must have %d elements; got %d"):format(
-      A.ndiags, #offsets), {arg = "M"})
+    argument.refuse("spmv", "M.host.offsets", "must have %d elements; got %d",
+      A.ndiags, #offsets)
   end
   return offsets
+end
+
+-- The facts for which the kernel of a packed matrix is built: the number of
+-- patterns; of each diagonal the bits of the first pattern, its place and
+-- whether it is read from its mirror, which has the same place; the type of
+-- stored diagonals; the bytes of the values that a product reads, and the
+-- bytes of the mirrors that it reads again. The diagonals of a shape given by
+-- hand (A is nil) are constants, zeros.
+local function packing_of(A, offsets, type, ndiags)
+  local main, mirrored, places, count = {}, {}, A and A.places or {}, 0
+  local bits = A and A.host.patterns:as(sparse.unsigned[type])
+  local place = {}
+  for d = 1, ndiags do
+    main[d], places[d] = ("0x%x"):format(A and bits[d] or 0), places[d] or -1
+    place[offsets[d] or d] = places[d]
+  end
+  for d = 1, ndiags do
+    local offset = offsets[d]
+    mirrored[d] = A and places[d] >= 0 and place[-offset] == places[d]
+      and sparse.is_mirrored(A, offset) and 1 or 0
+    count = count + mirrored[d]
+  end
+  return {patterns = A and #A.patterns // A.ndiags or 1, main = main,
+    places = places, mirrored = mirrored, narrow = A and A.stored_type or type,
+    bytes = A and A.value_bytes or 0,
+    again = A and count * A.rows * cl.typesize(A.stored.type) or 0}
 end
 
 -- Fills in what a shape given by hand leaves out.
@@ -90,14 +134,14 @@ local function shape(s)
     format = s.format or "dia", ndiags = ndiags, offsets = offsets,
     pitch = s.pitch or s.rows, nnz = s.nnz or ndiags * s.rows,
     packing = s.packing or s.format == "packed"
-      and packing.plain(type, ndiags) or nil,
+      and packing_of(nil, offsets, type, ndiags) or nil,
   }
 end
 
 local function check_vector(name, b, n, why)
   if #b ~= n then
-    cl.error(("spmv: %s is %s, but M has %d %s"):format(name,
-      arguments.describe(b), n, why), {arg = name})
+    argument.refuse("spmv", name, "is %s, but M has %d %s",
+      arguments.describe(b), n, why)
   end
 end
 
@@ -130,7 +174,7 @@ local function bind(o, context, queue)
     rows = A.rows, cols = A.cols, type = x.type, nnz = A.nnz,
     format = A.codes and "packed" or A.offsets and "dia" or "csr",
     ndiags = A.ndiags, pitch = A.pitch, offsets = offsets,
-    packing = A.codes and packing.of(A, offsets),
+    packing = A.codes and packing_of(A, offsets, x.type, A.ndiags),
   }
 end
 
@@ -139,7 +183,7 @@ local function args(s, _, o)
   if s.format == "csr" then
     return {s.rows, A.row_ptr, A.col_ind, A.values, o.x, o.y}
   elseif s.format == "packed" then
-    return {s.rows, s.cols, packing.stride(s.rows), A.codes, A.patterns,
+    return {s.rows, s.cols, stride_of(s.rows), A.codes, A.patterns,
       A.stored, o.x, o.y}
   end
   return {s.rows, s.cols, s.ndiags, A.pitch, A.offsets, A.values, o.x, o.y}

@@ -5,7 +5,7 @@
 -- one-line lesson, its parameters and its NDRange.
 -- SPDX-License-Identifier: MIT
 
-local packing = require "clshell.ladders.spmv.packed_diagonals"
+local sparse = require "clshell.data.sparse"
 local tiling = require "clshell.ladder.tiling"
 
 local access, param, roundup = tiling.access, tiling.param, tiling.roundup
@@ -77,11 +77,11 @@ end
 
 -- The defines of a packed matrix.
 local function packed_defines(p, s)
-  local q = s.packing
+  local q, bits = s.packing, sparse.unsigned[s.type]
   return {
     WIDTH = p.width, STEPS = p.steps, BLOCKS = p.blocks,
     SINGLE = p.single, STREAM = p.stream,
-    BITS = packing.unsigned[s.type], SIGNED = packing.signed[s.type],
+    BITS = bits, SIGNED = bits:sub(2), -- ulong and long
     NARROW = q.narrow,
     FROM_HALF = q.narrow == "half" and s.type ~= "half" and 1 or 0,
     PATTERNS = q.patterns, OFFSETS = table.concat(s.offsets, ","),
@@ -159,8 +159,7 @@ return {
         "rows per work-item"),
       param("ahead", {0, 256, 1024}, 256,
         "rows from the use of a value to what is asked for"),
-      param("stream", {0, 1}, 1,
-        "1: y is written past the cache, 0: it may stay there"),
+      tiling.stream "y",
     },
     range = tiling.line("rows", "block", 1),
     accepts = tiling.cpu_only,
@@ -182,8 +181,7 @@ return {
         "1: x and mirrored diagonals are loaded in aligned vectors only"),
       param("single", {0, 1}, 1,
         "1: rows of rare patterns one by one, 0: with their neighbours"),
-      param("stream", {0, 1}, 0,
-        "1: y is written past the cache, 0: it may stay there"),
+      tiling.stream("y", 0),
     },
     defines = packed_defines,
     range = tiling.line("rows", "wg width steps", "wg"),

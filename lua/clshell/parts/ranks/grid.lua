@@ -53,17 +53,9 @@ end
 --- grid.owner(extent, parts, k) -> i, last
 --- The part that has number k, and its last number.
 function M.owner(extent, parts, k)
-  local i = math.min(parts - 1, k * parts // extent)
-  while true do
-    local first, last = M.block(extent, parts, i)
-    if k < first then
-      i = i - 1
-    elseif k > last then
-      i = i + 1
-    else
-      return i, last
-    end
-  end
+  local i = (k * parts - 1) // extent
+  local _, last = M.block(extent, parts, i)
+  return i, last
 end
 
 --- grid.squarest(n) -> rows, cols

@@ -16,8 +16,7 @@ local M = {}
 local TAG = 20 -- of parts of a transpose
 
 local methods = {}
-local meta = {__name = "RanksMatrix", __metatable = false}
-meta.__index = argument.methods("RanksMatrix", methods, "RanksMatrix")
+local meta = {__name = "RanksMatrix", __metatable = false, __index = methods}
 
 -- The first and last row, the first and last column that a rank has.
 local function block_of(rows, cols, g, rank)
@@ -234,5 +233,7 @@ function M.transpose(A)
   end
   return B
 end
+
+argument.methods("RanksMatrix", methods, "RanksMatrix")
 
 return M

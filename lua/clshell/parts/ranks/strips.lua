@@ -18,15 +18,9 @@ local M = {}
 
 local TAG = 19 -- of messages with halos
 
--- A class of objects in strips: methods and metatable.
-local function class(name)
-  local methods = {}
-  return methods, {__name = name, __metatable = false,
-    __index = argument.methods(name, methods, name)}
-end
-
-local methods, meta = class "RanksVector"
-local of_dia, dia_meta = class "RanksDia"
+local methods, of_dia = {}, {}
+local meta = {__name = "RanksVector", __metatable = false, __index = methods}
+local dia_meta = {__name = "RanksDia", __metatable = false, __index = of_dia}
 
 -- An object with the fields of this rank's strip of n elements or rows.
 local function strip(n, type, made)
@@ -59,7 +53,7 @@ end
 --- A vector in strips, one strip on the device of each process. `init`: a
 --- number for all elements (0 by default), a function(i), or an Array with all
 --- elements, the same on each rank. A:vector(init) makes a vector with the
---- size and layout of matrix A. All ranks call it. Fields: n, type, first,
+--- size and type of matrix A. All ranks call it. Fields: n, type, first,
 --- last (of this rank's strip) and part, its Buffer: nil where there are fewer
 --- elements than ranks.
 --- Options:
@@ -158,38 +152,28 @@ function meta:__tostring()
     grids.world():size())
 end
 
--- The parts of [low, high] that other ranks have: {rank, first, last} each.
-local function owners(n, low, high, size, me)
-  local list = {}
-  for rank = 0, size - 1 do
-    local first, last = grids.block(n, size, rank)
-    first, last = math.max(first, low), math.min(last, high)
-    if rank ~= me and first <= last then
-      list[#list + 1] = {rank = rank, first = first, last = last}
-    end
-  end
-  return list
+-- The numbers that two ranges have in common: first, last; last < first where
+-- there are none.
+local function common(first, last, low, high)
+  return math.max(first, low), math.min(last, high)
 end
 
 -- Sets A.coming and A.going: the elements of x that a product needs from other
--- ranks, and the elements that other ranks need from this rank.
+-- ranks, and the elements that other ranks need: {rank, first, last} each.
 local function find_halo(A)
   local world = grids.world()
-  local size, me = world:size(), world:rank()
   local function reach(first, last)
     return math.max(1, first - A.below), math.min(A.n, last + A.above)
   end
-  local low, high = reach(A.first, A.last)
-  A.coming = owners(A.n, low, high, size, me)
-  A.going = {}
-  for rank = 0, size - 1 do
-    local first, last = grids.block(A.n, size, rank)
-    if rank ~= me and first <= last then
-      low, high = reach(first, last)
-      low, high = math.max(low, A.first), math.min(high, A.last)
-      if low <= high then
-        A.going[#A.going + 1] = {rank = rank, first = low, last = high}
-      end
+  local function add(list, rank, first, last)
+    list[#list + 1] = first <= last and {rank = rank, first = first,
+      last = last} or nil
+  end
+  for rank = 0, world:size() - 1 do
+    local first, last = grids.block(A.n, world:size(), rank)
+    if rank ~= world:rank() and first <= last then
+      add(A.coming, rank, common(first, last, reach(A.first, A.last)))
+      add(A.going, rank, common(A.first, A.last, reach(first, last)))
     end
   end
 end
@@ -311,29 +295,21 @@ local function move_halo(coming, going)
   require "mpi".wait_all(requests)
 end
 
--- Calls f(first, last) for the elements, from has.first to has.last, that are
--- among the columns of an edge.
-local function shared(e, has, f)
-  local first = math.max(e.col, has.first)
-  local last = math.min(e.col + e.cols - 1, has.last)
-  if first <= last then
-    f(first, last)
-  end
-end
-
 -- Copies the elements of x for an edge into a Buffer.
 local function gather(A, e, x, coming, to)
-  shared(e, A, function(first, last)
+  local there
+  local first, last = common(A.first, A.last, e.col, e.col + e.cols - 1)
+  if first <= last then
     x.part:copy(to, {first = first - A.first + 1, count = last - first + 1,
       to = first - e.col + 1, async = true})
-  end)
-  local there
+  end
   for _, piece in ipairs(coming) do
-    shared(e, piece, function(first, last)
+    first, last = common(piece.first, piece.last, e.col, e.col + e.cols - 1)
+    if first <= last then
       there = to:write(piece.array, {at = first - piece.first + 1,
         count = last - first + 1, first = first - e.col + 1, queue = A.queue,
         async = true})
-    end)
+    end
   end
   if there then
     to.context.queue:barrier{after = {there}}
@@ -341,9 +317,9 @@ local function gather(A, e, x, coming, to)
 end
 
 --- ranks.spmv(A, x [, y]) -> y, event
---- The product of a matrix in strips with a vector of A:vector(): rows that
---- need no elements of other ranks are multiplied while the halo of the other
---- rows is on the way. Without `y` the result is a new vector. All ranks call
+--- The product of a matrix in strips with a vector in strips, such as
+--- A:vector(): each rank multiplies by its own elements while the halo,
+--- elements of other ranks, is on the way. Without `y` the result is a new vector. All ranks call
 --- it. The call does not wait for the device. The event covers this rank's
 --- launches; it is nil where the rank has no rows.
 --- Example:
@@ -388,5 +364,8 @@ function dia_meta:__tostring()
   return ("%dx%d matrix by %d diagonals of %s in %d strips"):format(self.n,
     self.n, #self.offsets, self.type, grids.world():size())
 end
+
+argument.methods("RanksVector", methods, "RanksVector")
+argument.methods("RanksDia", of_dia, "RanksDia")
 
 return M

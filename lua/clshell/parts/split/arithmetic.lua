@@ -79,18 +79,25 @@ local function lift(what, f)
   end
 end
 
-for name, operator in pairs(expression.operators) do
-  meta["__" .. name] = lift("x " .. name .. " y", operator)
+for _, name in ipairs(names.methods.evaluate) do
+  local sign = name:match "^__(.*)$"
+  if sign then
+    meta[name] = lift("x " .. sign .. " y", expression.operators[sign])
+  elseif name ~= "clone" then
+    methods[name] = lift(name, of_parts[name])
+  end
 end
 
-local elementwise = {"abs", "astype", "clamp", "fmax", "fmin", "where"}
-for _, list in ipairs{names.math[1], names.math[2], names.math[3],
-    names.tests, names.integers[1], names.integers[2],
-    text.keys(names.compare)} do
-  table.move(list, 1, #list, #elementwise + 1, elementwise)
-end
-for _, name in ipairs(elementwise) do
-  methods[name] = lift(name, of_parts[name])
+-- A method that changes the parts of a Split by their method.
+local function in_place(name)
+  return function(...)
+    local values = table.pack(...)
+    values[1]:eval()
+    for_parts(name, values, function(own)
+      own[1][name](table.unpack(own, 1, values.n))
+    end)
+    return values[1]
+  end
 end
 
 --- Split:set(x) -> Split
@@ -99,13 +106,7 @@ end
 --- Example:
 --- local s = cl.split({1, 2}, {cl.device(), cl.device()})
 --- print(s:set(3 * s + 1):read()[2]) --> 7.0
-function methods.set(s, x)
-  s:eval()
-  for_parts("set", {n = 2, s, x}, function(own)
-    own[1]:set(own[2])
-  end)
-  return s
-end
+methods.set = in_place "set"
 
 --- Split:fill(x) -> Split
 --- Sets all elements to a number.
@@ -234,13 +235,7 @@ end
 --- Example:
 --- local s = cl.split({1, 2}, {cl.device(), cl.device()})
 --- print(s:axpy(2, s):read()[2]) --> 6.0
-function methods.axpy(s, a, x)
-  s:eval()
-  for_parts("axpy", {n = 3, s, a, x}, function(own)
-    own[1]:axpy(own[2], own[3])
-  end)
-  return s
-end
+methods.axpy = in_place "axpy"
 
 argument.methods("Split", methods, meta.__name)
 

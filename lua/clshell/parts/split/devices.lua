@@ -68,19 +68,17 @@ end
 -- A weight for each device: the rate of copies in its memory, which peaks()
 -- has measured, or 1 where the devices are alike or a rate is unknown.
 local function measured(list)
-  local rates, equal, differ = {}, {}, false
+  local rates, differ, known = {}, false, true
   for i, device in ipairs(list) do
-    equal[i] = 1
+    rates[i] = (cachefile.load(device) or {})["peak.copy"] or 0
+    known = known and rates[i] > 0
     differ = differ
       or cachefile.identity(device) ~= cachefile.identity(list[1])
   end
-  for i, device in ipairs(differ and list or {}) do
-    rates[i] = (cachefile.load(device) or {})["peak.copy"]
-    if not (rates[i] and rates[i] > 0) then
-      return equal
-    end
+  for i = 1, differ and known and 0 or #list do
+    rates[i] = 1
   end
-  return differ and rates or equal
+  return rates
 end
 
 --- devices.sizes(what, n, list, shares) -> list of integers

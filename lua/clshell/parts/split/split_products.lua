@@ -5,6 +5,7 @@
 local class = require "clshell.parts.split.split_class"
 local cl = require "cl"
 local devices = require "clshell.parts.split.devices"
+local options = require "clshell.base.options"
 local text = require "clshell.base.text"
 
 local MANY = 2048 -- rows of B that go to another device in two halves
@@ -19,18 +20,6 @@ local function check_options(what, opts, refused)
         {arg = name})
     end
   end
-end
-
--- The options of a call on one part: opts with the values of `more`.
-local function with(opts, more)
-  local own = {}
-  for key, value in pairs(opts) do
-    own[key] = value
-  end
-  for key, value in pairs(more) do
-    own[key] = value
-  end
-  return own
 end
 
 -- The operand B of a product as a Split in copies or in rows.
@@ -65,7 +54,7 @@ local function steps_of(gemm, A, B, opts)
       and last.rows == gemm.kept_plans and alike(last.opts, opts)
       and alike(opts, last.opts)) then
     last = {A = A, B = B, rows = gemm.kept_plans,
-      opts = with(opts, {C = false})}
+      opts = options.with(opts, {C = false})}
     if C then
       kept[C] = last
     end
@@ -110,7 +99,8 @@ local function new_step(gemm, A, C, B, stage, opts, started)
     A = A:sub(1, first, A.rows, stage.rows)
     more.beta = started and 1 or nil
   end
-  return {rows = rows, plan = gemm.plan(A, rows or from, with(opts, more))}
+  return {rows = rows, plan = gemm.plan(A, rows or from,
+    options.with(opts, more))}
 end
 
 -- Launches a step; its rows are copied beside the work that the device has.
@@ -167,7 +157,7 @@ end
 
 -- gemm(A, B) with A in rows: C is in the same rows.
 function of_family.gemm(gemm, A, B, opts)
-  opts = with(opts or {}, {})
+  opts = options.with(opts, {})
   if not class.is(A) or A.axis ~= "rows" then
     cl.error("gemm: with a Split, A must be one in rows; got "
       .. (class.is(A) and "one in copies" or text.got(A)), {arg = "A",
@@ -195,7 +185,7 @@ end
 -- transpose(A): each device transposes its rows and copies a piece to every
 -- device; the result is in rows again.
 function of_family.transpose(transpose, A, opts)
-  opts = with(opts or {}, {})
+  opts = options.with(opts, {})
   check_options("transpose", opts, {"queue", "after", "B"})
   class.live("transpose", A):eval()
   if #A.shape ~= 2 or A.axis ~= "rows" then

@@ -7,6 +7,7 @@ local class = require "clshell.parts.split.split_class"
 local cl = require "cl"
 local devices = require "clshell.parts.split.devices"
 local halo = require "clshell.parts.halo"
+local options = require "clshell.base.options"
 local rows_of = require "clshell.data.sparse"
 local text = require "clshell.base.text"
 
@@ -115,10 +116,7 @@ function meta.__family(spmv, m, x, opts)
   if spmv.name ~= "spmv" or text.class(m) ~= meta.__name then
     cl.error(("%s: takes no sparse matrix in this place"):format(spmv.name))
   end
-  local given = {}
-  for key, value in pairs(opts or {}) do
-    given[key] = value
-  end
+  local given = options.with(opts, {})
   if given.queue or given.after then
     cl.error("spmv: a Split matrix takes no queue and no after")
   end

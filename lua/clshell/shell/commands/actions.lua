@@ -108,7 +108,7 @@ local function missing(name)
   local words = require "clshell.shell.commands.completion".words
   local names, bare = words.script(), name:match("[^/]*$")
   local first = #names + 1 -- the first of the commands
-  table.move(words.command(), 1, #words.command(), first, names)
+  table.move(words.command, 1, #words.command, first, names)
   local near = text.nearest(bare, names) or text.nearest(bare .. ".lua", names)
   local kind = ""
   for i, known in ipairs(names) do
@@ -134,7 +134,7 @@ end
 -- this process.
 
 function M.calls()
-  return require "clshell.calls.serve".run()
+  return require "clshell.calls".serve()
 end
 
 function M.check(...)
@@ -161,15 +161,16 @@ function M.memcheck()
   return require "clshell.explain.memcheck".run(_G.arg)
 end
 
--- Writes the text of a kind, by functions that return it. Returns the exit
--- code.
+-- Writes the text or the list of a kind, or the result of its function.
+-- Returns the exit code.
 local function write_kind(noun, kind, texts)
   if not texts[kind] then
     io.stderr:write("clshell: ", text.message(text.unknown(noun, kind,
       text.keys(texts))), "\n")
     return USAGE
   end
-  local out = texts[kind](table.move(arg, 0, #arg, 1, {}))
+  local out = texts[kind]
+  out = type(out) == "function" and out(table.move(arg, 0, #arg, 1, {})) or out
   io.write(type(out) == "table" and table.concat(out, "\n") .. "\n" or out)
   return OK
 end

@@ -10,19 +10,14 @@ local text = require "clshell.base.text"
 local M = {}
 
 --- completion.files
---- The files that make install makes, by functions that return their texts:
+--- The files that make install makes, as texts or functions that return them:
 --- the completion of each shell and the manual page. Each shell passes the
 --- words from the second word to the word at the cursor, and gets lines: a
 --- word, or a tab and its description behind it, or :file, :folder or :lua for
 --- the files that the shell itself knows. --name=value gets the value.
-M.files = {}
-
-function M.files.man()
-  return require "clshell.shell.commands.manual".page()
-end
-
-function M.files.bash()
-  return [==[
+M.files = {
+  man = require "clshell.shell.commands.usage".manual,
+  bash = [==[
 # bash completion for clshell; made by clshell --manual bash
 _clshell_files() {
   local IFS=$'\n'
@@ -44,11 +39,8 @@ _clshell() {
   [[ ${COMPREPLY[0]} == *= ]] && compopt -o nospace 2>/dev/null
 }
 complete -F _clshell clshell
-]==]
-end
-
-function M.files.zsh()
-  return [==[
+]==],
+  zsh = [==[
 #compdef clshell
 # zsh completion for clshell; made by clshell --manual zsh
 local line tab=$'\t' program=${(Q)words[1]}
@@ -67,11 +59,8 @@ do
 done
 _describe clshell plain
 _describe clshell open -S ''
-]==]
-end
-
-function M.files.fish()
-  return [==[
+]==],
+  fish = [==[
 # fish completion for clshell; made by clshell --manual fish
 function __clshell_lines
   set -l current (commandline -ct)
@@ -93,14 +82,15 @@ function __clshell_lines
   end
 end
 complete -c clshell -f -a '(__clshell_lines)'
-]==]
-end
+]==],
+}
 
 -- words ----------------------------------------------------------------------
 
 --- completion.words
---- The words of each kind, by functions that return lists.
-M.words = {}
+--- The words of each kind, as lists or functions that return lists.
+M.words = {command = subcommands.names,
+  format = require "clshell.optiontable".formats}
 
 function M.words.device()
   local list, seen = {}, {}
@@ -127,14 +117,6 @@ function M.words.script()
   return names
 end
 
-function M.words.command()
-  return subcommands.names
-end
-
-function M.words.format()
-  return require "clshell.optiontable".formats
-end
-
 function M.words.option()
   local names = {}
   for _, o in ipairs(subcommands.own()) do
@@ -143,43 +125,49 @@ function M.words.option()
   return names
 end
 
--- The scope of the words behind a word: the options that are known there, and
--- the words and files that may follow.
+-- The scope of the words behind `clshell`, or behind the word of a script or
+-- command: the options that are known there, the words, and the kind of files
+-- that may follow.
 local function scope_of(word)
+  if not word then
+    local scripts, words = M.words.script(), {table.unpack(subcommands.names)}
+    return {options = subcommands.own(), files = ":lua", first = true,
+      words = table.move(scripts, 1, #scripts, #words + 1, words)}
+  end
   word = word:match "[^/]*$"
   for _, c in ipairs(subcommands.list()) do
     if c.name == word then
-      return c
+      return {options = c.options, words = c.words,
+        files = c.files and ":file"}
     end
   end
   return {options = word:find "%.lua$" and subcommands.shared() or {},
-    words = {}, files = true}
+    words = {}, files = ":file"}
 end
 
+-- The option of a name that takes a value, or nil.
 local function find(options, name)
   for _, o in ipairs(options) do
     for _, known in ipairs(o.names) do
       if known == name then
-        return o
+        return o.arg and o
       end
     end
   end
 end
 
 -- Reads a line up to the word at the cursor, in which bash splits
--- "--name=value" into three words. Returns the scope there, nil before a
--- script or command, and the option whose value the word is, if any.
+-- "--name=value" into three words. Returns the scope there, and the option
+-- whose value the word is, if any.
 local function read(words)
-  local scope, option
+  local scope, option = scope_of(), nil
   for i = 1, #words - 1 do
     local word = words[i]
-    local options = scope and scope.options or subcommands.own()
-    if option and word ~= "=" then
+    if not option then
+      option = find(scope.options, word)
+      scope = scope.first and not word:find "^-." and scope_of(word) or scope
+    elseif word ~= "=" then
       option = nil
-    elseif not option then
-      option = find(options, word)
-      option = option and option.arg and option
-      scope = scope or not word:find "^-." and scope_of(word) or nil
     end
   end
   return scope, option
@@ -187,33 +175,16 @@ end
 
 local FILES = {dir = ":folder", file = ":file", store = ":file"}
 
--- The lines for the value of an option.
-local function value_lines(option)
-  return option.values or option.kind == "device" and M.words.device()
-    or {FILES[option.kind]}
-end
-
 -- The lines for an option's name; its value follows a "=".
 local function option_lines(scope)
-  local list = {scope and "--help\tits options" or nil}
-  for _, o in ipairs(scope and scope.options or subcommands.own()) do
+  local list = {not scope.first and "--help\tits options" or nil}
+  for _, o in ipairs(scope.options) do
     for _, name in ipairs(o.names) do
       list[#list + 1] = ("%s%s\t%s"):format(name, o.arg
         and name:find "^%-%-" and "=" or "", o.description)
     end
   end
   return list
-end
-
--- The lines for a word that is no option.
-local function word_lines(scope)
-  if scope then
-    local list = {table.unpack(scope.words)}
-    list[#list + 1] = scope.files and ":file" or nil
-    return list
-  end
-  local list = {":lua", table.unpack(subcommands.names)}
-  return table.move(M.words.script(), 1, #M.words.script(), #list + 1, list)
 end
 
 --- completion.words.line(words) -> list
@@ -224,12 +195,17 @@ function M.words.line(words)
   word = word ~= "=" and word or ""
   local name, value = word:match "^(%-%-[%w-]+)=(.*)$"
   if not option and name then
-    option = find(scope and scope.options or subcommands.own(), name)
-    word = value
+    option, word = find(scope.options, name), value
   end
-  local lines = option and value_lines(option)
-    or word:find "^%-" and option_lines(scope) or word_lines(scope)
-  local list = {}
+  local list, lines = {}, scope.words
+  if option then
+    lines = option.values or option.kind == "device" and M.words.device()
+      or {FILES[option.kind]}
+  elseif word:find "^%-" then
+    lines = option_lines(scope)
+  else
+    list[1] = scope.files or nil
+  end
   for _, line in ipairs(lines) do
     if line:find "^:" or line:sub(1, #word) == word then
       list[#list + 1] = line

@@ -12,11 +12,6 @@ local PLAIN = {["nil"] = true, ["true"] = true, ["false"] = true,
   ["not"] = true, ["and"] = true, ["or"] = true} -- keywords in constants
 local NONE = {}
 
--- The change of the depth of brackets and blocks by a token.
-local function step(token)
-  return token.kind == "op" and BRACKETS[token.text] or locals.step(token)
-end
-
 -- The parts between the bracket at `open` and the bracket that closes it, by
 -- the commas or semicolons on their level: a list of {first, last}, and the
 -- index of the closing bracket. Nil if the bracket stays open.
@@ -24,7 +19,7 @@ local function parts(tokens, open)
   local list, depth, from = {}, 1, open + 1
   for i = open + 1, #tokens do
     local word = tokens[i].text
-    depth = depth + step(tokens[i])
+    depth = depth + lexer.step(tokens[i])
     if depth == 0 or depth == 1 and (word == "," or word == ";") then
       list[#list + 1] = from < i and {from, i - 1} or nil
       from = i + 1
@@ -44,7 +39,7 @@ local function bindings(tokens)
   end
   for i, t in ipairs(tokens) do
     local before, after = tokens[i - 1] or NONE, tokens[i + 1] or NONE
-    local change = step(t)
+    local change = lexer.step(t)
     if change > 0 then
       open[#open + 1] = t.text
     elseif change < 0 then

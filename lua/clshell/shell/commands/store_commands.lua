@@ -171,7 +171,7 @@ end
 function COMMANDS.compare.run(o)
   local s <close> = open(o)
   local limit = o.fail_on_regression
-  local threshold = require("clshell.results.regression").THRESHOLD
+  local threshold = require("clshell.results.history").THRESHOLD
   local list = s:compare(o.a, o.b, {
     threshold = limit and math.min(limit, threshold)})
   io.write(tostring(list), "\n")

@@ -1,11 +1,12 @@
 -- shell/help/init.lua - help at the prompt, out of the comments in the code
 -- and the examples. index: the entries; reference, concepts: short texts;
--- pages, page_layout: the pages; find_topics: ??word.
+-- pages, page_layout: the pages.
 -- SPDX-License-Identifier: MIT
 
+local base_text = require "clshell.base.text"
 local lazy = require "clshell.base.lazy"
-local room = lazy.room("clshell.shell.help", {"concepts", "find_topics",
-  "index", "page_layout", "pages"})
+local room = lazy.room("clshell.shell.help", {"concepts", "index",
+  "page_layout", "pages"})
 local resolve = require "clshell.shell.prompt.resolve"
 
 local M = lazy.table(...)
@@ -20,7 +21,6 @@ local function unknown(topic)
   for _, item in ipairs(room.index.rungs()) do
     all[#all + 1] = item.name
   end
-  local base_text = require "clshell.base.text"
   local near = base_text.nearest(topic, all,
     base_text.misspellings(topic:match "[^.:]*$"))
   return ("no help on '%s'%s"):format(topic, near
@@ -117,7 +117,7 @@ end
 
 -- Breaks lines that are wider than the window, such as lines of code.
 local function fold(page, view)
-  return require "clshell.base.text".fold(page, view.width)
+  return base_text.fold(page, view.width)
 end
 
 --- help.text([topic [, opts]]) -> string
@@ -185,16 +185,13 @@ end
 --- Example: print(help.search("bank conflict", {width = 80, height = 10}))
 function M.search(words, opts)
   local view = chosen(opts)
-  return fold(room.find_topics.page(words, view), view)
+  return fold(room.pages.search(words, view), view)
 end
 
 -- A page above the input: as many lines as the window has left, the last of
 -- which names the whole page.
 local function above(page, topic, text, view)
-  local lines = {}
-  for line in (page .. "\n"):gmatch "(.-)\n" do
-    lines[#lines + 1] = line
-  end
+  local lines = base_text.lines(page)
   local _, breaks = text:gsub("\n", "")
   local most = math.max(3, (view.height or #lines) - breaks - 2)
   if #lines <= most then
@@ -254,6 +251,6 @@ return setmetatable(M, {
   --- help "gemm.tiled" -- at the prompt: ?gemm.tiled
   --- help(cl.buffer)
   __call = function(_, topic)
-    require "clshell.shell.prompt.pager".print(M.text(topic, window()))
+    require "clshell.shell.prompt.session".page(M.text(topic, window()))
   end,
 })

@@ -3,7 +3,6 @@
 -- SPDX-License-Identifier: MIT
 
 local index = require "clshell.shell.help.index"
-local report = require "clshell.results.tables"
 local style = require "clshell.base.style"
 local text = require "clshell.base.text"
 
@@ -23,13 +22,13 @@ end
 function M.prose(s, view, indent)
   local lines, words = {}, {}
   local function flush()
-    for _, line in ipairs(words[1] and report.wrap(table.concat(words, " "),
+    for _, line in ipairs(words[1] and text.wrap(table.concat(words, " "),
         view.width - #indent) or {}) do
       lines[#lines + 1] = indent .. line
     end
     words = {}
   end
-  for line in (s .. "\n"):gmatch("(.-)\n") do
+  for _, line in ipairs(text.lines(s)) do
     if line:find("^%S") then
       words[#words + 1] = line
     else
@@ -84,7 +83,7 @@ function M.rows(rows, view, widest)
     if fill < 0 then
       out[#out + 1], head = head, nil
     end
-    local lines = report.wrap(row[2], math.max(20, view.width - wide - 4))
+    local lines = text.wrap(row[2], math.max(20, view.width - wide - 4))
     for i = 1, head and math.max(1, #lines) or #lines do
       local left = i == 1 and head and head .. (" "):rep(fill + 2)
         or (" "):rep(wide + 4)
@@ -99,11 +98,11 @@ end
 function M.listing(rows, view)
   local lines = {}
   for _, row in ipairs(rows) do
-    for i, line in ipairs(report.wrap(row[1], view.width - 2)) do
+    for i, line in ipairs(text.wrap(row[1], view.width - 2)) do
       lines[#lines + 1] = (i == 1 and "  " or "      ")
         .. style.paint(line, "cyan", view.color)
     end
-    for _, line in ipairs(report.wrap(row[2], view.width - 6)) do
+    for _, line in ipairs(text.wrap(row[2], view.width - 6)) do
       lines[#lines + 1] = "      " .. line
     end
   end
@@ -113,12 +112,12 @@ end
 --- page_layout.code(code, view) -> string
 --- The code of an example: comments dim.
 function M.code(code, view)
-  local lines = {}
-  for line in (code .. "\n"):gmatch("(.-)\n") do
+  local lines = text.lines(code)
+  for i, line in ipairs(lines) do
     line = line:gsub("%-%-.*$", function(comment)
       return style.paint(comment, "dim", view.color)
     end)
-    lines[#lines + 1] = line == "" and "" or "  " .. line
+    lines[i] = line == "" and "" or "  " .. line
   end
   return table.concat(lines, "\n")
 end

@@ -1,6 +1,6 @@
 -- shell/help/pages.lua - the pages of help: rungs, families, classes and
--- modules, concepts, Lua's library, names that stand alone, and the user's own
--- values
+-- modules, concepts, Lua's library, names that stand alone, the user's own
+-- values, and searches
 -- SPDX-License-Identifier: MIT
 
 local concepts = require "clshell.shell.help.concepts"
@@ -8,7 +8,6 @@ local cuda = require "clshell.cuda.words"
 local index = require "clshell.shell.help.index"
 local layout = require "clshell.shell.help.page_layout"
 local lazy = require "clshell.base.lazy"
-local report = require "clshell.results.tables"
 local reference = require "clshell.shell.help.reference"
 local resolve = require "clshell.shell.prompt.resolve"
 local text = require "clshell.base.text"
@@ -65,7 +64,7 @@ function M.define(family, entry, view)
   local name, spec = family.name, family.spec
   local kernels = {}
   for line in spec.signature:gmatch "[^\n]+" do
-    kernels[#kernels + 1] = "  " .. table.concat(report.wrap(
+    kernels[#kernels + 1] = "  " .. table.concat(text.wrap(
       ("kernel void mine(%s)"):format(line), view.width - 6), "\n      ")
   end
   local example = name ~= "gemm" and DEFINE:gsub("NAME", name):gsub("SIZE",
@@ -76,7 +75,7 @@ end
 
 -- The signatures of a group's entries, with their summaries; with a family,
 -- only the entries that the family has.
-local function list(group, view, family)
+local function members_of(group, view, family)
   local rows = {}
   for _, entry in ipairs(index.entries()) do
     local owner, member = entry.name:match "^(.*)[%.:](.*)$"
@@ -102,13 +101,13 @@ function M.family(family, view)
   return layout.sections(layout.entry(index.entries()[family.name], view), {
     {("Kernels: ?%s.%s tells more"):format(family.name,
       family.list[#family.list].name), layout.listing(rungs, view)},
-    {"Functions", list("family", view, family)}}, view)
+    {"Functions", members_of("family", view, family)}}, view)
 end
 
 --- pages.group(name, view) -> string or nil
 --- The page of a class ("Buffer") or a module ("matrix") with its functions.
 function M.group(name, view)
-  local entry, members = index.entries()[name], list(name, view)
+  local entry, members = index.entries()[name], members_of(name, view)
   if members ~= "" and lazy.public.module(name)
       and not lazy.session[name] then
     members = ("%s\n\n  local %s = require \"clshell.%s\""):format(members,
@@ -254,11 +253,8 @@ local function own_function(f, name, view)
   if info.what == "C" then
     return ("%s is a function written in C"):format(name)
   end
-  local content = require "clshell.errors.excerpt".source(info.source)
-  local lines = {}
-  for line in ((content or "") .. "\n"):gmatch("(.-)\n") do
-    lines[#lines + 1] = line
-  end
+  local lines = text.lines(require "clshell.errors.excerpt".source(
+    info.source) or "")
   local parts = {("%s   %s:%d"):format(layout.heading(("%s(%s)"):format(name,
     table.concat(resolve.parameters(f), ", ")), view), info.short_src,
     info.linedefined)}
@@ -300,6 +296,110 @@ function M.value(value, name, view)
   local shown = kind == "string" and (": %q"):format(value)
     or (kind == "number" or kind == "boolean") and ": " .. tostring(value)
   return ("%s is a %s%s"):format(name, kind, shown or "")
+end
+
+-- The names and texts of options or parameters, as one string.
+local function keys(list, field)
+  local words = {}
+  for i, item in ipairs(list) do
+    words[i] = item.name .. " " .. item[field]
+  end
+  return table.concat(words, " ")
+end
+
+-- All topics: {name, signature, text, keys, last}.
+local function everything()
+  local all = {}
+  local function add(name, signature, about, words, last)
+    all[#all + 1] = {name = name, signature = signature, text = about,
+      keys = words, last = last}
+  end
+  for _, entry in ipairs(index.entries()) do
+    if not entry.minor then
+      add(entry.name, entry.signature, entry.text,
+        keys(entry.options, "text"))
+    end
+  end
+  for _, item in ipairs(index.rungs()) do
+    add(item.name, "", item.rung.lesson, keys(item.rung.params, "help"))
+  end
+  for _, entry in ipairs(concepts.list) do
+    add(entry.name, "", entry.text, entry.names)
+  end
+  for _, entry in ipairs(cuda.list) do
+    add(entry.word, "", "CUDA's, here " .. entry.said, "", true)
+  end
+  for name, command in pairs(index.commands()) do
+    add("%" .. name, command.usage or "", command.help or "", "")
+  end
+  for _, list in ipairs{reference.opencl, reference.lua} do
+    for _, entry in ipairs(list) do
+      add(entry.name, entry.signature, entry.text, "", true)
+    end
+  end
+  return all
+end
+
+-- The points of a topic for a word; 0 for a topic without the word.
+local function score(thing, word)
+  local name = thing.name:lower()
+  local tail = name:match("[^.:%%]*$")
+  local points = 0
+  if name == word or tail == word then
+    points = 100
+  elseif tail:find(word, 1, true) == 1 then
+    points = 60
+  elseif name:find(word, 1, true) then
+    points = 40
+  end
+  if thing.keys:lower():find(word, 1, true) then
+    points = points + 15
+  end
+  if thing.signature:lower():find(word, 1, true) then
+    points = points + 8
+  end
+  local _, n = thing.text:lower():gsub((word:gsub("%p", "%%%0")), "")
+  points = points + math.min(10, 3 * n)
+  return points > 0 and thing.last and points / 2 or points
+end
+
+-- The topics that answer to all of the words, best first.
+local function find(words)
+  local found = {}
+  for _, thing in ipairs(everything()) do
+    thing.score = 0
+    local all = words:find("%S") ~= nil
+    for word in words:lower():gmatch("%S+") do
+      local points = score(thing, word)
+      thing.score, all = thing.score + points, all and points > 0
+    end
+    found[#found + 1] = all and thing or nil
+  end
+  table.sort(found, function(a, b)
+    return a.score > b.score or a.score == b.score and a.name < b.name
+  end)
+  return found
+end
+
+--- pages.search(words, view) -> string
+--- The page of a search, cut to the window.
+function M.search(words, view)
+  local found = find(words)
+  if #found == 0 then
+    return ("nothing about '%s'; ? alone lists the topics"):format(words)
+  end
+  local room = math.min(#found, math.max(5, (view.height or 24) - 4))
+  local wide, rows = 0, {}
+  for i = 1, room do
+    wide = math.max(wide, #found[i].name)
+  end
+  for i = 1, room do
+    rows[i] = {found[i].name, layout.summary(found[i].text,
+      math.max(20, view.width - math.min(wide, 26) - 4))}
+  end
+  local rest = #found > room and ("\n%d of %d; ??%s and another word narrows "
+    .. "the search"):format(room, #found, words) or ""
+  return layout.rows(rows, view, 26) .. rest
 end
 
 --- pages.overview(view) -> string

@@ -178,9 +178,7 @@ debug.upvaluejoin(f, n, g, m)  makes f's upvalue n the same as g's upvalue m
 ]=]},
 }
 
-local LIBRARIES = {coroutine = "6.2", package = "6.3", string = "6.4",
-  utf8 = "6.5", table = "6.6", math = "6.7", io = "6.8", os = "6.9",
-  debug = "6.10"}
+local libraries = {} -- the sections of the manual, by library
 
 -- The words of OpenCL C, in the form of the sections above.
 local OPENCL = [[
@@ -241,6 +239,7 @@ local function add(list, text, section)
     local entry = {name = signature:match "^[%w_.]+", signature = signature,
       text = meaning, section = section}
     list[#list + 1], list[entry.name] = entry, entry
+    libraries[entry.name:match "^(%w+)%." or 1] = section
   end
 end
 
@@ -260,7 +259,7 @@ add(M.opencl, OPENCL)
 --- reference.name(value) -> name or nil
 --- The name of one of Lua's own functions or libraries.
 function M.name(value)
-  for library in pairs(LIBRARIES) do
+  for library in pairs(libraries) do
     if package.loaded[library] == value then
       return library
     end
@@ -277,7 +276,7 @@ end
 
 --- reference.section(library) -> the manual's section, or nil
 function M.section(library)
-  return LIBRARIES[library]
+  return libraries[library]
 end
 
 return M

@@ -469,15 +469,12 @@ end
 
 -- The offsets of the first diagonals and of the last.
 local function offsets_words(m)
-  local words = {}
-  for d = 1, math.min(m.ndiags, 9) do
-    words[d] = tostring(m.host.offsets[d])
+  local n, list = m.ndiags, m.host.offsets
+  local words = {table.unpack(list, 1, n > 9 and 8 or n)}
+  if n > 9 then
+    words[9], words[10] = printable.ellipsis(), list[n]
   end
-  if m.ndiags > 9 then
-    words[9] = printable.ellipsis()
-    words[10] = tostring(m.host.offsets[m.ndiags])
-  end
-  return ("%d diagonals (%s)"):format(m.ndiags, table.concat(words, " "))
+  return ("%d diagonals (%s)"):format(n, table.concat(words, " "))
 end
 
 -- The corner of a CSR matrix; the columns of a row ascend.

@@ -81,7 +81,7 @@ end
 for name, file in pairs{time = "measure", run = "files", reload = "files",
     edit = "files", cd = "files", shell = "files", set = "settings",
     restore = "restore", restart = "restore",
-    device = "device_list", history = "inputs", paste = "inputs"} do
+    device = "device_list", history = "variables", paste = "paste"} do
   M[name] = function(...)
     return part(file)[name](...)
   end
@@ -251,24 +251,24 @@ end, "expr\nruns it once and says how long it took", {code = true,
     return load(rest) and rest or ("do local _ = %s\nend"):format(rest)
   end})
 
--- The options of a command as the text of a table.
+-- The options of a command as the text of a table; nil: there are none.
 local function option_table(options)
   for i, option in ipairs(options) do
     options[i] = option[1] .. " = " .. option[2]
   end
-  return "{" .. table.concat(options, ", ") .. "}"
+  return options[1] and "{" .. table.concat(options, ", ") .. "}" or nil
 end
 
 local function bench_script(rest)
   local expression, options = part "measure".split(rest)
   return ("bench(function() return %s end, %s)"):format(expression,
-    option_table(options))
+    option_table(options) or "{}")
 end
 
--- Raises where a text is a single unknown name: the nearest family may be
--- meant. `otherwise`: the other texts that the command takes.
+-- Raises where the expression of a command is a single unknown name: the
+-- nearest family may be meant. `otherwise`: the other texts that it takes.
 local function check_name(command, rest, otherwise)
-  local name = rest:match "^([%a_][%w_]*)$"
+  local name = part "measure".split(rest):match "^([%a_][%w_]*)$"
   local families = require "clshell.ladder.families"
   if name and rawget(_G, name) == nil and not families.get(name) then
     local near = cl.nearest(name, families.names())
@@ -279,7 +279,7 @@ local function check_name(command, rest, otherwise)
 end
 
 define("bench", function(rest)
-  check_name("bench", (part "measure".split(rest)), "a function")
+  check_name("bench", rest, "a function")
   session.last_bench = part "measure".bench(rest)
   return session.last_bench()
 end, "expr [flop=, bytes=, name= ...]\nmeasures it many times, as bench does"
@@ -287,24 +287,21 @@ end, "expr [flop=, bytes=, name= ...]\nmeasures it many times, as bench does"
   {code = true, script = bench_script})
 
 define("timeit", function(rest)
-  check_name("timeit", (part "measure".split(rest)), "a function")
+  check_name("timeit", rest, "a function")
   return part "measure".bench(rest, "quick")()
 end, "expr\ntimes it within a second, as %bench does: for code of the host\n"
   .. "The time is of one call; many run on end. Options as for %bench.",
   {code = true, script = bench_script})
 
 -- The parts of `gemm mine 64 tile=8 limit=60`, as texts: the name, quoted, the
--- sizes (nil: none), the rung's parameters and the options, as lists. nil for
--- a text without a family, or with a call: gemm(A, B).
+-- sizes, the table of the rung's parameters (nil: none), and the options, as a
+-- list. nil for a text without a family, or with a call: gemm(A, B).
 local function of_ladder(expression, options)
   local name, more = expression:match "^([%a_][%w_]*)%s*(.*)$"
   local family = name and require "clshell.ladder.families".get(name)
-  if not family then
-    return nil
-  end
-  local rung, sizes = more:match "^%.?%s*([%a_][%w_]*)%s*(.*)$"
+  local rung, sizes = (more or ""):match "^%.?%s*([%a_][%w_]*)%s*(.*)$"
   sizes = rung and sizes or more
-  if sizes:find "^%(" then
+  if not family or sizes:find "^%(" then
     return nil
   end
   local own, params, others = {}, {}, {}
@@ -317,19 +314,17 @@ local function of_ladder(expression, options)
     table.insert(own[option[1]] and params or others, option)
   end
   return ("%q"):format(rung and name .. "." .. rung or name),
-    sizes ~= "" and sizes or nil, params, others
+    sizes ~= "" and sizes or nil, option_table(params), others
 end
 
 -- `%check gemm mine limit=60` as a call of check; nil without a family.
 local function check_call(rest)
   local name, sizes, params, others = of_ladder(part "measure".split(rest))
-  if name and sizes then
-    table.insert(others, {"shapes", "{" .. sizes .. "}"})
+  if name then
+    others[#others + 1] = sizes and {"shapes", "{" .. sizes .. "}"}
+    others[#others + 1] = params and {"params", params}
+    return ("check(%s, %s)"):format(name, option_table(others) or "{}")
   end
-  if name and params[1] then
-    table.insert(others, {"params", option_table(params)})
-  end
-  return name and ("check(%s, %s)"):format(name, option_table(others)) or nil
 end
 
 define("check", function(rest)
@@ -357,25 +352,23 @@ local function access_call(rest)
   local name, sizes, params, others = of_ladder(expression, options)
   if name then
     return ("access(%s, %s, %s, %s)"):format(name, sizes or "nil",
-      params[1] and option_table(params) or "nil", option_table(others))
+      params or "nil", option_table(others) or "{}")
   end
   local launch, args = part "measure".launch(expression)
-  local called = launch and require "clshell.ladder.families".get(launch)
-  if called then -- gemm(A, B)
-    launch, args = ("%s.plan(%s)"):format(launch, args:sub(3)), ""
+  if launch and require "clshell.ladder.families".get(launch) then
+    launch, args = launch .. ".plan(" .. args:sub(3) .. ")", "" -- gemm(A, B)
   elseif not launch or launch:find ":[%a_][%w_]*$" -- k:range(n)
       or launch:find "%.plan$" then
     launch, args = expression, ""
   end
   return expression ~= "" and ("access(%s%s, %s)"):format(launch, args,
-    option_table(options)) or nil
+    option_table(options) or "{}") or nil
 end
 
 define("access", function(rest)
   local call = access_call(rest)
   if call then
-    check_name("access", (part "measure".split(rest)),
-      "a rung: %access gemm tiled")
+    check_name("access", rest, "a rung: %access gemm tiled")
     return session.compile(call)()
   end
   return require "clshell.explain.access"(part "measure".launched("access",

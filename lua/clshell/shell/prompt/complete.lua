@@ -1,8 +1,8 @@
 -- shell/prompt/complete.lua - completion at the prompt: the candidates for the
 -- place of the cursor, and their order
 -- The session's code never runs (safe_call.lua): tables are read raw, objects
--- by their declared names. The work is bounded: see KEYS and GATHERED,
--- resolve.lua and src/shell/system.c.
+-- by their declared names. The work is bounded: see KEYS, resolve.lua and
+-- src/shell/system.c.
 -- SPDX-License-Identifier: MIT
 
 local resolve = require "clshell.shell.prompt.resolve"
@@ -15,9 +15,8 @@ local offers = require "clshell.shell.prompt.offers"
 
 local M = {}
 
-local KEYS = 12000    -- keys of tables to look at for a completion
-local GATHERED = 2000 -- candidates to choose from
-local SHOWN = 200     -- candidates in the list, at most
+local KEYS = 8000 -- keys of tables to look at for a completion
+local SHOWN = 200 -- candidates in the list, at most
 
 -- Candidates: gathered for place.word, which begins at byte place.first.
 -- Ranks: 1 begins as typed, 2 the same in another letter case, 3 others.
@@ -46,9 +45,7 @@ function C:add(text, how)
   local start = text:sub(1, #typed)
   local rank = how.rank or start == typed and 1
     or start:lower() == typed:lower() and 2
-  if rank and self.count == GATHERED then
-    self.partial = true
-  elseif rank then
+  if rank then
     self.seen[text] = true
     self.count = self.count + 1
     table.insert(self.ranks[rank], {text = text, show = how.show,
@@ -64,7 +61,6 @@ function C:all(list, how)
   end
 end
 
--- c:name(name) -> whether c takes no more
 -- Takes a name; a name with a leading _ only if the word has it too. A
 -- function gets no "(": the user may mean its value.
 function C:name(name)
@@ -72,7 +68,6 @@ function C:name(name)
       and (name:sub(1, 1) ~= "_" or self.word:sub(1, 1) == "_") then
     self:add(name)
   end
-  return self.partial
 end
 
 -- Takes the name of a field of a table constructor.
@@ -87,19 +82,17 @@ local function before(a, b)
   return a.text < b.text
 end
 
+-- The common beginning of a sorted list that replaces the typed part, or nil.
 local function common_beginning(list)
-  local common = list[1].text
-  for _, item in ipairs(list) do
-    local n = #common
-    while item.text:sub(1, n) ~= common:sub(1, n) do
-      n = n - 1
-    end
-    common = common:sub(1, n)
+  local common, last, typed = list[1].text, list[#list].text, list[1].typed
+  local n = 0
+  while n < #common and common:byte(n + 1) == last:byte(n + 1) do
+    n = n + 1
   end
+  common = common:sub(1, n)
   if not utf8.len(common) then -- cut in a character
     common = common:gsub("[\xC0-\xFF][\x80-\xBF]*$", "")
   end
-  local typed = list[1].typed
   return common:sub(1, #typed):lower() == typed:lower() and common or nil
 end
 
@@ -219,8 +212,9 @@ local function kind_of(call)
   return PARAMETERS[parameter]
 end
 
--- Adds to the call around the cursor: the called thing, its name, its kernel
--- family, and the kind of the argument.
+-- Adds to the call around the cursor: the called thing, its name, the kind of
+-- the argument, and the kernel family and the rung whose parameters the call's
+-- table holds.
 local function known(call, locals)
   local thing = resolve.thing(call.callee, locals)
   if thing then
@@ -230,37 +224,35 @@ local function known(call, locals)
       or call.owner and resolve.family(resolve.thing(call.owner, locals))
   end
   call.kind = kind_of(call)
-  if call.table and (call.kind == "rung" or call.kind == "target") then
-    call.kind = "options" -- check(gemm, {}), occupancy{}
+  if not call.table then
+    return
+  elseif call.kind ~= "operands" and call.kind ~= "params"
+      and call.kind ~= "none" then
+    call.kind = "options" -- also check(gemm, {}), occupancy{}
   end
-end
-
--- The family and the rung whose parameters a call's table holds.
-local function family_and_rung(call)
-  if call.kind ~= "params" then
-    return call.family, call.fields.kernel
-  elseif call.family or not call.first then
-    return call.family, call.first
+  call.rung = call.fields.kernel
+  if call.kind == "params" then
+    call.rung = call.first
+    local family, rung = (call.first or ""):match "^(%w+)%.([%w_]+)$"
+    if family and not call.family then
+      call.family, call.rung = offers.family(family), rung
+    end
   end
-  local family, rung = call.first:match "^(%w+)%.([%w_]+)$"
-  return family and offers.family(family), rung
 end
 
 -- Offers the fields of the table around the cursor, if known; returns whether.
 local function fields(c, call)
-  local kind, name, list = call.kind or "options", call.name, nil
-  local family, rung = family_and_rung(call)
+  local kind, name, family, list = call.kind, call.name, call.family, nil
   if kind == "params" then
     list = family and {}
   elseif kind == "operands" then
     list = family and rawget(family, "operands")
-  elseif kind == "options" and name == "family" then
-    list = rawget(family, "reserved")
   elseif kind == "options" and name then
-    list = options.names(name)
+    list = name == "family" and rawget(family, "reserved")
+      or options.names(name)
   end
   if family and (kind == "params" or name == "family") then
-    offers.parameters(c, family, rung, call.fields)
+    offers.parameters(c, family, call.rung, call.fields)
   end
   for _, field in ipairs(list or {}) do
     if not call.fields[field] then
@@ -285,16 +277,15 @@ end
 
 -- Offers the values of a field of a call's table; returns whether it has any.
 local function value(c, call)
-  local key, kind = call.key, call.kind or "options"
-  local family, rung = family_and_rung(call)
-  if kind ~= "params" and (kind ~= "options" or not call.name) then
+  local key, family, is_option = call.key, call.family, call.kind == "options"
+  if not key or call.kind ~= "params" and not (is_option and call.name) then
     return false
-  elseif kind == "options" and family and key == "kernel" then
+  elseif is_option and family and key == "kernel" then
     return of_kind(c, "rung", call)
-  elseif family and offers.values(c, family, rung, key) then
+  elseif family and offers.values(c, family, call.rung, key) then
     return true
   end
-  local words = kind == "options" and options.values(call.name, key) or {}
+  local words = is_option and options.values(call.name, key) or {}
   c:all(words)
   return words[1] ~= nil
     or KIND_OF[key] and of_kind(c, KIND_OF[key], call)
@@ -311,12 +302,8 @@ local function in_call(c, call)
     return false
   end
   c.wrap = not c.quote
-  local found
-  if call.table then
-    found = call.key and value(c, call)
-  else
-    found = kind and of_kind(c, kind, call)
-  end
+  local found = call.table and value(c, call)
+    or kind and of_kind(c, kind, call)
   c.wrap = found and c.wrap
   return found
 end
@@ -331,12 +318,7 @@ local function complete_string(c, place)
   if place.index then
     local thing = resolve.thing(place.owner, place.locals)
     c.closing = c.quote .. "]"
-    if thing then
-      resolve.members(thing, false, c.budget, function(name)
-        c:add(name)
-        return c.partial
-      end)
-    end
+    c:all(thing and resolve.members(thing, false, c.budget) or {})
   elseif not offers.kernel_source(c)
       and not (call and in_call(c, call)) then
     offers.kinds.path(c)
@@ -355,10 +337,9 @@ local function complete_name(c, place)
   local call = place.call
   if place.owner then
     local thing = resolve.thing(place.owner, place.locals)
-    if thing then
-      resolve.members(thing, place.method, c.budget, function(name)
-        return not lexer.KEYWORDS[name] and c:name(name)
-      end)
+    for _, name in ipairs(thing and resolve.members(thing, place.method,
+        c.budget) or {}) do
+      c:name(not lexer.KEYWORDS[name] and name or "")
     end
     return
   end
@@ -373,9 +354,9 @@ local function complete_name(c, place)
       c:name(name)
     end
   end
-  resolve.members({value = _G}, false, c.budget, function(name)
-    return c:name(name)
-  end)
+  for _, name in ipairs(resolve.members({value = _G}, false, c.budget)) do
+    c:name(name)
+  end
   tip(c, place)
 end
 

@@ -1,5 +1,5 @@
--- shell/prompt/device_list.lua - the session's device: %device, and the line
--- that the first use of a device prints
+-- shell/prompt/device_list.lua - the session's device: %device, the line that
+-- the first use of a device prints, and the work that goes on after a Ctrl-C
 -- SPDX-License-Identifier: MIT
 
 local cl = require "cl"
@@ -38,13 +38,10 @@ local function first(device)
     same = same + (other.type == device.type and 1 or 0)
   end
   local kind = TYPES[device.type] or device.type
-  if n == 1 then
-    return device.type == "cpu" and "the only device: no GPU"
-      or "the only device"
-  elseif device.type == "cpu" then
-    return "the first: no GPU"
+  if device.type == "cpu" then
+    return n == 1 and "the only device: no GPU" or "the first: no GPU"
   end
-  return same == 1 and ("the only %s"):format(kind)
+  return n == 1 and "the only device" or same == 1 and "the only " .. kind
     or ("the first of %d %ss"):format(same, kind)
 end
 
@@ -52,25 +49,60 @@ end
 --- The device that was taken, and the rule behind it; see cl.onchoice.
 function M.choice(device, rule, sel)
   local reason = rule == "first" and first(device)
-    or rule == "--device" and ("--device %s"):format(sel)
-    or ("%s is %s"):format(rule, sel)
+    or rule .. (rule == "--device" and " " or " is ") .. sel
   return ("%s (%s)"):format(M.words(device), reason)
 end
 
 -- Documented as commands.device.
 function M.device(sel)
   if sel then
-    session.say(M.words(cl.use(sel)))
-    return
+    return session.say(M.words(cl.use(sel)))
   end
-  local list = cl.devices()
-  local ours = #list > 0 and cl.device()
-  for _, device in ipairs(list) do
+  local ours = cl.device() -- raises without one, and says what to install
+  for _, device in ipairs(cl.devices()) do
     session.say((device == ours and "* " or "  ") .. M.words(device))
   end
-  if #list == 0 then
-    cl.device() -- raises, and says what to install
-  end
 end
+
+--- device_list.work() -> string, or nil
+--- The work under way: "1 kernel still running on pocl:1"; nil without work.
+function M.work()
+  local words = {}
+  for i, u in ipairs(cl.unfinished()) do
+    local name = M.platform(u.device):match "^%w+" or "device"
+    words[i] = ("%s still running on %s:%d"):format(u.commands == u.kernels
+      and text.count(u.kernels, "kernel") or text.count(u.commands, "command"),
+      name:lower(), u.device.index)
+  end
+  return words[1] and table.concat(words, ", ")
+end
+
+--- device_list.ask() -> boolean
+--- After a Ctrl-C: names the work under way and the answers that the prompt
+--- takes; false where all work has ended. OpenCL cannot cancel a command.
+function M.ask()
+  local work = M.work()
+  if work then
+    io.stderr:write(work,
+      "\ntype w to wait for it, q to quit, d or anything else to go on\n")
+  end
+  return work ~= nil
+end
+
+--- device_list.answers
+--- The actions for an input that answers, by its letter. Ctrl-C ends a wait.
+M.answers = {
+  w = function()
+    io.stderr:write("waiting ... ")
+    for _, u in ipairs(cl.unfinished()) do
+      u.queue:finish()
+    end
+    io.stderr:write("done\n")
+  end,
+  d = function() end,
+  q = function()
+    os.exit(0, true)
+  end,
+}
 
 return M

@@ -22,11 +22,7 @@ end
 
 -- The names of the members of a value.
 local function members(value)
-  local names = {}
-  resolve.members({value = value}, false, {left = MOST}, function(name)
-    names[#names + 1] = name
-  end)
-  return names
+  return resolve.members({value = value}, false, {left = MOST})
 end
 
 -- The value of a variable of a frame, or of a global variable.

@@ -29,7 +29,7 @@ local function question(text)
   topic = words(topic or search or text:match("^%s*%?(.*)$"))
   commands() -- have help, too
   local help = require "clshell.shell.help"
-  local say = require "clshell.shell.prompt.pager".print
+  local say = require "clshell.shell.prompt.session".page
   return function()
     if topic:find("^%%") then
       commands().help(topic:sub(2))

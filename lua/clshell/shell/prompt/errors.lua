@@ -22,19 +22,16 @@ M.last = nil
 
 -- The message of an error value of any type.
 local function message_of(value)
-  if type(value) == "string" or type(value) == "number" then
+  local kind, meta = type(value), debug.getmetatable(value)
+  if kind == "string" or kind == "number" then
     return tostring(value)
+  elseif type(meta) ~= "table" or rawget(meta, "__tostring") == nil then
+    return ("(error object is a %s value)"):format(kind)
   end
-  local meta = debug.getmetatable(value)
-  if type(meta) == "table" and rawget(meta, "__tostring") ~= nil then
-    local fine, text = pcall(tostring, value)
-    if fine then
-      return text
-    end
-    return ("(error object is a %s value, whose __tostring fails: %s)"):format(
-      type(value), type(text) == "string" and text or type(text))
-  end
-  return ("(error object is a %s value)"):format(type(value))
+  local fine, text = pcall(tostring, value)
+  return fine and text
+    or ("(error object is a %s value, whose __tostring fails: %s)"):format(
+      kind, type(text) == "string" and text or type(text))
 end
 
 -- The frame whose position a message begins with, and the message without the
@@ -96,24 +93,20 @@ end
 local function unwrap(record)
   local inner = record.inner
   if not inner then
-    return record
+    return
   end
-  inner = unwrap(inner)
+  unwrap(inner)
   if type(inner.value) == "string" then
     record.message = inner.message or inner.value
   end
-  if inner.whole then -- the same stack, when it was higher
-    record.frames, record.inner = inner.frames, nil
-    return record
+  local all = table.move(inner.frames, 1, #inner.frames, 1, {})
+  if not inner.whole then -- else the same stack, when it was higher
+    if inner.skipped > 0 then
+      table.insert(all, frames.HEAD + 1, {skip = inner.skipped})
+    end
+    table.move(record.frames, 1, #record.frames, #all + 1, all)
   end
-  local all = {}
-  table.move(inner.frames, 1, #inner.frames, 1, all)
-  if inner.skipped > 0 then
-    table.insert(all, frames.HEAD + 1, {skip = inner.skipped})
-  end
-  table.move(record.frames, 1, #record.frames, #all + 1, all)
   record.frames, record.inner = all, nil
-  return record
 end
 
 local function append(lines, more)
@@ -148,21 +141,13 @@ local function raised_by(record)
   return name ~= "error" and name ~= "assert" and name or nil
 end
 
+-- Whether a stack has the chunk itself.
 local function has_main(record)
   for _, frame in ipairs(record.frames) do
     if frame.what == "main" then
       return true
     end
   end
-  return false
-end
-
--- Whether a __close handler raised the error after an earlier error: the chunk
--- has been left by then. The other errors that the message handler saw were
--- caught, as load does.
-local function closing(record)
-  return record.before ~= nil and has_main(record.before)
-    and not has_main(record)
 end
 
 -- Finds the error's place in its source line, and the name that was meant.
@@ -229,7 +214,11 @@ function M.record(value)
     table.insert(record.frames, frames.HEAD + 1, {skip = record.skipped})
   end
   record.message = message_of(value)
-  record.closing = closing(record)
+  -- A __close handler raised the error after an earlier error: the chunk has
+  -- been left by then. The other errors that the message handler saw were
+  -- caught, as load does.
+  record.closing = record.before and has_main(record.before)
+    and not has_main(record)
   unwrap(record)
   for _, frame in ipairs(record.frames) do
     frame.short, frame.line = frame.short or "", frame.line or 0
@@ -295,18 +284,15 @@ local function message_lines(record, width, all)
   return lines
 end
 
+-- The content of a table that was raised and has no message.
 local function object_lines(record, width)
-  local value = record.value
-  if type(value) ~= "table" or not record.message:find("^%(error object") then
-    return {}
-  end
-  local fine, show = pcall(require, "clshell.shell.prompt.show")
-  local text
-  if fine and type(show) == "table" then
-    fine, text = pcall(show.text, value, {width = width or 79, height = 10})
-  end
-  local lines = {}
-  for line in (fine and text and text .. "\n" or ""):gmatch("(.-)\n") do
+  local lines, value = {}, record.value
+  local fine, text = pcall(function()
+    return type(value) == "table" and record.message:find("^%(error object")
+      and require "clshell.shell.prompt.show".text(value,
+        {width = width or 79, height = 10}) .. "\n"
+  end)
+  for line in (fine and text or ""):gmatch("(.-)\n") do
     lines[#lines + 1] = "  " .. line
   end
   return lines
@@ -314,38 +300,30 @@ end
 
 local KINDS = {error = "red", warning = "yellow", note = "cyan"}
 
--- A line of a report in colours.
-local function painted(line, on)
-  if not on then
-    return line
+-- A line of a report in colours; the first one has the message.
+local function painted(line, is_first)
+  local paint = style.paint
+  local place, rest = line:match("^(.-:%d+: )(.*)$")
+  if is_first then
+    return paint(place or "", "bold", true) .. paint(rest or line, "red", true)
   end
-  local bar, rest = line:match("^([ >]+%d* | )(.*)$")
-  if bar and bar:find("%d") then
-    return style.paint(bar, "dim", true) .. rest
-  elseif bar then
-    return style.paint(bar, "dim", true) .. style.paint(rest, "red", true)
+  local bar, source = line:match("^([ >]+%d* | )(.*)$")
+  local at, kind, text = line:match("^(.-:%d+:%d+: )(%a+): (.*)$")
+  if bar then
+    return paint(bar, "dim", true)
+      .. paint(source, "red", not bar:find("%d"))
+  elseif KINDS[kind] then
+    return paint(at, "bold", true) .. paint(kind .. ": ", KINDS[kind], true)
+      .. text
   end
-  local place, kind, text = line:match("^(.-:%d+:%d+: )(%a+): (.*)$")
-  if kind and KINDS[kind] then
-    return style.paint(place, "bold", true)
-      .. style.paint(kind .. ": ", KINDS[kind], true) .. text
-  elseif line:find("^  called from ") or line:find("^  %.%.%. %d") then
-    return style.paint(line, "dim", true)
-  end
-  return line
+  local dim = line:find("^  called from ") or line:find("^  %.%.%. %d")
+  return paint(line, "dim", dim ~= nil)
 end
 
 local function finish(lines, opts)
   for i, line in ipairs(lines) do
     line = base_text.visible(line)
-    lines[i] = line
-    if i == 1 and opts.color then
-      local head, rest = line:match("^(.-:%d+: )(.*)$")
-      lines[i] = style.paint(head or "", "bold", true)
-        .. style.paint(rest or line, "red", true)
-    else
-      lines[i] = painted(line, opts.color)
-    end
+    lines[i] = opts.color and painted(line, i == 1) or line
   end
   return table.concat(lines, "\n")
 end

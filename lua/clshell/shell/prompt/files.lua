@@ -63,11 +63,7 @@ function M.arguments(text)
     if not at then
       return list
     end
-    local mark = text:match("^[\"']", at)
-    local word, stop
-    if mark then
-      word, stop = text:match("^(.-)" .. mark .. "()", at + 1)
-    end
+    local _, word, stop = text:match("^([\"'])(.-)%1()", at)
     if not stop then
       word, stop = text:match("^(%S+)()", at)
     end
@@ -170,10 +166,7 @@ local function subject(what)
   if what == "" then
     return nil, last_input()
   end
-  local value = _G
-  for part in what:gmatch("[^.:]+") do
-    value = type(value) == "table" and rawget(value, part) or nil
-  end
+  local value = require "clshell.shell.prompt.resolve".path(what)
   if type(value) ~= "function" then
     return what
   end

@@ -85,31 +85,24 @@ end
 
 --- frames.callers(list, from, most) -> list of strings
 --- The user's frames of a list from place `from` on, a line each: at most the
---- first `most`, and the last.
+--- first `most`, and the last. The place before, of the error itself, belongs
+--- to a repetition, too.
 function M.callers(list, from, most)
-  local mine = {}
-  for i = from or 1, #list do
+  local mine, lines = {}, {}
+  for i = math.max(1, from - 1), #list do
     if list[i].skip or M.user(list[i]) then
       mine[#mine + 1] = list[i]
     end
   end
-  -- The place of the error belongs to a cycle, too.
-  local place = from and from > 1 and list[from - 1]
-  if place and not place.skip and M.user(place) then
-    table.insert(mine, 1, place)
+  mine = fold(mine)
+  if from > 1 then
+    table.remove(mine, 1)
   end
-  local folded = fold(mine)
-  if place and folded[1] == place then
-    table.remove(folded, 1)
-  end
-  local lines = {}
-  for i, frame in ipairs(folded) do
-    if i > most and i < #folded then
-      if i == #folded - 1 then
-        lines[#lines + 1] = ("  ... %d more calls"):format(#folded - 1 - most)
-      end
-    else
+  for i, frame in ipairs(mine) do
+    if i <= most or i == #mine then
       lines[#lines + 1] = describe(frame)
+    elseif i == #mine - 1 then
+      lines[#lines + 1] = ("  ... %d more calls"):format(#mine - 1 - most)
     end
   end
   return lines

@@ -2,19 +2,12 @@
 -- typed
 -- SPDX-License-Identifier: MIT
 
-local block_step = require "clshell.shell.prompt.locals".step
 local lexer = require "clshell.base.lexer"
 
 local M = {}
 
 local STEP = "  "
 local TURNS = {["else"] = true, ["elseif"] = true}
-
--- The change of the depth by a token; `else` changes nothing.
-local function change(token)
-  return token.kind == "op" and lexer.BRACKETS[token.text]
-    or block_step(token)
-end
 
 --- indent.at(text, cursor) -> here, below; or nil in a string or comment
 --- The blanks at the beginning of the cursor's line, nil where they stay, and
@@ -33,7 +26,7 @@ function M.at(text, cursor)
     for after in text:sub(ended + 1, token.first - 1):gmatch "\n()" do
       start, here, first = ended + after, nil, true
     end
-    local step, outer = change(token), open[#open]
+    local step, outer = lexer.step(token), open[#open]
     local blanks = text:match("^[ \t]*", start)
     if first and (step == -1 or TURNS[token.text]) and outer
         and blanks == outer .. STEP then

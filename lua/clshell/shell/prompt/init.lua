@@ -14,12 +14,16 @@ local concat, stderr, stdout = table.concat, io.stderr, io.stdout
 
 local M = require "clshell.shell.prompt.session"
 
-local note, parse, remark = M.note, M.parse, M.remark
+local note, parse = M.note, M.parse
 
 local asked = false -- the user, about a kernel that still runs
 local journal_wanted = false -- the inputs go to a journal
 local journalled = false -- the journal has begun
 local noted = false -- the user knows that locals are kept
+
+local function part(name)
+  return require("clshell.shell.prompt." .. name)
+end
 
 local function is_blank(text)
   return not find(text, "%S")
@@ -36,8 +40,8 @@ end
 function M.complete(text)
   local first = match(text, "^%s*([%%?!]?)")
   if first == "%" then
-    local name, rest = require "clshell.shell.prompt.dispatch".command(text)
-    require "clshell.shell.prompt.commands" -- defines them
+    local name, rest = part "dispatch".command(text)
+    part "commands" -- defines them
     local command = M.commands[name]
     if not (command and command.code) or rest == "" then
       return true
@@ -51,7 +55,7 @@ function M.complete(text)
     return true
   end
   if may_kernels(text) then
-    local done = require "clshell.shell.prompt.kernel_text".complete(text)
+    local done = part "kernel_text".complete(text)
     return done == nil and not more or done
   end
   return not more
@@ -61,7 +65,7 @@ end
 local function compile(text, chunk)
   local compiled, message = parse(text, chunk)
   local code = not compiled and may_kernels(text)
-    and require "clshell.shell.prompt.kernel_text".code(text)
+    and part "kernel_text".code(text)
   if code then
     compiled = {kind = "kernels", code = code,
       run = load(code .. " return prog", chunk, "t")}
@@ -81,7 +85,7 @@ local function keep_locals(input, chunk)
     return
   end
   local code, names, kept =
-    require "clshell.shell.prompt.locals".rewrite(input.code)
+    part "locals".rewrite(input.code)
   local run = load(code, chunk, "t")
   if not run then
     return
@@ -100,18 +104,11 @@ local function keep_locals(input, chunk)
   end
 end
 
-local function refresh()
-  if cl.stale and cl.stale() then
-    require "clshell.shell.prompt.watch".refresh()
-  end
-end
-
 -- Puts the inputs into the journal, if there is one; an error here fails no
 -- input, and no code of the session runs.
 local function keep_inputs()
   if journalled then
-    pcall(require "clshell.shell.prompt.safe_call".run,
-      require "clshell.shell.prompt.journal".update)
+    pcall(part "safe_call".run, part "journal".update)
   end
 end
 
@@ -129,48 +126,43 @@ end
 -- Sets the results that an input names.
 local function enter_results(text)
   if find(text, "_", 1, true) then
-    local last = require "clshell.shell.prompt.last_results"
-    for _, line in ipairs(last.enter(text)) do
+    for _, line in ipairs(part "last_results".enter(text)) do
       note(line)
     end
   end
 end
 
--- The function for a command, or for a word that works on its own.
-local function prepare_command(text, run)
-  enter(text)
-  enter_results(text)
+-- The function for a text other than Lua: an answer to the question of a
+-- Ctrl-C, a command, or a word that works on its own. false: the session ends;
+-- nil: the text is Lua.
+local function prepare_command(text, answers)
+  local run = answers
+    and part "device_list".answers[match(text, "^%s*(%a)%s*$")] or nil
+  if not run and (find(text, "^%s*[%%?!]") or find(text, "%?%s*$")
+      or find(text, "^%s*%a+[%s%(%);]*$")) then
+    run = part "dispatch".find(text)
+  end
+  if run then
+    enter(text)
+    enter_results(text)
+  end
   return run
-end
-
--- Whether a text may be other than Lua; shell/prompt/dispatch.lua decides.
-local function may_command(text)
-  return find(text, "^%s*[%%?!]") or find(text, "%?%s*$")
-    or find(text, "^%s*%a+[%s%(%);]*$")
 end
 
 --- session.prepare(text) -> function, or nil or false
 --- The function to call for a text; nil: there is nothing to do; false: the
 --- session ends. A syntax error raises. The text does not run here.
 function M.prepare(text)
-  M.draft = nil
-  if asked then
-    asked = false
-    local answer = require "clshell.shell.prompt.after_interrupt".answer(text)
-    if answer then
-      return prepare_command(text, answer)
-    end
-  end
+  local answers = asked
+  M.draft, asked = nil, false
   if is_blank(text) then
     return M.blank
+  elseif cl.stale and cl.stale() then
+    part "watch".refresh()
   end
-  refresh()
-  local run
-  if may_command(text) then
-    run = require "clshell.shell.prompt.dispatch".find(text)
-    if run ~= nil then
-      return run and prepare_command(text, run)
-    end
+  local run = prepare_command(text, answers)
+  if run ~= nil then
+    return run
   end
   local input, chunk = enter(text)
   for key, value in pairs(compile(text, chunk)) do
@@ -201,11 +193,6 @@ local function tell(input, ok, ...)
   end
 end
 
-local function print_values(...)
-  stdout:write(require "clshell.shell.prompt.show".values(table.pack(...),
-    {color = require "clshell.base.style".color(1)}), "\n")
-end
-
 --- session.shown(...)
 --- The end of an input that ran: prints its values, unless it ends with `;`,
 --- and keeps the first value as _.
@@ -214,9 +201,10 @@ function M.shown(...)
   local input = finish(true)
   input.values = select("#", ...)
   if input.values > 0 then
-    require "clshell.shell.prompt.last_results".keep((...))
+    part "last_results".keep((...))
     if not input.silent then
-      print_values(...)
+      stdout:write(part "show".values(table.pack(...),
+        {color = require "clshell.base.style".color(1)}), "\n")
     end
   end
   keep_inputs()
@@ -273,41 +261,14 @@ function M.failed(err)
     end
     return
   end
-  stderr:write(require "clshell.shell.prompt.errors".report(err), "\n")
+  stderr:write(part "errors".report(err), "\n")
   local stopped = type(err) == "table"
     and require "clshell.base.interrupt".is(err)
   if stopped then
-    asked = require "clshell.shell.prompt.after_interrupt".note()
+    asked = part "device_list".ask()
   end
   tell(input, false, err)
   return stopped or M.settings.paste == "stop"
-end
-
---- session.command(name, run, help [, opts])
---- Adds `%name`; see shell/prompt/commands.lua.
-function M.command(...)
-  require "clshell.shell.prompt.commands".define(...)
-end
-
---- session.setting(name, opts)
---- Adds a setting for %set; see shell/prompt/settings.lua.
-function M.setting(name, opts)
-  require "clshell.shell.prompt.settings".define(name, opts)
-end
-
--- The line about the device that a session took, and the rule behind it.
-local function chosen(...)
-  if not M.quiet then
-    remark(require "clshell.shell.prompt.device_list".choice(...))
-  end
-end
-
--- The start-up file, if there is one.
-local function init_file()
-  local folder = require "clshell.base.file".folder "CONFIG"
-  local path = folder and folder .. "/init.lua"
-  local file <close> = path and io.open(path) or nil
-  return file and path
 end
 
 -- The note below the banner where no driver is installed.
@@ -323,7 +284,11 @@ function M.start(terminal)
   local line = cl.commandline or {}
   M.quiet = line.quiet or not terminal
   M.settings.color, M.settings.locals = line.color or "auto", "keep"
-  cl.onchoice(chosen)
+  cl.onchoice(function(...)
+    if not M.quiet then
+      M.remark(part "device_list".choice(...))
+    end
+  end)
   local errors = package.loaded["clshell.shell.prompt.errors"]
   if errors and errors.last then
     _G.err = errors.last.value
@@ -333,12 +298,15 @@ function M.start(terminal)
   end
   journal_wanted = terminal and not line.noinit
   local left = journal_wanted
-    and require "clshell.shell.prompt.journal".start()
+    and part "journal".start()
   if left and not M.quiet then
     note(left)
   end
-  local path = not line.noinit and init_file()
-  return path and assert(loadfile(path)) or nil
+  local folder = not line.noinit
+    and require "clshell.base.file".folder "CONFIG"
+  local path = folder and folder .. "/init.lua"
+  local file <close> = path and io.open(path) or nil
+  return file and assert(loadfile(path)) or nil
 end
 
 return M

@@ -37,16 +37,16 @@ local function path_of(name)
   return files.folder "STATE" .. "/sessions/" .. name
 end
 
--- The names of journals whose sessions have ended, the oldest first.
+-- The paths of journals whose sessions have ended, the oldest first.
 local function left()
-  local names, state = {}, files.folder "STATE"
+  local paths, state = {}, files.folder "STATE"
   for _, name in ipairs(state and system.folder(path_of "") or {}) do
     if name:find "%.lua$" and journal.left(path_of(name)) then
-      names[#names + 1] = name
+      paths[#paths + 1] = path_of(name)
     end
   end
-  table.sort(names)
-  return names
+  table.sort(paths)
+  return paths
 end
 
 local function read(path)
@@ -61,33 +61,24 @@ local function split(text)
   return text:sub(1, stop), text:sub(stop + 1)
 end
 
--- The lines above inputs, as tokens. A string may have such lines, so the
--- numbers of inputs must count up.
-local function lines(text)
-  local list = {}
-  for _, token in ipairs(require "clshell.base.lexer".tokens(text)) do
-    if token.kind == "comment" then
-      local number, why = text:sub(token.first, token.last):match(LINE)
-      if number == tostring(#list + 1) then
-        token.why = why ~= "" and why or nil
-        list[#list + 1] = token
-      end
-    end
-  end
-  return list
-end
-
 --- journal.inputs(path) -> list of {number=, text=, code=, why=}
 --- The inputs of a journal, in their order. `code` is nil for an input that
 --- must not run again, and `why` gives the reason.
 function M.inputs(path)
-  local text = split(read(path))
-  local list, tokens = {}, lines(text)
-  for i, token in ipairs(tokens) do
-    local piece = text:sub(token.last + 2,
-      tokens[i + 1] and tokens[i + 1].first - 2 or -2)
-    list[i] = {number = i, why = token.why, code = not token.why and piece
-      or nil, text = token.why and piece:gsub("%f[^\n\0]%-%- ", "") or piece}
+  local text, list = split(read(path)), {}
+  for _, token in ipairs(require "clshell.base.lexer".tokens(text)) do
+    local number, why = token.text:match(LINE)
+    -- a string may have such lines, so the numbers must count up
+    if token.kind == "comment" and number == tostring(#list + 1) then
+      list[#list + 1] = {number = #list + 1, token = token,
+        why = why ~= "" and why or nil}
+    end
+  end
+  for i, input in ipairs(list) do
+    local piece = text:sub(input.token.last + 2,
+      list[i + 1] and list[i + 1].token.first - 2 or -2)
+    input.code = not input.why and piece or nil
+    input.text = input.why and piece:gsub("%f[^\n\0]%-%- ", "") or piece
   end
   return list
 end
@@ -143,11 +134,11 @@ end
 --- that ended without its exit; each such session is told once.
 function M.start()
   ready = files.folder "STATE" ~= nil
-  local names = left()
-  for i = 1, #names - KEPT do
-    os.remove(path_of(names[i]))
+  local paths = left()
+  for i = 1, #paths - KEPT do
+    os.remove(paths[i])
   end
-  local path = names[1] and path_of(names[#names])
+  local path = paths[#paths]
   local text = path and read(path)
   if not path or text:sub(-#OFFERED) == OFFERED or not M.runs(path) then
     return nil
@@ -232,10 +223,10 @@ end
 --- The newest journal, with inputs that run again, of a session that ended
 --- without its exit.
 function M.newest()
-  local names = left()
-  for i = #names, 1, -1 do
-    if M.runs(path_of(names[i])) then
-      return path_of(names[i])
+  local paths = left()
+  for i = #paths, 1, -1 do
+    if M.runs(paths[i]) then
+      return paths[i]
     end
   end
 end

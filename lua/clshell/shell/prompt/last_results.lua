@@ -6,13 +6,12 @@
 
 local base_text = require "clshell.base.text"
 local cl = require "cl"
-local find = string.find
-local getmetatable, getupvalue = debug.getmetatable, debug.getupvalue
+local find, getupvalue = string.find, debug.getupvalue
 
 local M = {}
 
 local LAST = 9
-local MOST = 50000 -- entries of tables to look at
+local MOST = 50000 -- values to look at
 local LIGHT = {Array = true, Device = true} -- classes without device memory
 
 local slots = {} -- from 0, the newest: {value=} or {weak=, what=}
@@ -22,60 +21,45 @@ local function name(i)
   return i == 0 and "_" or "_" .. i
 end
 
-local Search = {} -- for objects that hold device memory
-Search.__index = Search
-
-function Search:table(t)
-  for key, value in next, t do
-    self.left = self.left - 1
-    if self.left < 0 or self:holds(value) or self:holds(key) then
-      return true
-    end
-  end
-  return self:holds(getmetatable(t))
-end
-
-function Search:closure(f)
-  for i = 1, 255 do
-    local known, value = getupvalue(f, i)
-    if not known then
-      return false
-    elseif value ~= _G and self:holds(value) then
-      return true
-    end
-  end
-end
-
--- Whether a value leads to device memory; true where a value is too large for
--- the search.
-function Search:holds(value)
+-- Whether a value leads to device memory; true where it leads to too many
+-- values. `seen` has the tables and functions that were looked into, and the
+-- number of values still to look at.
+local function holds(value, seen)
   local kind = type(value)
+  seen.left = seen.left - 1
   if kind == "userdata" then
     local class = cl.class(value)
     return class ~= nil and not LIGHT[class]
-  elseif kind == "thread" then
+  elseif kind == "thread" or seen.left < 0 then
     return true
-  elseif kind ~= "table" and kind ~= "function" or self.seen[value] then
+  elseif kind ~= "table" and kind ~= "function" or seen[value] then
     return false
   end
-  self.seen[value] = true
-  if kind == "table" then
-    return self:table(value)
+  seen[value] = true
+  if kind == "function" then
+    for i = 1, debug.getinfo(value, "u").nups do
+      local _, inner = getupvalue(value, i)
+      if holds(inner, seen) then
+        return true
+      end
+    end
+    return false
   end
-  return self:closure(value)
+  for key, inner in next, value do
+    if holds(inner, seen) or holds(key, seen) then
+      return true
+    end
+  end
+  return holds(debug.getmetatable(value), seen)
 end
 
 -- Loaded modules stay loaded, so the search leaves them out.
-local function search()
-  local seen = {[_G] = true, [package.loaded] = true}
+local function slot(value)
+  local seen = {[_G] = true, [package.loaded] = true, left = MOST}
   for _, module in next, package.loaded do
     seen[module] = true
   end
-  return setmetatable({seen = seen, left = MOST}, Search)
-end
-
-local function slot(value)
-  if search():holds(value) then
+  if holds(value, seen) then
     return {weak = setmetatable({value}, {__mode = "v"}),
       what = cl.class(value) or type(value)}
   end
@@ -89,12 +73,10 @@ local function owned(i)
 end
 
 local function set(i, value)
-  rawset(_G, name(i), value)
-  put[i] = value
-end
-
-local function mentions(text, i)
-  return find(text, "%f[%w_]" .. name(i) .. "%f[^%w_]") ~= nil
+  if not owned(i) then
+    rawset(_G, name(i), value)
+    put[i] = value
+  end
 end
 
 --- last_results.enter(text) -> list of notes
@@ -104,10 +86,10 @@ function M.enter(text)
   local notes = {}
   for i = 0, LAST do
     local s = slots[i]
-    if s and s.weak and not owned(i) and mentions(text, i) then
-      local value = s.weak[1]
-      set(i, value)
-      if value == nil then
+    if s and s.weak and not owned(i)
+        and find(text, "%f[%w_]" .. name(i) .. "%f[^%w_]") then
+      set(i, s.weak[1])
+      if s.weak[1] == nil then
         notes[#notes + 1] = ("%s is gone: it was %s; a result that holds "
           .. "device memory, or is too large for a search, lasts only as "
           .. "long as a variable holds it"):format(name(i),
@@ -122,12 +104,11 @@ end
 --- After an input: removes the globals that enter set. With `spare`, the
 --- user's own _ goes as well: `local _, x = f()` throws a value away.
 function M.leave(spare)
-  if spare and owned(0) then
-    local s = slots[0]
-    set(0, s and s.value)
+  if spare then
+    rawset(_G, "_", put[0])
   end
-  for i = 0, LAST do
-    if slots[i] and slots[i].weak and not owned(i) then
+  for i, s in pairs(slots) do
+    if s.weak then
       set(i, nil)
     end
   end
@@ -146,9 +127,7 @@ function M.keep(value)
   end
   slots[0] = slot(value)
   for i = 0, LAST do
-    if not owned(i) then
-      set(i, slots[i] and slots[i].value)
-    end
+    set(i, slots[i] and slots[i].value)
   end
 end
 

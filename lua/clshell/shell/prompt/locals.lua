@@ -8,34 +8,15 @@ local lexer = require "clshell.base.lexer"
 
 local M = {}
 
-local OPENS = {["function"] = true, ["do"] = true, ["repeat"] = true,
-  ["if"] = true}
-local CLOSES = {["end"] = true, ["until"] = true}
-local BRACKETS = lexer.BRACKETS
 local VALUES = {["end"] = true, ["nil"] = true, ["true"] = true,
   ["false"] = true} -- keywords that end an expression
 
---- locals.code(text) -> list of tokens
---- The tokens of a text without comments, and an end.
+-- The tokens of a text without comments, and an end.
 function M.code(text)
-  local list = {}
-  for _, token in ipairs(lexer.tokens(text)) do
-    if token.kind ~= "comment" then
-      list[#list + 1] = token
-    end
-  end
+  local list = lexer.code(text)
   list[#list + 1] = {kind = "end", text = "", first = #text + 1,
     last = #text}
   return list
-end
-
---- locals.step(token) -> integer
---- The change of the depth of blocks by a token.
-function M.step(token)
-  if token.kind ~= "keyword" then
-    return 0
-  end
-  return OPENS[token.text] and 1 or CLOSES[token.text] and -1 or 0
 end
 
 -- Reads `x <const>, y` from token i on: {names =, set =, marks =, stays =,
@@ -82,17 +63,16 @@ end
 --- Reads the expressions from token i on. Returns the token after them, and
 --- whether a function among them uses one of `names`.
 function M.expressions(tokens, i, names)
-  local blocks, brackets, uses = 0, 0, false
+  local depth, blocks, uses = 0, 0, false
   local start = i
   while tokens[i].kind ~= "end" do
     local token = tokens[i]
-    if blocks == 0 and brackets == 0 and i > start
-        and not goes_on(tokens, i) then
+    if depth == 0 and i > start and not goes_on(tokens, i) then
       break
     end
-    blocks = blocks + M.step(token)
-    brackets = brackets + (token.kind == "op" and BRACKETS[token.text] or 0)
-    local owner = tokens[i - 1].text
+    local step, owner = lexer.step(token), tokens[i - 1].text
+    depth = depth + step
+    blocks = blocks + (token.kind == "keyword" and step or 0)
     if blocks > 0 and token.kind == "name" and names[token.text]
         and owner ~= "." and owner ~= ":" then
       uses = true
@@ -186,7 +166,7 @@ function M.rewrite(text)
         and not state.over then
       statement(state, i)
     end
-    depth = depth + M.step(token)
+    depth = depth + (token.kind == "keyword" and lexer.step(token) or 0)
   end
   local kept = {}
   for name in pairs(state.kept) do

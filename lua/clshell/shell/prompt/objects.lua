@@ -28,26 +28,22 @@ end
 -- A title, as text or lines, then rows of a name and its values in columns,
 -- without nil values.
 local function sheet(title, rows, o)
-  local lines = type(title) == "table" and title
-    or {printable.cut(clean(title), o.width)}
+  local lines, widest = type(title) == "table" and title
+    or {printable.cut(clean(title), o.width)}, 0
   lines[1] = style.paint(lines[1], "bold", o.color)
-  local widest = 0
   for _, row in ipairs(rows) do
     widest = row[2] ~= nil and math.max(widest, #row[1]) or widest
   end
   widest = math.min(widest, o.width - 14)
   for _, row in ipairs(rows) do
-    if row[2] ~= nil then
-      local words = type(row[2]) == "table" and row[2] or {row[2]}
-      for i, word in ipairs(words) do
-        words[i] = clean(tostring(word))
-      end
-      local room = o.width - widest - 4
-      for i, line in ipairs(printable.join(words, room, "")) do
-        lines[#lines + 1] = "  " .. style.paint(
-          ("%-" .. widest .. "s"):format(i == 1 and row[1]:sub(1, widest)
-          or ""), "dim", o.color) .. "  " .. line
-      end
+    local words = type(row[2]) == "table" and row[2] or {row[2]}
+    for i, word in ipairs(words) do
+      words[i] = clean(tostring(word))
+    end
+    for i, line in ipairs(printable.join(words, o.width - widest - 4, "")) do
+      local name = text.fill(i == 1 and row[1]:sub(1, widest) or "", widest)
+      lines[#lines + 1] = "  " .. style.paint(name, "dim", o.color) .. "  "
+        .. line
     end
   end
   return lines
@@ -89,24 +85,23 @@ end
 --- An event: command and status; times, and rates where the launch knows its
 --- work, once the command has ended; on one line if o.brief. No wait.
 function M.Event(ev, o)
-  local about = o.brief and brief or sheet
-  local status = ev.status
-  local title = ("Event %s  %s"):format(ev.command, status)
+  local status, rows = ev.status, {}
   if status == "failed" then
     local _, err = pcall(ev.wait, ev)
-    return about(title, {{"error", (tostring(err):gsub("\n.*", ""))}}, o)
+    rows = {{"error", (tostring(err):gsub("\n.*", ""))}}
   elseif ev.command == "user" then
-    return about(title, status ~= "complete" and {{"commands",
-      "those that wait for it start at " .. o.name .. ":complete()"}} or {}, o)
+    rows = status ~= "complete" and {{"commands",
+      "those that wait for it start at " .. o.name .. ":complete()"}} or rows
   elseif status ~= "complete" then
-    return about(title, {{"times", o.name .. ":wait() waits for them"}}, o)
+    rows = {{"times", o.name .. ":wait() waits for them"}}
+  else
+    ev:wait() -- does not take long now
+    local s = ev:info()
+    rows = s.stop and times(ev, s)
+      or {{"times", "none: its queue is not profiled"}}
   end
-  ev:wait() -- does not take long now
-  local s = ev:info()
-  if not s.stop then
-    return about(title, {{"times", "none: its queue is not profiled"}}, o)
-  end
-  return about(title, times(ev, s), o)
+  return (o.brief and brief or sheet)(("Event %s  %s"):format(ev.command,
+    status), rows, o)
 end
 
 M["Event span"] = function(span, o)
@@ -236,37 +231,39 @@ function M.Launch(l, o)
   for d = 1, size and #size or 0 do
     groups[d] = (global[d] + size[d] - 1) // size[d]
   end
-  local offset
+  local shifted = false
   for _, x in ipairs(l.offset) do
-    offset = offset or x ~= 0
+    shifted = shifted or x ~= 0
   end
   return sheet(signature_lines(l.kernel, o.width), {
     {"global", text.shape(global)},
     {"local", size and {text.shape(size), ("%s groups"):format(
       text.shape(groups))} or "the driver's choice"},
-    {"offset", offset and text.shape(l.offset) or nil},
+    {"offset", shifted and text.shape(l.offset) or nil},
   }, o)
 end
 
 local NOTES = 6 -- notes on the host's calls in a CUDA text
 
--- The launches of a CUDA text as Lua, and Lua in place of its host's calls.
-local function cuda_lines(cuda, o)
-  local lines = {}
-  local function add(s)
-    lines[#lines + 1] = text.fold("  " .. clean(s), o.width)
+-- Adds the launches of a CUDA text as Lua, and Lua in place of its host's
+-- calls.
+local function add_cuda(lines, cuda, o)
+  local function add(...)
+    local s = text.fold("  " .. clean(string.format(...)), o.width)
+    for line in (s .. "\n"):gmatch "(.-)\n" do
+      lines[#lines + 1] = line
+    end
   end
   for _, launch in ipairs(cuda.launches) do
-    add(("launch: %s.%s"):format(o.name, launch.text))
+    add("launch: %s.%s", o.name, launch.text)
   end
   for i = 1, math.min(NOTES, #cuda.notes) do
-    add(("line %d, %s"):format(cuda.notes[i].line, cuda.notes[i].text))
+    add("line %d, %s", cuda.notes[i].line, cuda.notes[i].text)
   end
   if #cuda.notes > NOTES then
-    add(("%d more: %s.cuda.notes"):format(#cuda.notes - NOTES, o.name))
+    add("%d more: %s.cuda.notes", #cuda.notes - NOTES, o.name)
   end
-  add(("the OpenCL C: %s.cuda.opencl"):format(o.name))
-  return (table.concat(lines, "\n") .. "\n"):gmatch "(.-)\n"
+  add("the OpenCL C: %s.cuda.opencl", o.name)
 end
 
 function M.Program(prog, o)
@@ -281,9 +278,7 @@ function M.Program(prog, o)
     end
   end
   if prog.cuda then
-    for line in cuda_lines(prog.cuda, o) do
-      lines[#lines + 1] = line
-    end
+    add_cuda(lines, prog.cuda, o)
   end
   local log = (info.log or ""):gsub("%s+$", "")
   if log ~= "" then

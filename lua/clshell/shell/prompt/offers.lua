@@ -119,7 +119,7 @@ end
 
 -- The argument of Program:kernel.
 function K.kernel(c, call)
-  c:all(resolve.kernels(call.thing.owner))
+  c:all(select(3, cl.members(call.thing.owner.value)) or {})
 end
 
 --- offers.family(name) -> the table of a kernel family, or nil
@@ -260,16 +260,12 @@ function M.kernel_source(c)
   return true
 end
 
--- A table of the session by its name, raw, after the definition of commands
--- and settings.
+-- A table of the session by its name, raw; commands and settings are defined
+-- first.
 local function of_session(name)
-  local session = loaded["clshell.shell.prompt"]
-  if type(session) ~= "table" then
-    return {}
-  end
   pcall(require, "clshell.shell.prompt.commands")
-  pcall(require "clshell.shell.prompt.settings".names)
-  local list = rawget(session, name)
+  pcall(require, "clshell.shell.prompt.settings")
+  local list = rawget(require "clshell.shell.prompt.session", name)
   return type(list) == "table" and list or {}
 end
 

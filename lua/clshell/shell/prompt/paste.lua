@@ -1,18 +1,10 @@
 -- shell/prompt/paste.lua - the inputs of a pasted transcript, without prompts
--- and output
+-- and output; and %paste
 -- SPDX-License-Identifier: MIT
 
 local M = {}
 
 local PROMPT = "\ncl> " -- before each input but the first
-
-local function lines(text)
-  local list = {}
-  for line in (text .. "\n"):gmatch "([^\n]*)\n" do
-    list[#list + 1] = line
-  end
-  return list
-end
 
 -- The rest of a line after its prompt, the prompt, "cl" or "..", and the
 -- blanks before the prompt.
@@ -75,7 +67,7 @@ end
 --- a prompt; of a transcript of Lua's own prompt (every line begins with "> "
 --- or ">> ") the lines; any other text as it is.
 function M.clean(text)
-  local list = lines(text)
+  local list = require "clshell.base.text".lines(text)
   local found = (prompted(text) or not load(text, "=input", "t"))
     and inputs(list)
   if not found then
@@ -106,6 +98,40 @@ function M.split(text, complete)
     end
     list[#list + 1] = input
     at = last + 1
+  end
+end
+
+-- Documented as commands.paste.
+function M.paste()
+  local cl = require "cl"
+  local session = require "clshell.shell.prompt.session"
+  if cl.isatty(0) and not session.quiet then
+    session.say "Paste or type lines; -- on a line of its own, or Ctrl-D, \z
+      ends them."
+  end
+  -- the end of a terminal's input must not end later inputs
+  local terminal <close> = cl.isatty(0) and io.open "/dev/tty" or nil
+  local typed = {}
+  for line in (terminal or io.stdin):lines() do
+    if line:find "^%s*%-%-%s*$" then
+      break
+    end
+    typed[#typed + 1] = line
+  end
+  local command = session.input
+  local run
+  for i, text in ipairs(M.split(M.clean(table.concat(typed, "\n")),
+      session.complete)) do -- a transcript has several
+    if run then
+      session.shown(run())
+    end
+    run = session.prepare(text)
+    if command and i == 1 then
+      command.ok = true -- the text is an input of its own
+    end
+  end
+  if run then
+    return run()
   end
 end
 

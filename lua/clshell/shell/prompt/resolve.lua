@@ -2,8 +2,7 @@
 -- to, its members, and the documented name of a value, by raw access alone: no
 -- metamethod of the session runs
 -- A thing is {value =, owner =, key =}, {class =} for an object of module cl
--- of which only the class is known, {method = "Class:name"}, or {named =} for
--- a function whose module is not loaded.
+-- of which only the class is known, or {method = "Class:name"}.
 -- SPDX-License-Identifier: MIT
 
 local api = require "clshell.base.api"
@@ -83,24 +82,22 @@ local function class_of(thing)
   end
 end
 
--- The classes with methods in the API, by their names in lower case.
-local function documented()
-  local classes = {}
-  for _, entry in ipairs(api.all()) do
-    local class = entry.name:match "^(%w+):"
-    classes[class and class:lower() or 1] = class
-  end
-  return classes
-end
-
 --- resolve.class(thing) -> name or nil
 --- The class that documents the methods of an object or table: the class of an
 --- object of module cl, or the class that a table's metatable names, as in
 --- "CSR matrix" and "clshell.results".
 function M.class(thing)
-  local name = meta(thing.value, "__name")
-  return class_of(thing) or type(name) == "string"
-    and documented()[name:gsub("^clshell%.", ""):match("^%w*"):lower()] or nil
+  local name, known = meta(thing.value, "__name"), class_of(thing)
+  if known or type(name) ~= "string" then
+    return known
+  end
+  name = name:gsub("^clshell%.", ""):match("^%w*"):lower()
+  for _, entry in ipairs(api.all()) do
+    local class = entry.name:match "^(%w+):"
+    if class and class:lower() == name then
+      return class
+    end
+  end
 end
 
 --- resolve.family(thing) -> the table of a kernel family, or nil
@@ -180,8 +177,8 @@ end
 --- resolve.name(thing) -> the name a function is declared under, or nil
 --- Such as "cl.buffer", "Buffer:read", "family.bench" or "Launch()".
 function M.name(thing)
-  if thing.method or thing.named then
-    return thing.method or thing.named
+  if thing.method then
+    return thing.method
   elseif M.family(thing) then
     return "family"
   elseif thing.owner and M.family(thing.owner) then
@@ -238,16 +235,6 @@ local function member(thing, class, key)
   return named and {class = named, owner = thing, key = key} or nil
 end
 
--- The name of a member of a module that is not loaded: Tab loads no module.
-local function unloaded(thing, key)
-  local value = thing.value
-  if type(value) == "table" and next(value) == nil
-      and not M.family(thing) then
-    local name = public_name(value)
-    return name and type(key) == "string" and name .. "." .. key
-  end
-end
-
 -- The class of module cl of a call's result, or nil.
 local function result_class(thing)
   local name = M.name(thing) or ""
@@ -269,10 +256,6 @@ local function step(thing, s)
   local class = class_of(thing)
   if class then
     return type(s.key) == "string" and member(thing, class, s.key) or nil
-  end
-  local name = unloaded(thing, s.key)
-  if name then
-    return {named = name}
   end
   local value = M.field(thing.value, s.key)
   if value ~= nil then
@@ -312,8 +295,8 @@ function M.path(path)
   local thing = M.thing(steps, {})
   if thing then
     local class = thing.owner and M.class(thing.owner)
-    return thing.value, thing.method or thing.named
-      or class and class .. ":" .. thing.key or M.of(thing.value)
+    return thing.value, thing.method or class and class .. ":" .. thing.key
+      or M.of(thing.value)
   end
 end
 
@@ -328,80 +311,60 @@ function M.parameters(f)
   return list
 end
 
---- resolve.kernels(thing) -> list of strings
---- The names of a program's kernels.
-function M.kernels(thing)
-  local _, _, names = members(thing.value)
-  return names or {}
-end
-
 local function callable(value)
   return type(value) == "function" or meta(value, "__call") ~= nil
 end
 
--- Offers the string keys of a table that come after key `key`; false if the
--- budget ends while strings are left.
-local function keys_after(t, key, budget, offer)
+-- Adds the string keys of a table that come after key `key` to a list, with
+-- `methods` only of callable values; budget.over where strings are left.
+local function add_keys(list, t, key, budget, methods)
   local value
-  while true do
+  repeat
     key, value = next(t, key)
-    if key == nil then
-      return true
-    elseif budget.left == 0 then
-      return type(key) == "number"
+    if budget.left == 0 then
+      budget.over = budget.over or key ~= nil and type(key) ~= "number"
+      return
     end
     budget.left = budget.left - 1
-    if type(key) == "string" and offer(key, value) then
-      return true
-    end
-  end
+    list[#list + 1] = type(key) == "string"
+      and (not methods or callable(value)) and key or nil
+  until key == nil
 end
 
--- Offers the keys of a table; the keys of a long list come after its elements.
-local function keys(t, budget, offer)
-  local n = rawlen(t)
-  if n > LONG and rawget(t, n) ~= nil then
-    budget.over = not keys_after(t, n, budget, offer) or budget.over
-  end
-  budget.over = not keys_after(t, nil, budget, offer) or budget.over
-end
-
---- resolve.members(thing, methods, budget, offer)
---- Calls offer(name) for the names of a thing's members until it gives true;
---- `methods`: only for members that can be called. It looks at no more than
---- budget.left keys; budget.over tells that there were more. A kernel family
---- has only its documented functions as members.
-function M.members(thing, methods, budget, offer)
+--- resolve.members(thing, methods, budget) -> list of names
+--- The names of a thing's members; `methods`: only of members that can be
+--- called. It looks at no more than budget.left keys; budget.over tells that
+--- there were more. A kernel family has only its documented functions.
+function M.members(thing, methods, budget)
+  local names = {}
   if M.family(thing) then
     for _, entry in ipairs(index.entries()) do
       local key = entry.name:match "^family%.(.*)$"
-      if key and rawget(thing.value, key) then
-        offer(key)
-      end
+      names[#names + 1] = key and rawget(thing.value, key) and key or nil
     end
-    return
+    return names
   end
   local object = thing.class or thing.value
   local devices = rawget(registry, "cl.devices")
   if object == "Device" and thing.class and type(devices) == "table" then
     object = rawget(devices, 1) or object -- any device knows the names
   end
+  local all, fields, kernels
   if thing.class or type(object) == "userdata" then
-    local all, fields, names = members(object)
-    if all then
-      for _, list in ipairs(methods and {all} or {all, fields, names}) do
-        for _, name in ipairs(list) do
-          offer(name)
-        end
-      end
-      return
-    end
+    all, fields, kernels = members(object)
   end
-  walk(thing.value, function(t)
-    keys(t, budget, methods and function(key, value)
-      return callable(value) and offer(key)
-    end or offer)
+  for _, list in ipairs(all and {all, not methods and fields or {},
+      not methods and kernels or {}} or {}) do
+    table.move(list, 1, #list, #names + 1, names)
+  end
+  walk(not all and thing.value or nil, function(t)
+    local n = rawlen(t)
+    if n > LONG and rawget(t, n) ~= nil then -- keys come after elements
+      add_keys(names, t, n, budget, methods)
+    end
+    add_keys(names, t, nil, budget, methods)
   end)
+  return names
 end
 
 --- resolve.devices() -> list of names, or nil while no driver is open

@@ -12,20 +12,18 @@ local M = {}
 
 local RESULTS = "^_%d?$"
 
+local BLOCKS = base_text.set "function do if repeat"
+
 -- The set of words and operators of a text; of functions only the names.
 local function words(text)
   local set, functions, blocks = {}, 0, {}
   for _, token in ipairs(lexer.tokens(text)) do
-    local word = text:sub(token.first, token.last)
-    if token.kind == "keyword" then
-      if word == "function" or word == "do" or word == "if"
-          or word == "repeat" then
-        blocks[#blocks + 1] = word
-        functions = functions + (word == "function" and 1 or 0)
-      elseif word == "end" or word == "until" then
-        local opened = table.remove(blocks)
-        functions = functions - (opened == "function" and 1 or 0)
-      end
+    local word = token.text
+    if BLOCKS[word] then
+      blocks[#blocks + 1] = word
+      functions = functions + (word == "function" and 1 or 0)
+    elseif word == "end" or word == "until" then
+      functions = functions - (table.remove(blocks) == "function" and 1 or 0)
     end
     if token.kind ~= "comment" and token.kind ~= "string"
         and (functions == 0 or token.kind == "name") then
@@ -76,24 +74,12 @@ local function is_statement(text)
   return load(text, "=save", "t") ~= nil
 end
 
-local function is_remark(code)
-  for _, token in ipairs(lexer.tokens(code)) do
-    if token.kind ~= "comment" then
-      return false
-    end
-  end
-  return true
-end
-
 -- An expression: its value is printed as before, and kept where a later input
 -- refers to it.
 local function expression(input, most)
   local code = input.code:match("^%s*(.-)%s*$")
-  if is_remark(code) then
-    return code
-  end
   local line = code:find("%-%-") and code .. "\n" or code
-  if input.values == 0 and is_statement(code) then
+  if input.values == 0 and is_statement(code) then -- a remark as well
     return code
   elseif most and input.values == 1 then
     local kept = shift(most, line)
@@ -144,68 +130,47 @@ local LOOKS = base_text.set "all any argmax argmin clock date devices dot \z
 -- The effect of the call whose bracket or string is token i: "measures",
 -- "looks" or "builds"; nil: that token begins no call.
 local function effect(list, i)
-  local token, before = list[i], list[i - 1]
-  local opens = token.word == "(" or token.word == "{"
+  local token, before = list[i], list[i - 1] or {}
+  local opens = token.text == "(" or token.text == "{"
     or token.kind == "string"
-  local ends = before and (before.kind == "name" or before.kind == "string"
-    or before.word == ")" or before.word == "]" or before.word == "}")
-  if not opens or not ends then
+  if not opens or not (before.kind == "name" or before.kind == "string"
+      or before.text == ")" or before.text == "]" or before.text == "}") then
     return nil
-  end
-  if before.kind ~= "name" then
+  elseif before.kind ~= "name" then
     return "builds" -- the called function is a value: k:range(8)(x)
   end
-  local name, mark = before.word, list[i - 2] and list[i - 2].word
+  local name, mark = before.text, list[i - 2] and list[i - 2].text
   local library = (mark == "." or mark == ":") and not name:find "^random"
     and (string[name] or math[name])
-  local first = list[i + 1] and list[i + 1].word
+  local first = list[i + 1] and list[i + 1].text
   local reads = name == "read" and mark == ":" -- not into an Array
-    and (first == ")" or first == "{" or token.word == "{")
+    and (first == ")" or first == "{" or token.text == "{")
   return MEASURES[name] and "measures"
     or (LOOKS[name] or library or reads) and "looks" or "builds"
 end
 
--- The place behind the string at i, or behind the bracket that closes i.
-local function behind(list, i)
-  local depth = 0
-  repeat
-    depth = depth + (lexer.BRACKETS[list[i].word] or 0)
-    i = i + 1
-  until depth <= 0 or not list[i]
-  return i
-end
-
--- Whether token i gives a value to a variable, which is no field of a table
--- and no variable of a loop.
-local function assigns(list, i, braces)
-  return list[i].word == "=" and braces == 0
-    and (list[i - 2] or {}).word ~= "for"
-end
-
 local BUILDS = base_text.set "local function goto ::"
 
--- Whether code does anything but measure and print.
+-- Whether code does anything but measure and print. A `=` gives a value to a
+-- variable, outside of tables and of loops.
 local function builds(code)
   local list, braces, i = {}, 0, 1
   for _, token in ipairs(lexer.tokens(code)) do
-    if token.kind ~= "comment" then
-      token.word = token.kind ~= "string" and code:sub(token.first, token.last)
-      list[#list + 1] = token
-    end
+    list[#list + 1] = token.kind ~= "comment" and token or nil
   end
   while list[i] do
-    local token = list[i]
-    local what = effect(list, i)
-    if what == "builds" or BUILDS[token.word] or assigns(list, i, braces) then
+    local word, what = list[i].text, effect(list, i)
+    if what == "builds" or BUILDS[word] or word == "=" and braces == 0
+        and (list[i - 2] or {}).text ~= "for" then
       return true
     end
-    if what == "measures" then
-      i = behind(list, i)
-    else
-      braces = braces + (token.word == "{" and 1 or token.word == "}" and -1
-        or 0)
+    local depth = 0
+    repeat -- the workload of a measurement ends with its bracket
+      depth = depth + (lexer.BRACKETS[list[i].text] or 0)
       i = i + 1
-    end
+    until what ~= "measures" or depth <= 0 or not list[i]
+    braces = what == "measures" and braces
+      or braces + (word == "{" and 1 or word == "}" and -1 or 0)
   end
   return false
 end

@@ -1,7 +1,8 @@
 -- shell/prompt/session.lua - the state of a session: its inputs, settings and
--- commands; how a text becomes a chunk; notes to the user
+-- commands; how a text becomes a chunk; notes to the user, and the pager
 -- SPDX-License-Identifier: MIT
 
+local cl = require "cl"
 local system = require "clshell.system"
 
 -- Functions, not methods of strings, which a session may change.
@@ -20,7 +21,7 @@ M.inputs = {}
 --- The settings, by name; %set changes them.
 M.settings = {}
 
-M.settinglist = {} -- the definitions; see shell/prompt/settings.lua
+M.settinglist = {} -- the definitions, by name; see shell/prompt/settings.lua
 
 --- session.commands
 --- The %commands by name, once shell/prompt/commands.lua is loaded: {usage=,
@@ -47,8 +48,7 @@ local function silenced(text)
     i = i - 1
   end
   local last = tokens[i]
-  if not last or last.kind ~= "op" or sub(text, last.first, last.last) ~= ";"
-  then
+  if not last or last.text ~= ";" then
     return text, false
   end
   return sub(text, 1, last.first - 1) .. " " .. sub(text, last.last + 1), true
@@ -84,10 +84,9 @@ end
 --- session.remark(text)
 --- Writes words to standard error, as wide as the window.
 function M.remark(text)
-  local report, base_text = require "clshell.results.tables",
-    require "clshell.base.text"
+  local base_text = require "clshell.base.text"
   io.stdout:flush()
-  io.stderr:write(table.concat(report.wrap(base_text.message(text),
+  io.stderr:write(table.concat(base_text.wrap(base_text.message(text),
     (system.winsize(2) or 80) - 1), "\n"), "\n")
 end
 
@@ -97,6 +96,39 @@ end
 function M.say(text)
   local width = system.winsize(1)
   print(width and require "clshell.base.text".fold(text, width) or text)
+end
+
+-- Sends text through the user's pager; returns false without a pager. The
+-- pager reads a file: a pipe left half read would end the shell.
+local function through(pager, text)
+  local file = require "clshell.base.file"
+  local fine, path, temporary =
+    require "clshell.base.interrupt".pcall(file.temporary)
+  if not fine then
+    return false
+  end
+  local _ <close> = temporary
+  file.write(path, text .. "\n", "the text")
+  io.stdout:flush()
+  return (os.execute(("LESS=${LESS-FRSX} %s <%s"):format(pager,
+    require "clshell.base.text".quote(path))))
+end
+
+--- session.page(text)
+--- Prints a text and a newline. On a terminal, a text longer than the window
+--- goes through the pager: `%set pager`, else $PAGER, else less.
+function M.page(text)
+  local pager, term = M.settings.pager or "auto", os.getenv "TERM" or "dumb"
+  if pager == "auto" then
+    pager = os.getenv "PAGER" or ""
+    pager = pager ~= "" and pager or "less"
+  end
+  local columns, rows = system.winsize(1)
+  local _, breaks = gsub(text, "\n", "")
+  if not (columns and breaks + 2 > rows and pager ~= "off" and term ~= "dumb"
+      and cl.isatty(0) and cl.isatty(1) and through(pager, text)) then
+    io.write(text, "\n")
+  end
 end
 
 function M.note(text)

@@ -8,65 +8,48 @@ local text = require "clshell.base.text"
 
 local M = {}
 
---- settings.define(name, opts)
---- Adds a setting. opts: values (a list of words), default, help, also
---- (synonyms: {off = "never"}), other(value) -> whether a further value is
---- legal, apply(value), called after a change.
-function M.define(name, opts)
-  session.settinglist[name] = opts
-  if session.settings[name] == nil then
-    session.settings[name] = opts.default
-  end
+local function digits_of(value)
+  local n = math.tointeger(tonumber(value))
+  return n and n >= 1 and n <= 17 and n or nil
 end
 
--- Defines the settings that every session has.
-local function defaults()
-  if session.settinglist.color then
-    return
-  end
-  M.define("color", {values = {"auto", "always", "never"},
-    also = {on = "always", off = "never"}, default = "auto",
-    help = "16 colours for results and messages",
-    apply = require "clshell.base.style".use})
-  M.define("locals", {values = {"keep", "lua"}, default = "keep",
-    help = "top-level locals: kept until you quit, or as in Lua"})
-  M.define("precision", {values = {"auto", "1 to 17"}, default = "auto",
-    help = "digits of printed floats",
-    other = function(value)
-      local n = math.tointeger(tonumber(value))
-      return n and n >= 1 and n <= 17
-    end,
-    apply = function(value)
-      printable.digits = math.tointeger(tonumber(value))
-    end})
-  M.define("pager", {values = {"auto", "off", "a command"}, default = "auto",
-    help = "for texts longer than the window; auto: $PAGER, or less",
-    other = function(value)
-      return value ~= "a command"
-    end})
-  M.define("keymap", {values = {"inputrc", "emacs", "vi"},
-    default = "inputrc", help = "keys of the editor"})
-  M.define("paste", {values = {"run", "stop"}, default = "run",
-    help = "after an error in a pasted transcript: the later inputs"})
-  M.define("suggest", {values = {"on", "off"}, default = "off",
-    help = "an entry of the history in grey; Right or End takes it"})
-end
-
---- settings.names() -> list
---- The names of all settings, sorted.
-function M.names()
-  defaults()
-  return text.keys(session.settinglist)
+-- values: the legal words; also: synonyms; other(value): whether a further
+-- value is legal; apply(value): called after a change.
+local list = session.settinglist
+list.color = {values = {"auto", "always", "never"},
+  also = {on = "always", off = "never"}, default = "auto",
+  help = "16 colours for results and messages",
+  apply = require "clshell.base.style".use}
+list.locals = {values = {"keep", "lua"}, default = "keep",
+  help = "top-level locals: kept until you quit, or as in Lua"}
+list.precision = {values = {"auto", "1 to 17"}, default = "auto",
+  help = "digits of printed floats", other = digits_of,
+  apply = function(value)
+    printable.digits = digits_of(value)
+  end}
+list.pager = {values = {"auto", "off", "a command"}, default = "auto",
+  help = "for texts longer than the window; auto: $PAGER, or less",
+  other = function(value)
+    return value ~= "a command"
+  end}
+list.keymap = {values = {"inputrc", "emacs", "vi"}, default = "inputrc",
+  help = "keys of the editor"}
+list.paste = {values = {"run", "stop"}, default = "run",
+  help = "after an error in a pasted transcript: the later inputs"}
+list.suggest = {values = {"on", "off"}, default = "off",
+  help = "an entry of the history in grey; Right or End takes it"}
+for name, opts in pairs(list) do
+  session.settings[name] = session.settings[name] or opts.default
 end
 
 local function line(name)
-  local opts = session.settinglist[name]
+  local opts = list[name]
   return ("%s=%s  %s (%s)"):format(name, tostring(session.settings[name]),
     opts.help, table.concat(opts.values, ", "))
 end
 
 local function change(name, value)
-  local opts = session.settinglist[name]
+  local opts = list[name]
   value = opts.also and opts.also[value] or value
   local legal = opts.other and opts.other(value)
   for _, word in ipairs(opts.values) do
@@ -85,19 +68,18 @@ end
 --- settings.set([name, value])
 --- Changes a setting, or prints it (no value), or prints all (no name).
 function M.set(name, value)
-  local known = M.names()
+  local known = text.keys(list)
   if name == nil or name == "" then
     for _, each in ipairs(known) do
       session.say(line(each))
     end
-    return
-  elseif not session.settinglist[name] then
+  elseif not list[name] then
     cl.error("%set: " .. text.unknown("setting", name, known))
   elseif value == nil or value == "" then
     session.say(line(name))
-    return
+  else
+    change(name, value)
   end
-  change(name, value)
 end
 
 return M

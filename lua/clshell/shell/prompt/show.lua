@@ -39,12 +39,11 @@ local function settings(value, opts)
     or type(value) == "string"
   local name = opts.name or named and name_of(value) or "_"
   local width = math.max(LEAST, opts.width or columns or 80)
-  return {
+  return setmetatable({
     width = width, height = math.max(5, (opts.height or rows or 24) - 2),
-    color = opts.color, all = opts.all, brief = opts.brief, raw = opts.raw,
     name = name,
     below = width < #name + 40 and 2 or 1, -- lines that name the cut
-  }
+  }, {__index = opts})
 end
 
 -- Lines of text that fit the window; the omitted rest in words.
@@ -100,13 +99,12 @@ end
 
 -- Lines cut to the window's height.
 local function fitted(lines, o)
-  local more = #lines - o.height
-  if more <= 0 or o.all then
+  if #lines <= o.height or o.all then
     return lines
   end
-  local cut = table.move(lines, 1, o.height - o.below, 1, {})
-  return cut, ("%s %d more lines"):format(printable.ellipsis(),
-    more + o.below)
+  local shown = o.height - o.below
+  return table.move(lines, 1, shown, 1, {}), ("%s %d more lines"):format(
+    printable.ellipsis(), #lines - shown)
 end
 
 local function lay(value, o)
@@ -174,11 +172,7 @@ function M.text(value, opts)
   if not fine then
     lines, rest = {printable.clean(tostring(lines))}, nil
   end
-  if rest and not o.all then
-    lines[#lines + 1] = how(rest, o)
-  elseif rest then
-    lines[#lines + 1] = rest
-  end
+  lines[#lines + 1] = rest and (o.all and rest or how(rest, o))
   return table.concat(lines, "\n")
 end
 
@@ -196,20 +190,6 @@ function M.values(values, opts)
   return table.concat(parts, gap)
 end
 
-local function print_value(value, how_much)
-  if how_much ~= nil and how_much ~= "all"
-      and not options.is_event(how_much) then
-    cl.error(('show: the second argument must be "all" or absent; got %s')
-      :format(tostring(how_much)))
-  end
-  local all = how_much == "all"
-  local text = M.text(value, {color = style.color(1), all = all})
-  if all then
-    return require "clshell.shell.prompt.pager".print(text)
-  end
-  io.write(text, "\n")
-end
-
 --- show(value [, "all"])
 --- Prints a value as the prompt does, cut to the window; with "all" the whole
 --- value, up to 100000 entries of a table or elements of a matrix. On a
@@ -218,5 +198,15 @@ end
 --- show{1, 2, x = "y"}
 --- show(cl.array("float", {100, 100}), "all")
 return setmetatable(M, {__call = function(_, value, how_much)
-  print_value(value, how_much)
+  local all = how_much == "all"
+  if how_much ~= nil and not all and not options.is_event(how_much) then
+    cl.error(('show: the second argument must be "all" or absent; got %s')
+      :format(tostring(how_much)))
+  end
+  local text = M.text(value, {color = style.color(1), all = all})
+  if all then
+    require "clshell.shell.prompt.session".page(text)
+  else
+    io.write(text, "\n")
+  end
 end})

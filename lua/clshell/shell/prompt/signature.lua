@@ -8,6 +8,7 @@ local find_place = require "clshell.shell.prompt.place".find
 local index = require "clshell.shell.help.index"
 local reference = require "clshell.shell.help.reference"
 local system = require "clshell.system"
+local text = require "clshell.base.text"
 
 local M = {}
 
@@ -18,8 +19,8 @@ end
 
 -- The signature that a comment or a line of the reference declares. A bracket
 -- that opens an optional parameter stays with that parameter.
-local function declared(text)
-  local head, inner, tail = text:match "^([^(]*%()(.-)(%).*)$"
+local function declared(words)
+  local head, inner, tail = words:match "^([^(]*%()(.-)(%).*)$"
   if not head then
     return nil
   end
@@ -98,49 +99,29 @@ local function find(thing, steps)
   end
 end
 
-local function width_of(text)
-  return utf8.len(text) or #text
-end
-
--- The parameters from `first` to `last` with the text around them, and the
--- columns before parameter i.
-local function part(s, first, last, i)
-  local before = s.head .. (first > 1 and "..., " or "")
-  local after = last < #s.list and ", ..." or s.tail
-  local at = before .. table.concat(s.list, ", ", first, i - 1)
-    .. (i > first and ", " or "")
-  return before .. table.concat(s.list, ", ", first, last) .. after,
-    width_of(at)
-end
-
--- A signature in one line of `width` columns: as many parameters as fit
--- around the i-th, which is underlined.
+-- A signature in one line of `width` columns, its i-th parameter underlined.
+-- Where it is wider, it begins with that parameter and is cut.
 local function line(s, i, width)
-  local n = #s.list
-  if i > n and s.list[n] and s.list[n]:find "%.%.%." then
-    i = n
+  local list, head, first = s.list, s.head, 1
+  if i > #list and (list[#list] or ""):find "%.%.%." then
+    i = #list
   end
-  local marked = s.list[i] and i
-  i = marked or math.max(1, math.min(i, n))
-  local first, last = i, math.min(i, n)
-  for _ = 1, n do
-    if last < n and width_of((part(s, first, last + 1, i))) <= width then
-      last = last + 1
-    elseif first > 1 and width_of((part(s, first - 1, last, i))) <= width then
-      first = first - 1
-    end
+  local whole = head .. table.concat(list, ", ") .. s.tail
+  if list[i] and i > 1 and text.width(whole) > width then
+    head, first = head .. "..., ", i
+    whole = head .. table.concat(list, ", ", i) .. s.tail
   end
-  local text, at = part(s, first, last, i)
-  local cut = utf8.offset(text, width + 1)
-  text = cut and text:sub(1, cut - 1) or text
-  return marked and at < width and ("%s\n%s%s"):format(text, (" "):rep(at),
-    ("^"):rep(math.min(width_of(s.list[i]), width - at))) or text
+  local at = list[i] and text.width(head .. table.concat(list, ", ", first,
+    i - 1) .. (i > first and ", " or "")) or width
+  return text.cut(whole, width) .. (at < width and ("\n%s%s"):format(
+    (" "):rep(at), ("^"):rep(math.min(text.width(list[i]), width - at)))
+    or "")
 end
 
 --- signature.tip(call, locals [, width]) -> string
---- The line that Tab shows for a call (see place.lua): its parameters, as many
---- as fit the window, with a mark below the cursor's parameter; or the words
---- that nothing is known.
+--- The line that Tab shows for a call (see place.lua): its parameters, in a
+--- narrow window from the cursor's on, with a mark below the cursor's
+--- parameter; or the words that nothing is known.
 function M.tip(call, locals, width)
   local thing, found, own = resolve.thing(call.callee, locals), nil, nil
   if thing then
@@ -156,15 +137,15 @@ function M.tip(call, locals, width)
     type(name) == "string" and name or "this function")
 end
 
---- signature.kernel(text, cursor) -> string or nil
+--- signature.kernel(input, cursor) -> string or nil
 --- For F1: the parameters of the kernel whose argument is at the cursor, a
 --- line each.
-function M.kernel(text, at)
-  local place = find_place(text, at, 0)
+function M.kernel(input, at)
+  local place = find_place(input, at, 0)
   local call = place and place.word == "" and place.call
   local thing = call and resolve.thing(call.callee, place.locals)
   local kernel = thing and resolve.kernel(thing)
-  if kernel and not text:find("^[%w_]", at + 1) then
+  if kernel and not input:find("^[%w_]", at + 1) then
     local s = of_kernel(kernel)
     return ("%s\n  %s)"):format(s.head, table.concat(s.list, ",\n  "))
   end

@@ -71,9 +71,7 @@ local function objects(class, results)
     take(results[i])
   end
   for name, value in next, _G do
-    if not own[name] and type(value) == "userdata" then
-      take(value)
-    end
+    take(not own[name] and type(value) == "userdata" and value or nil)
   end
   return list
 end

@@ -14,15 +14,14 @@ local M = {}
 
 local SORTED = 10000 -- the least number of keys to sort
 local COUNTED = 1000000 -- keys; a larger table is not counted through
+local ALL = 100000 -- entries that "all" shows
 local INDENT = 2
 
 local ORDER = {number = 1, string = 2, boolean = 3, ["function"] = 4,
   table = 5, userdata = 6, thread = 7}
 
-local KEYWORDS = lexer.KEYWORDS
-
 local function is_name(s)
-  return s:find "^[%a_][%w_]*$" ~= nil and not KEYWORDS[s]
+  return s:find "^[%a_][%w_]*$" ~= nil and not lexer.KEYWORDS[s]
 end
 
 local function before(a, b)
@@ -123,30 +122,30 @@ function M.scalar(value, room)
   return leaf(line_of(text or wrong or tostring(value), math.max(room, 8)))
 end
 
-local Builder = {}
-Builder.__index = Builder
+-- The lines of a table under way: width, height, color, whole (nothing is
+-- cut), depth (of tables), text_room (columns of a string), most and nested
+-- (entries of the table, and of tables in it), budget (entries in all), lead
+-- (columns before the value under way). `met` has the paths of tables, `cut`
+-- tells of entries left out, `full` of lines.
+local Layout = {}
+Layout.__index = Layout
 
-local function step_path(path, key)
-  local kind = type(key)
-  if kind == "string" and is_name(key) then
-    return path .. "." .. key
-  end
-  local plain = kind == "string" or kind == "number" or kind == "boolean"
-  return ("%s[%s]"):format(path, plain and M.scalar(key, 24).text or kind)
-end
-
--- The text before a value: "key = ".
-function Builder:key(key)
+-- The text for a key: its name, or its value in brackets.
+local function key_text(key, room)
   if type(key) == "string" and is_name(key) then
-    return printable.cut(key, self.whole and math.huge or self.width)
+    return printable.cut(key, 2 * room)
   end
   return "[" .. (type(key) == "table" and "table" or M.scalar(key,
-    self.whole and math.huge or type(key) == "string" and self.width // 2
-    or 24).text) .. "]"
+    type(key) == "string" and room or 24).text) .. "]"
+end
+
+local function step_path(path, key)
+  local named = type(key) == "string" and is_name(key)
+  return path .. (named and "." .. key or key_text(key, 24))
 end
 
 -- A leaf for a table with a __tostring, for one met before, or for a deep one.
-function Builder:short(t, path, depth)
+function Layout:short(t, path, depth)
   if self.met[t] then
     return leaf("<" .. self.met[t] .. ">", "dim")
   end
@@ -161,93 +160,78 @@ function Builder:short(t, path, depth)
   return nil, wrong
 end
 
--- Adds the items of the list, then the items of the keys.
-function Builder:fill(node, t, path, depth)
+-- Adds the items of the list, then the items of the keys: as many as may be.
+function Layout:fill(node, t, path, depth)
   local most = depth == 1 and self.most or self.nested
   local n, keys, others, counted = keys_of(t, most)
   node.total, node.counted = n + others, counted
-  local items = node.items
-  local function put(key, label)
-    if #items >= most or self.budget <= 0 then
-      return false
+  local shown = math.min(node.total, most)
+  for i = 1, shown do
+    if self.budget <= 0 then
+      break
     end
     self.budget = self.budget - 1
-    local lead = label and printable.width(label) + 3 or 0
+    local key = i <= n and i or keys[i - n]
+    local label = i <= n and "" or key_text(key, self.whole and math.huge
+      or self.width // 2) .. " = "
+    local lead = printable.width(label)
     self.lead = lead
     local item = self:node(rawget(t, key), step_path(path, key), depth + 1)
-    item.key, items[#items + 1] = label, item
-    node.width = node.width + lead + item.width + (#items > 1 and 2 or 0)
-    node.plain = node.plain and not item.items and not label
-    return true
+    item.key, node.items[i] = label, item
+    node.width = node.width + lead + item.width + (i > 1 and 2 or 0)
+    node.plain = node.plain and not item.items and i <= n
   end
-  for i = 1, n do
-    if not put(i) then
-      break
-    end
-  end
-  for _, key in ipairs(keys) do
-    if not put(key, self:key(key)) then
-      break
-    end
-  end
-  node.left = node.total - #items
+  node.left = node.total - #node.items
 end
 
--- The tree of a value, each node with its width on one line.
-function Builder:node(value, path, depth)
+function Layout:paint(text, colour)
+  return style.paint(text, colour, self.color and colour ~= nil)
+end
+
+-- The tree of a value, each node with its text and width on one line; of a
+-- table that is too wide the text is missing.
+function Layout:node(value, path, depth)
+  local node, wrong
   if type(value) ~= "table" then
-    return M.scalar(value, self.whole and math.huge or math.min(
+    node = M.scalar(value, self.whole and math.huge or math.min(
       self.text_room, self.width - INDENT * depth - self.lead))
+  else
+    node, wrong = self:short(value, path, depth)
   end
-  local short, wrong = self:short(value, path, depth)
-  if short then
-    return short
+  if node then
+    node.text = self:paint(node.text, node.colour)
+    return node
   end
   self.met[value] = path
-  local node = {open = class_of(value) .. "{", items = {}, width = 0,
-    plain = true, note = wrong}
-  self:fill(node, value, path, depth)
+  node = {open = class_of(value) .. "{", items = {}, plain = true,
+    note = wrong, width = wrong and printable.width(wrong) + 4 or 0}
   node.width = node.width + printable.width(node.open) + 1
-    + (wrong and printable.width(wrong) + 4 or 0)
+  self:fill(node, value, path, depth)
   if node.left > 0 then
     node.width, self.cut = math.huge, true
+  elseif node.width <= self.width then
+    local parts = {}
+    for i, item in ipairs(node.items) do
+      parts[i] = item.key .. item.text
+    end
+    node.text = node.open .. table.concat(parts, ", ") .. "}"
+      .. self:paint(wrong and " -- " .. wrong or "", "red")
   end
   return node
 end
 
-local Printer = {}
-Printer.__index = Printer
-
-function Printer:paint(text, colour)
-  return style.paint(text, colour, self.color and colour ~= nil)
-end
-
--- A node on one line.
-function Printer:flat(node)
-  local text = node.text and self:paint(node.text, node.colour)
-  if not text then
-    local parts = {}
-    for i, item in ipairs(node.items) do
-      parts[i] = self:flat(item)
-    end
-    text = node.open .. table.concat(parts, ", ") .. "}" .. (node.note
-      and self:paint(" -- " .. node.note, "red") or "")
+-- Adds a line; false where the lines ran out.
+function Layout:line(indent, text)
+  self.full = #self.lines >= self.height
+  if not self.full then
+    self.lines[#self.lines + 1] = (" "):rep(indent)
+      .. (self.whole and text or printable.cut(text, self.width - indent))
   end
-  return node.key and node.key .. " = " .. text or text
-end
-
-function Printer:line(indent, text)
-  if #self.lines >= self.height then
-    self.full = true
-    return false
-  end
-  self.lines[#self.lines + 1] = (" "):rep(indent)
-    .. (self.whole and text or printable.cut(text, self.width - indent))
-  return true
+  return not self.full
 end
 
 -- The items of an array of short values, in columns.
-function Printer:columns(node, indent)
+function Layout:columns(node, indent)
   local items, widest, right = node.items, 1, true
   for _, item in ipairs(items) do
     widest = math.max(widest, item.width)
@@ -258,7 +242,7 @@ function Printer:columns(node, indent)
     local parts = {}
     for i = first, math.min(first + a_line - 1, #items) do
       local space = (" "):rep(widest - items[i].width)
-      local text = self:flat(items[i])
+      local text = items[i].text
         .. (i == #items and node.left == 0 and "" or ",")
       parts[#parts + 1] = right and space .. text or text .. space
     end
@@ -270,10 +254,10 @@ function Printer:columns(node, indent)
 end
 
 -- The items, each on a line of its own; returns the number begun.
-function Printer:rows(node, indent)
+function Layout:rows(node, indent)
   for i, item in ipairs(node.items) do
     local comma = (i < #node.items or node.left > 0) and "," or ""
-    if not self:node(item, indent, comma) then
+    if not self:put(item, indent, comma) then
       return i - 1
     end
   end
@@ -287,14 +271,12 @@ local function rest(node, shown)
 end
 
 -- Lays a node out from column `indent`; false where the lines ran out.
-function Printer:node(node, indent, comma)
-  local key = node.key and printable.width(node.key) + 3 or 0
-  if not node.items
-      or indent + node.width + key + #comma <= self.width then
-    return self:line(indent, self:flat(node) .. comma)
-  end
-  if not self:line(indent, (node.key and node.key .. " = " or "")
-      .. node.open) then
+function Layout:put(node, indent, comma)
+  local key = node.key or ""
+  if not node.items or indent + node.width + printable.width(key) + #comma
+      <= self.width then
+    return self:line(indent, key .. node.text .. comma)
+  elseif not self:line(indent, key .. node.open) then
     return false
   end
   for _, words in ipairs(node.note and base_text.wrap(
@@ -323,28 +305,24 @@ end
 --- shared tables).
 function M.text(t, opts)
   local height = opts.all and math.huge or math.max(opts.height, 3)
-  local builder = setmetatable({
-    met = {}, lead = 0, whole = opts.all, width = opts.width,
+  local layout = setmetatable({met = {}, lead = 0, lines = {}, height = height,
+    color = opts.color, whole = opts.all, width = opts.width,
     depth = opts.all and 30 or 4,
     text_room = opts.all and 4096 or math.max(opts.width - 4, 12),
-    most = opts.all and 100000 or height * opts.width // 3 + 1,
-    nested = opts.all and 100000 or 200,
-    budget = opts.all and 100000 or 20 * height + opts.width * height // 3,
-  }, Builder)
-  local name = opts.name or "_"
-  local node = builder:node(t, name, 1)
-  local printer = setmetatable({lines = {}, width = opts.width,
-    height = height, color = opts.color, whole = opts.all}, Printer)
-  if printer:node(node, 0, "") and not builder.cut then
-    return printer.lines
-  end
-  if not builder.cut or #printer.lines > height - opts.below then
-    printer.lines, printer.full = {}, false
-    printer.height = height - opts.below
-    printer:node(node, 0, "")
+    most = opts.all and ALL or height * opts.width // 3 + 1,
+    nested = opts.all and ALL or 200,
+    budget = opts.all and ALL or 20 * height + opts.width * height // 3,
+  }, Layout)
+  local node = layout:node(t, opts.name or "_", 1)
+  if layout:put(node, 0, "") and not layout.cut then
+    return layout.lines
+  elseif not layout.cut or #layout.lines > height - opts.below then
+    layout.lines, layout.full = {}, false
+    layout.height = height - opts.below
+    layout:put(node, 0, "")
   end
   local shown = node.shown
-  return printer.lines, shown and node.total > shown and rest(node, shown)
+  return layout.lines, shown and node.total > shown and rest(node, shown)
     or printable.ellipsis() .. " more inside"
 end
 

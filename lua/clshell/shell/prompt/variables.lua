@@ -1,27 +1,24 @@
--- shell/prompt/variables.lua - %who: the variables of the session
+-- shell/prompt/variables.lua - %who and %history: the variables and the inputs
+-- of the session
 -- SPDX-License-Identifier: MIT
 
 local lazy = require "clshell.base.lazy"
 local layout = require "clshell.shell.prompt.value_layout"
 local printable = require "clshell.shell.prompt.printable"
+local reference = require "clshell.shell.help.reference"
+local session = require "clshell.shell.prompt.session"
 local text = require "clshell.base.text"
 
 local M = {}
 
-local LUA = {"_G", "_VERSION", "arg", "assert", "collectgarbage", "coroutine",
-  "debug", "dofile", "error", "getmetatable", "io", "ipairs", "load",
-  "loadfile", "math", "next", "os", "package", "pairs", "pcall", "print",
-  "rawequal", "rawget", "rawlen", "rawset", "require", "select",
-  "setmetatable", "string", "table", "tonumber", "tostring", "type", "utf8",
-  "warn", "xpcall"}
-
 local NAME = 30 -- columns of a name
 
--- The names that the user did not make: Lua's and clshell's.
+-- The globals that the user did not make: Lua's and clshell's.
 local function given()
-  local set = {}
-  for _, name in ipairs(LUA) do
-    set[name] = _G[name]
+  local set = {arg = _G.arg, _G = _G, _VERSION = _VERSION}
+  for _, entry in ipairs(reference.lua) do
+    local name = entry.name:match "^[%w_]+"
+    set[name] = rawget(_G, name)
   end
   for name, value in pairs(lazy.session) do
     set[name] = value
@@ -30,7 +27,7 @@ local function given()
 end
 
 -- A value in a few words, of at most `room` columns; no user code runs.
-local function words(value, room)
+local function brief(value, room)
   local kind = type(value)
   local expression = package.loaded["clshell.arrays.expression"]
   if expression and expression.is(value) then
@@ -56,9 +53,9 @@ function M.text(width)
   for name, value in next, _G do
     if type(name) == "string" and not rawequal(old[name], value)
         and not name:find("^_%d?$") then
-      local shown = printable.cut(printable.clean(name:gsub("[\n\t]", {
-        ["\n"] = "\\n", ["\t"] = "\\t"})), NAME)
-      rows[#rows + 1] = {shown, type(value), words(value, width), name}
+      local shown = printable.cut(printable.clean((name:gsub("\n", "\\n")
+        :gsub("\t", "\\t"))), NAME)
+      rows[#rows + 1] = {shown, type(value), brief(value, width), name}
       widest = math.max(widest, printable.width(shown))
     end
   end
@@ -73,6 +70,29 @@ function M.text(width)
       row[2], (printable.clean(row[3]))), width)
   end
   return table.concat(rows, "\n")
+end
+
+-- Documented as commands.history.
+function M.history(n, words)
+  local lines = {}
+  for i = #session.inputs, 1, -1 do
+    local input = session.inputs[i]
+    if input ~= session.input and (not words
+        or input.text:find(words, 1, true)) then
+      table.insert(lines, 1, ("%4d  %s"):format(i,
+        printable.clean(input.text)
+        :gsub("\n", "\n      ")))
+      if #lines == n then
+        break
+      end
+    end
+  end
+  if #lines == 0 then
+    session.say(words and ("no input has '%s'"):format(words)
+      or "no inputs so far")
+    return
+  end
+  session.page(table.concat(lines, "\n"))
 end
 
 return M

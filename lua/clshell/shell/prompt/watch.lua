@@ -4,6 +4,7 @@
 -- SPDX-License-Identifier: MIT
 
 local cl = require "cl"
+local excerpt = require "clshell.errors.excerpt"
 local interrupt = require "clshell.base.interrupt"
 local quantity = require "clshell.base.quantity"
 local fields = require "clshell.results.fields"
@@ -14,10 +15,7 @@ local M = {}
 local POLL = 0.1 -- seconds between two looks at the files
 
 local function report(err)
-  local ok, told = pcall(function()
-    return require "clshell.shell.prompt.errors".report(err)
-  end)
-  return ok and told or tostring(err)
+  io.stderr:write(require "clshell.shell.prompt.errors".report(err), "\n")
 end
 
 -- The programs whose files changed. Programs that only a family's cache keeps
@@ -41,28 +39,22 @@ function M.refresh()
   local files, fine = {}, true
   for _, program in ipairs(stale()) do
     local name = text.visible(program:info().name)
-    local state = files[name]
-    if not state then
-      state = {name = name, programs = 0}
+    local state = files[name] or {name = name, programs = 0}
+    if not files[name] then
       files[name], files[#files + 1] = state, state
     end
     local ok, err = interrupt.pcall(program.rebuild, program)
-    if ok then
-      state.programs = state.programs + 1
-    else
-      state.err = state.err or err
-    end
+    state.programs = state.programs + (ok and 1 or 0)
+    state.err = state.err or not ok and err
   end
   for _, state in ipairs(files) do
     if state.err then
       fine = false
-      io.stderr:write(report(state.err), "\n", ("%s: the last good build "
-        .. "stays in use\n"):format(state.name))
-    elseif state.programs == 1 then
-      io.stderr:write("rebuilt ", state.name, "\n")
+      report(state.err)
+      io.stderr:write(state.name, ": the last good build stays in use\n")
     else
-      io.stderr:write(("rebuilt %s, %d programs\n"):format(state.name,
-        state.programs))
+      io.stderr:write("rebuilt ", state.name, state.programs == 1 and "\n"
+        or (", %d programs\n"):format(state.programs))
     end
   end
   return fine, #files
@@ -90,17 +82,12 @@ local function watched(path)
   return list, seen
 end
 
-local function content(path)
-  local f <close> = io.open(path, "rb")
-  return f and f:read "a" or ""
-end
-
 -- The contents of the files as one text; nil while a file is empty or absent,
 -- as when an editor writes it.
 local function look(files)
   local now = {}
   for i, file in ipairs(files) do
-    now[i] = content(file)
+    now[i] = excerpt.read(file) or ""
     if now[i] == "" then
       return nil
     end
@@ -135,9 +122,14 @@ local function ratio(r, best)
       or "")
 end
 
+-- Whether a value is the result of a measurement.
+local function is_result(r)
+  return type(r) == "table" and rawget(r, "median") ~= nil
+end
+
 -- One line on a round: "round 2  412.3 µs  5.21 GFLOPS  1.23x as fast ...".
 local function line(round, r, best)
-  if type(r) ~= "table" or not rawget(r, "median") then
+  if not is_result(r) then
     local reason = type(r) == "table" and rawget(r, "error")
     return ("round %d  %s"):format(round, reason or tostring(r))
   end
@@ -145,14 +137,11 @@ local function line(round, r, best)
     fields.digits(r))}
   if r.status ~= nil and r.status ~= "ok" then
     words[#words + 1] = r.status .. (r.error and ": " .. r.error or "")
-  elseif r.gflops then
-    words[#words + 1] = fields.number(r.gflops, r) .. " GFLOPS"
-  elseif r.gbs then
-    words[#words + 1] = fields.number(r.gbs, r) .. " GB/s"
+  elseif r.gflops or r.gbs then
+    words[#words + 1] = fields.number(r.gflops or r.gbs, r)
+      .. (r.gflops and " GFLOPS" or " GB/s")
   end
-  if best then
-    words[#words + 1] = ratio(r, best)
-  end
+  words[#words + 1] = best and ratio(r, best)
   return table.concat(words, "  ")
 end
 
@@ -160,14 +149,12 @@ end
 local function measure(run, round, before)
   local ok, r = interrupt.pcall(run)
   if not ok then
-    io.stderr:write(report(r), "\n")
+    report(r)
     return before
   end
   print(line(round, r, before))
-  local good = type(r) == "table" and rawget(r, "median")
-    and (r.status == nil or r.status == "ok")
-  return good and {median = r.median, lo = r.lo, hi = r.hi, round = round}
-    or before
+  return is_result(r) and (r.status == nil or r.status == "ok")
+    and {median = r.median, lo = r.lo, hi = r.hi, round = round} or before
 end
 
 local function nothing_to_watch(path)
@@ -202,7 +189,7 @@ function M.watch(path, bench, rounds)
     for _, file in ipairs(watched(path)) do
       if not known[file] then
         known[file], files[#files + 1] = true, file
-        noted = noted .. "\0" .. content(file)
+        noted = noted .. "\0" .. (excerpt.read(file) or "")
       end
     end
   end

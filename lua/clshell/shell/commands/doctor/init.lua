@@ -41,6 +41,14 @@ local function advise(format, ...)
   steps[words] = true
 end
 
+-- Prints a finding, which is well or bad; a bad one has an advice.
+local function judge(fine, words, advice)
+  say(fine and "ok" or "bad", "%s", words)
+  if not fine then
+    advise("%s", advice)
+  end
+end
+
 -- Runs Lua code in a child process, which may crash or hang. Returns its
 -- output, and how the child ended if not well.
 local function child(code, options, environment)
@@ -188,24 +196,18 @@ local function permissions(vendors)
   local gpus, nodes = machine.gpus(), machine.nodes()
   for _, gpu in ipairs(gpus) do
     local fine = vendors and vendors:find(gpu.driver, 1, true)
-    say(fine and "ok" or "bad", "a GPU of %s at %s%s", gpu.name, gpu.slot,
-      fine and "" or ": no OpenCL device is of this vendor")
-    if not fine and #nodes == 0 then
-      advise("The GPU of %s has no device file in /dev: its kernel module "
-        .. "is not loaded, or this container was started without the GPU",
-        gpu.name)
-    elseif not fine then
-      advise("%s", machine.advice(gpu.driver))
-    end
+    judge(fine, ("a GPU of %s at %s%s"):format(gpu.name, gpu.slot,
+      fine and "" or ": no OpenCL device is of this vendor"), #nodes > 0
+      and machine.advice(gpu.driver) or ("The GPU of %s has no device file in "
+        .. "/dev: its kernel module is not loaded, or this container was "
+        .. "started without the GPU"):format(gpu.name))
   end
   for _, node in ipairs(nodes) do
-    say(node.usable and "ok" or "bad", "%s  %s %s %s%s", node.path,
-      node.mode, node.owner, node.group, node.usable and ""
-        or ": you may not read and write it")
-    if not node.usable then
-      advise("sudo usermod -aG %s \"$USER\", then log in again: it gives "
-        .. "you %s", node.group, node.path)
-    end
+    judge(node.usable, ("%s  %s %s %s%s"):format(node.path, node.mode,
+      node.owner, node.group, node.usable and ""
+        or ": you may not read and write it"),
+      ('sudo usermod -aG %s "$USER", then log in again: it gives you %s')
+      :format(node.group, node.path))
   end
   if #gpus == 0 and #nodes == 0 then
     say("note", "no GPU: there is neither /dev/dri/render*, /dev/nvidia* "
@@ -224,11 +226,9 @@ local function cache(list)
   end
   title "PoCL's cache"
   local path = machine.pocl_cache()
-  if machine.writable(path) then
-    return say("ok", "%s", path)
-  end
-  say("bad", "%s cannot be written", path)
-  advise("Make %s writable, or set POCL_CACHE_DIR to a folder that is", path)
+  local fine = machine.writable(path)
+  judge(fine, path .. (fine and "" or " cannot be written"), ("Make %s "
+    .. "writable, or set POCL_CACHE_DIR to a folder that is"):format(path))
 end
 
 local function programs()
