@@ -226,8 +226,7 @@ local function check_options(opts)
     if value ~= nil then
       argument.check("check", name, value, "table")
       if name ~= "params" and next(value) == nil then
-        cl.error(("check: %s must have an element; got none"):format(name),
-          {arg = name})
+        argument.refuse("check", name, "must have an element; got none")
       end
     end
   end

@@ -201,8 +201,8 @@ function M.exercise(n, answer)
   end
   local e = EXERCISES[n]
   if not e then
-    cl.error(("course.exercise: n must be a number from 1 to %d; got %s")
-      :format(#EXERCISES, text.got(n)), {arg = "n"})
+    argument.refuse("course.exercise", "n", "must be a number from 1 to %d; "
+      .. "got %s", #EXERCISES, text.got(n))
   elseif answer == nil then
     return ("%s\nType: %%exercise %d answer"):format(text.hang("", e.ask, 78),
       n)

@@ -2,6 +2,7 @@
 -- src/sim/trace.cpp, and reads the requests of its warps
 -- SPDX-License-Identifier: MIT
 
+local argument = require "clshell.base.argument"
 local cl = require "cl"
 local file = require "clshell.base.file"
 local jobs = require "clshell.explain.job"
@@ -128,8 +129,8 @@ end
 function M.run(launch, args, warp, groups)
   if groups ~= nil and groups ~= "all"
       and (math.type(groups) ~= "integer" or groups < 1) then
-    cl.error(("access: groups must be an integer >= 1 or \"all\"; got %s")
-      :format(text.got(groups)), {arg = "groups"})
+    argument.refuse("access", "groups", "must be an integer >= 1 or \"all\"; "
+      .. "got %s", text.got(groups))
   end
   local plugin, missing, remedy = M.plugin()
   if not plugin then
