@@ -5,13 +5,15 @@
 -- Usage: build/clshell tests/run.lua [--quick] [FILE...]
 -- --quick leaves out the files that take long, listed below.
 -- Environment: CLSHELL (interpreter), CLSHELL_DEVICE (just that one),
--- CLSHELL_SEED, CLSHELL_JOBS (2), CLSHELL_TIMEOUT (1800: the processor seconds
--- of a process, and the seconds in which no test of a file ends).
+-- CLSHELL_SEED (the date: random sizes are parts of kernels, and the kernels of
+-- one day are built once), CLSHELL_JOBS (2), CLSHELL_TIMEOUT (1800: the
+-- processor seconds of a process, and the seconds in which no test of a file
+-- ends).
 -- SPDX-License-Identifier: MIT
 
 local exe = os.getenv "CLSHELL" or arg[-1]
 local folder = arg[0]:match "^(.*)/[^/]*$" or "."
-local seed = os.getenv "CLSHELL_SEED" or tostring(os.time())
+local seed = os.getenv "CLSHELL_SEED" or os.date "%Y%m%d"
 local jobs = math.tointeger(tonumber(os.getenv "CLSHELL_JOBS")) or 2
 local limit = math.tointeger(tonumber(os.getenv "CLSHELL_TIMEOUT")) or 1800
 local times_path = (os.getenv "CLSHELL_BUILD" or "build") .. "/tests/times"
