@@ -419,7 +419,7 @@ end
 --     with its scratch memory in the collection that takes the first of them.
 --   * A result that the call did not name belongs to the caller alone: after
 --     its launch the plan lets go of it.
---   * A call that is recorded has a plan of its own, see base/recording.lua.
+--   * A call that is recorded has a plan of its own, see base/result.lua.
 --   * A closed operand has given its memory back; what is left of its plan
 --     goes when any family plans the next call.
 --   * Where memory is short, the module cl calls give_up: all plans go, and it
