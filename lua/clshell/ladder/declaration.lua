@@ -58,10 +58,6 @@ local function check_fields(given)
     fail(WHAT, "the declaration must be a table; got %s", text.got(given))
   end
   definition.fields(WHAT, WHAT, given, FIELDS, "name arguments output rungs")
-  if not (given.reference or given.truth) then
-    fail(WHAT, "field 'reference' is missing: no rate is told of a result "
-      .. "that was not checked")
-  end
 end
 
 -- Raises where a script's family takes a name of clshell's own.
@@ -556,6 +552,10 @@ function M.spec(given, foreign)
     check_name(given.name)
   end
   local what = ("%s: %s"):format(WHAT, given.name)
+  if not (given.reference or given.truth) then
+    fail(what, "field 'reference' is missing: no rate is told of a result "
+      .. "that was not checked")
+  end
   local parts = parts_of(what, given)
   local d = {name = given.name, given = given, parts = parts,
     terms = given.terms
