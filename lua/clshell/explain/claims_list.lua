@@ -7,12 +7,12 @@ local access = require "clshell.base.lazy".module "clshell.explain.access"
 local bench = require "clshell.measure.bench"
 local check = require "clshell.base.lazy".module "clshell.explain.check"
 local cl = require "cl"
-local fields = require "clshell.results.fields"
 local gemm = require "clshell.ladders.gemm"
 local occupancy = require "clshell.base.lazy".module "clshell.occupancy"
 local oclgrind = require "clshell.explain.oclgrind"
 local peaks = require "clshell.measure.peaks"
 local program = require "clshell.ladder.program"
+local protocol = require "clshell.measure.protocol"
 local quantity = require "clshell.base.quantity"
 local reading = require "clshell.explain.reading"
 local record = require "clshell.measure.record"
@@ -251,7 +251,7 @@ local function planted()
   r.flop, r.bytes, r.type, r.mode = 2.0 * n^3, 12.0 * n^2, "float", "hot"
   record.rate(r)
   roofline.place(r)
-  local caught = fields.flagged(r, "IMPOSSIBLE?")
+  local caught = protocol.flagged(r, "IMPOSSIBLE?")
   return {holds = caught, b = r, factor = r.gflops * 1e9
     / peaks.get("fma_float"), reason = caught and r.note:match(
       "IMPOSSIBLE%?[^;]*") or "the roofline did not notice",
