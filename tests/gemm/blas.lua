@@ -154,14 +154,17 @@ kernel void mine(int M, int N, int K, REAL alpha, global const REAL *A,
 ]],
 }
 
-for _, item in ipairs(gemm.kernels()) do
+-- All cases with floats; each third with the other types, in turn.
+for turn, item in ipairs(gemm.kernels()) do
   t.test(item.name .. ": transposed, parts, batches", function()
     local ran, reason = 0, nil
     for _, type in ipairs(ladder.types(device)) do
-      for _, c in ipairs(CASES) do
-        reason = try(item.name, type, c)
-        ran = ran + (reason and 0 or 1)
-        collectgarbage()
+      for i, c in ipairs(CASES) do
+        if type == "float" or (i + turn) % 3 == 0 then
+          reason = try(item.name, type, c)
+          ran = ran + (reason and 0 or 1)
+          collectgarbage()
+        end
       end
     end
     if ran == 0 then
