@@ -579,8 +579,8 @@ t.test("definitions are checked", function()
 end)
 
 t.test("the steps of a call name a wrong argument", function()
-  for what, message in pairs{flop = "the shape must be that of a plan",
-      bytes = "the shape must be that of a plan",
+  for what, message in pairs{flop = "the shape must come from a plan",
+      bytes = "the shape must come from a plan",
       truth = "the plan must be a table",
       plan_for = "the operands must be a table",
       bind = "the operands must be a table"} do

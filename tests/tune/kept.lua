@@ -43,7 +43,7 @@ best = tune{kernel = "kernel void one(global float *x) { *x = A; }",
   check = function() return true end}
 print(select(2, pcall(best.keep, best)))]],
     "best:keep: only configurations of a family can be kept",
-    "write those of your own kernel into its script")
+    "write the settings of your own kernel into its script")
 end)
 
 t.test("a default that wins the turns alone is the winner", function()

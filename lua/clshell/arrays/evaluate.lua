@@ -349,8 +349,8 @@ function methods.set(x, value, more)
     e = methods.astype(value, "half") -- a float between would round it twice
   end
   if e.dims and layout.broadcast("set", e.dims, out.dims) ~= out.dims then
-    cl.error(("set: the shape %s of the expression is not that of the "
-      .. "target, %s"):format(e.dims.text, out.dims.text))
+    cl.error(("set: the expression has shape %s, the target has "
+      .. "shape %s"):format(e.dims.text, out.dims.text))
   elseif not out.context then
     return M.in_array(out, e.context, function(there)
       return store(e, there)

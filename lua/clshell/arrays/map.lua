@@ -360,8 +360,8 @@ end
 --- Arrays are copied to the device. An Array that the text sets is read back,
 --- for which the host waits.
 --- Options:
----   shape    that of the Buffers  of new Buffers
----   context  that of the Buffers  the Context of a device
+---   shape    the shape of the Buffers  of new Buffers
+---   context  the context of the Buffers  the Context of a device
 --- Example:
 --- local x, y = cl.arange(1, 4), cl.buffer("float", 4, 10)
 --- cl.map("float y = a * x + y", {a = 2, x = x, y = y}) -- in place

@@ -315,7 +315,7 @@ end
 --- The matrix in compressed sparse row format (see csr.from_coo); stored zeros
 --- are dropped.
 --- Options:
----   context  that of M  the Context of another device
+---   context  the context of M  the Context of another device
 --- Example:
 --- local C = dia.poisson2d(4, 4):to_csr()
 --- print(C.format, C.nnz) --> csr 64

@@ -387,7 +387,7 @@ end
 -- Raises unless s is a complete shape, such as the shape of a plan.
 local function check_shape(family, what, s)
   if type(s) ~= "table" or not s.esize then
-    cl.error(("%s.%s: the shape must be that of a plan; got %s"):format(
+    cl.error(("%s.%s: the shape must come from a plan; got %s"):format(
       family.name, what, text.got(s)), {hint = ("%s.plan(%s).shape is one")
       :format(family.name, table.concat(family.spec.inputs, ", "))})
   end

@@ -218,7 +218,7 @@ function Result:keep()
   local best, gain = self.winners[1], self.gain
   if not self.family then
     cl.error("best:keep: only configurations of a family can be kept",
-      {hint = "write those of your own kernel into its script"})
+      {hint = "write the settings of your own kernel into its script"})
   elseif not best then
     cl.error("best:keep: no configuration ran")
   end

@@ -217,8 +217,8 @@ local gemm = family.new({
 ---   side    b      "a": the operand is the first one, A
 ---   trans   false  true or "T": the matrix is stored transposed; calls need
 ---           not repeat it
----   kernel  that of the products to come  a rung's name; with it the rung's
----           own parameters
+---   kernel  the kernel of the products to come  a rung's name; with it the
+---           rung's own parameters
 ---   m       columns of B  rows of A in the products to come, by which the
 ---           kernel is chosen
 ---   n       rows of A  for side "a": columns of B in the products to come

@@ -60,8 +60,8 @@ local function settings(gemm, opts)
   if opts[other] ~= nil then
     argument.integer(WHO, other, opts[other], 1)
   elseif opts[own] ~= nil then
-    argument.refuse(WHO, own, "is a size of %s itself; give %s, that of the "
-      .. "other operand", name, other)
+    argument.refuse(WHO, own, "is a size of %s itself; give %s, the size of "
+      .. "the other operand", name, other)
   end
   return opts, side, name, opts[other]
 end

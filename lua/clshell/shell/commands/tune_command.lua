@@ -329,8 +329,8 @@ return {"Searches the fastest kernel of each family and size on this device, "
     args = "*", values = FAMILIES}},
   options = {
     {"--sizes", "sizes with commas between them: 512,1kx64x32 for gemm, 2k,"
-      .. "512x2k for transpose, rows for spmv; otherwise those of the bench "
-      .. "scripts", "SIZES"},
+      .. "512x2k for transpose, rows for spmv; otherwise the sizes of the "
+      .. "bench scripts", "SIZES"},
     {"--type", "float, double or both; float if left out",
       choices = {"float", "double", "both"}},
     {"--seconds", "of each search, 60 if left out", "SECONDS", positive},

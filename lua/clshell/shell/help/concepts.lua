@@ -207,7 +207,7 @@ is needed: by y:set(e), e:eval(), e:read(), printed, or passed to a launch (a
 slice for a pointer to const alone, as the kernel gets a copy); then one kernel
 calculates all of it, and stays for the next such expression. Shapes are
 compared from the last dimension on, 1 or missing fits all: a row of shape {n}
-or a column {m, 1} serves a matrix. Types are those of OpenCL C: char to ushort
+or a column {m, 1} serves a matrix. Types are OpenCL C's: char to ushort
 become int, then the higher type counts. A half calculates as float, on every
 device, and is rounded where it is stored: x + y, x - y and x * y have the bits
 that half arithmetic (cl_khr_fp16) gives, longer expressions are rounded less
@@ -316,7 +316,7 @@ Try: calibrate(), and ?batch
 
 batch, wall, inside the commands
 batch 10 in a result: ten launches on end are one sample, because one is short
-against the timer. The time is still that of one launch. wall +5% says how much
+against the timer. The time is still of one launch. wall +5% says how much
 longer a launch takes by the host's clock than by its events, and "inside the
 commands" is the time between START and END alone, without the gaps between.
 Try: ?bench
@@ -364,9 +364,9 @@ clamps beyond the edge and interpolates between pixels (CUDA: a texture):
 where the kernel has `read_only image2d_t img, sampler_t s` and calls
 read_imagef(img, s, (float2)(x + 0.5f, y + 0.5f)); the middle of pixel 0 is at
 0.5. read_imagef reads the formats float, half_float and norm_, read_imagei
-those of signed_, read_imageui those of unsigned_. GPUs have units and a cache
-for images; a CPU has none. Where dev.image_support is false, a Buffer and
-vload4 do the work.
+the signed_ formats, read_imageui the unsigned_ formats. GPUs have units and a
+cache for images; a CPU has none. Where dev.image_support is false, a Buffer
+and vload4 do the work.
 Try: ?cl.image, ?cl.sampler, ?Image:map and ?Context:image_formats
 
 svm, shared virtual memory, unified memory, usm
@@ -424,7 +424,7 @@ Try: ?Kernel:range
 half, fp16, cl_khr_fp16, half precision
 Buffers of half hold 16-bit floats on every device; a kernel calculates in
 float, by vload_half(i, p) and vstore_half(x, i, p), as arithmetic on Buffers
-and cl.map do: its time is that of the memory, and the sums are more exact.
+and cl.map do: the memory sets the time, and the sums are more exact.
 Where dev.half_fp_config is there (cl_khr_fp16) a kernel may calculate in half:
 `kernel void f(half a, global half *x)` then takes f(0.5, b).
 Try: cl.device().half_fp_config and ?Array:convert

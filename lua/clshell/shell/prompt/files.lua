@@ -212,7 +212,7 @@ end
 function M.shell(command)
   if command:find("^cd%f[%s\0]") then
     cl.error("!cd changes the folder of a shell that ends at once",
-      {hint = "%cd changes that of this session"})
+      {hint = "%cd changes the folder of this session"})
   end
   io.stdout:flush()
   local ok, how, code = os.execute(command)

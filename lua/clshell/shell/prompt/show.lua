@@ -156,8 +156,8 @@ end
 --- text fits the window; its last line tells of omissions. Access is raw: of
 --- user code only __tostring runs. Nothing but Ctrl-C raises.
 --- Options:
----   width   that of the window   columns
----   height  that of the window   rows; two are left for prompt and input
+---   width   the width of the window   columns
+---   height  the height of the window   rows; two stay for prompt and input
 ---   color   false                16 colours and weights
 ---   all     false                everything, up to 100000 entries
 ---   raw     false                strings as they are

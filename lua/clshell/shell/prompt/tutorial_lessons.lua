@@ -325,8 +325,8 @@ where a result lies, lesson(r) in a sentence what holds it back.]],
     done = explained},
 
   {title = "A tiled kernel of your own: the kernel", text = [[
-Tiles of A and B in local memory. The arguments are those of every rung of
-gemm; T, the side of a tile, and REAL, the type, come with the next step.]],
+Tiles of A and B in local memory. Every rung of gemm has these arguments; T,
+the side of a tile, and REAL, the type, come with the next step.]],
     code = SOURCE, done = own_source},
 
   {title = "A tiled kernel of your own: the rung", text = [[
