@@ -430,7 +430,7 @@ t.test("shapes broadcast, with gaps, views and up to four dimensions",
     t.eq(#vast, 1 << 48)
     t.raises(function() return vast + cl.buffer("char", 65536) end,
       "2^63 elements or more")
-    t.raises(function() row:set(A) end, "2x3", "not that of the target, 3")
+    t.raises(function() row:set(A) end, "2x3", "the target has shape 3")
     local tall <close> = cl.buffer("uchar", {100000, 2}, 1)
     local pair <close> = cl.buffer("uchar", 2, {1, 2})
     tall:set(tall + pair)
