@@ -5,8 +5,8 @@
 -- Usage: build/clshell tests/run.lua [--quick] [FILE...]
 -- --quick leaves out the files that take long, listed below.
 -- Environment: CLSHELL (interpreter), CLSHELL_DEVICE (just that one),
--- CLSHELL_SEED (the date: random sizes are parts of kernels, and the kernels of
--- one day are built once), CLSHELL_JOBS (2), CLSHELL_TIMEOUT (1800: the
+-- CLSHELL_SEED (the date: random sizes are parts of kernels, and the kernels
+-- of one day are built once), CLSHELL_JOBS (2), CLSHELL_TIMEOUT (1800: the
 -- processor seconds of a process, and the seconds in which no test of a file
 -- ends).
 -- SPDX-License-Identifier: MIT
