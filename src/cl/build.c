@@ -215,7 +215,7 @@ void clsh_build_text(lua_State *L, int program, int text, const char *path,
   }
   bool cuda = lua_getiuservalue(L, program, PROGRAM_CUDA) != LUA_TNIL;
   int given = cuda ? pushtranslated(L, program, text, path == NULL) : text;
-  clsh_source_pushexpanded(L, given, path, options);
+  clsh_source_pushexpanded(L, program, given, path, options);
   lua_pushvalue(L, -1);
   lua_setiuservalue(L, program, PROGRAM_SOURCE);
   lua_getiuservalue(L, program, PROGRAM_DEFINES);
@@ -349,7 +349,8 @@ static int buildfrom(lua_State *L, int making) {
  *   defines  none       {TILE = 16, ["F(x)"] = "(x) * 2"}: macros of any
  *                       text of one line; true: the value 1
  *   options  none       for the compiler, such as "-cl-mad-enable"
- *   include  none       a folder or a list; a file's own is always there
+ *   include  none       a folder or a list; a file's own is always there, and
+ *                       both come before the working folder
  *   name     (source)   of source text, in messages
  *   context  session's  the Context of another device
  *   binary   none       function(key) -> bytes, log: instead of compiling,
@@ -466,7 +467,8 @@ static int cl_buildbinary(lua_State *L) {
  *                       #include "pair.h"
  *   defines  none       macros, as for cl.build
  *   options  none       for the compiler
- *   include  none       a folder or a list; a file's own is always there
+ *   include  none       a folder or a list; a file's own is always there, and
+ *                       both come before the working folder
  *   name     (source)   of source text, in messages
  *   context  session's  the Context of another device
  * Example:

@@ -59,8 +59,8 @@ void clsh_source_push(lua_State *L, const char *path);
 void clsh_source_check(lua_State *L, int idx, const char *name);
 void clsh_source_pushoptions(lua_State *L, int opts, const char *source,
                              const char *path);
-void clsh_source_pushexpanded(lua_State *L, int text, const char *path,
-                              const char *options);
+void clsh_source_pushexpanded(lua_State *L, int program, int text,
+                              const char *path, const char *options);
 void clsh_source_dropquoted(char *options);
 const char *clsh_source_pushfiles(lua_State *L, int text, const char *path,
                                   const char *options);

@@ -19,7 +19,7 @@
 #define MAXDEPTH 32    /* of files that include files */
 #define QUOTED "-I \"" /* an option for a folder with a blank */
 #define ONCE "#pragma once"
-#define BLANKS " \t\"" /* characters of a path that drivers fail at */
+#define BLANKS " \t'\\" /* characters of a path that drivers fail at */
 #define WORD "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz_0123456789"
 
 /* Moves the value at the top to the end of the list at `list`. */
@@ -161,6 +161,11 @@ static const char *pushfull(lua_State *L, const char *path) {
 
 static void addinclude(lua_State *L, int options, const char *dir) {
   dir = pushfull(L, dir);
+  if (strchr(dir, '"') != NULL)
+    clsh_error(L,
+               "include: a folder's path must have no quotation mark, as "
+               "drivers fail at it; got '%s'",
+               dir);
   bool plain = strpbrk(dir, BLANKS) == NULL;
   lua_pushfstring(L, plain ? "-I %s" : QUOTED "%s\"", dir);
   lua_remove(L, -2);
@@ -356,7 +361,8 @@ static bool addfile(lua_State *L, int files, const char *path) {
   return true;
 }
 
-/* Pushes the list of the folders that the options name by -I. */
+/* Pushes the list of the folders that the options name by -I. Of a name that
+** the list has as a key, the driver itself has the text. */
 static void pushfolders(lua_State *L, const char *options) {
   lua_newtable(L);
   int list = lua_gettop(L);
@@ -397,6 +403,10 @@ static const char *pushnamed(lua_State *L, int folders, const char *from,
                              bool quoted) {
   const char *name = lua_tostring(L, -1);
   int top = lua_gettop(L);
+  bool given = lua_getfield(L, folders, name) != LUA_TNIL;
+  lua_pop(L, 1);
+  if (given)
+    return NULL;
   lua_Integer n = (lua_Integer)lua_rawlen(L, folders);
   const char *slash = quoted ? strrchr(from, '/') : NULL;
   for (lua_Integer i = slash != NULL ? 0 : 1; i <= n; i++) {
@@ -458,6 +468,19 @@ static void expandfile(lua_State *L, int pieces, const char *path, int depth) {
   clsh_source_append(L, pieces);
 }
 
+/* Pushes a line that includes a file, with the file's full path. */
+static void pushpathline(lua_State *L, const char *line, const char *end,
+                         const char *path) {
+  const char *first = line + strcspn(line, "\"<");
+  const char *last = first + 1 + strcspn(first + 1, "\">\r\n");
+  last += last < end && strchr("\">", *last) != NULL;
+  lua_pushlstring(L, line, (size_t)(first - line));
+  lua_pushfstring(L, "\"%s\"", pushfull(L, path));
+  lua_remove(L, -2);
+  lua_pushlstring(L, last, (size_t)(end - last));
+  lua_concat(L, 3);
+}
+
 /*
 ** Adds the lines of the text at the top, of file `path`, to the pieces. `name`
 ** stands for the file in messages. The folders lie behind the pieces.
@@ -478,6 +501,8 @@ static void expand(lua_State *L, int pieces, const char *path,
     if (file != NULL && strpbrk(file, BLANKS) != NULL) {
       expandfile(L, pieces, file, depth);
       lua_pushfstring(L, "#line %d \"%s\"\n", line + 1, name);
+    } else if (file != NULL && quoted) {
+      pushpathline(L, s, end, file);
     } else if (depth > 0 && strncmp(s, ONCE, strlen(ONCE)) == 0) {
       lua_pushliteral(L, "\n");
     } else {
@@ -489,20 +514,28 @@ static void expand(lua_State *L, int pieces, const char *path,
 }
 
 /*
-** Pushes the text at `text` as the compiler gets it. It holds the files that
-** it includes from folders with a blank in their path, as drivers split -I
-** there. `path`: of its file, or NULL. The compiler gets the options without
-** those folders.
+** Pushes the text at `text` as the compiler gets it. A file that it includes
+** in quotes is named by its full path: drivers look in the working folder
+** first. Of a path with a blank or an apostrophe the text holds the file
+** itself, as drivers split -I there, and the compiler gets the options without
+** such folders. `path`: of the text's own file, or NULL. The Program at
+** `program` may have headers of its own.
 */
-void clsh_source_pushexpanded(lua_State *L, int text, const char *path,
-                              const char *options) {
-  if (strstr(options, QUOTED) == NULL) {
+void clsh_source_pushexpanded(lua_State *L, int program, int text,
+                              const char *path, const char *options) {
+  if (strstr(lua_tostring(L, text), "include") == NULL) {
     lua_pushvalue(L, text);
     return;
   }
   lua_newtable(L);
   int pieces = lua_gettop(L);
   pushfolders(L, options);
+  if (lua_getiuservalue(L, program, PROGRAM_NAMES) == LUA_TTABLE)
+    for (lua_Integer i = 1; lua_rawgeti(L, -1, i) != LUA_TNIL; i++) {
+      lua_pushboolean(L, true);
+      lua_settable(L, pieces + 1);
+    }
+  lua_settop(L, pieces + 1);
   path = path != NULL ? pushfull(L, path) : lua_pushliteral(L, "");
   lua_pushvalue(L, text);
   expand(L, pieces, path, "<kernel>", 0);

@@ -125,6 +125,54 @@ t.test("programs from files, with includes", function()
   t.eq(x:read()[1], 9)
 end)
 
+t.test("a header of the working folder takes no other header's place",
+  function()
+  if not cl.home then
+    t.skip "stock Lua has no kernels that came along"
+  end
+  local folder = t.tmp "inner"
+  os.execute(("mkdir -p %s/own"):format(folder))
+  local function write(name, text)
+    local f <close> = assert(io.open(folder .. "/" .. name, "w"))
+    f:write(text)
+  end
+  for _, name in ipairs{"philox.cl", "op.cl", "real.cl", "part.h"} do
+    write(name, "#error the working folder's\n")
+  end
+  write("own/part.h", "#define PART 7\n")
+  write("own/k.cl", '# include "part.h" // and no other\n'
+    .. "kernel void k(global int *x) { x[0] = PART; }\n")
+  write("run.lua", [[
+    local x = cl.buffer("int", 1)
+    cl.kernel "own/k.cl":range(1)(x)
+    print(x:read()[1])
+    cl.kernel('#include "part.h"\nkernel void k(global int *x) '
+      .. "{ x[0] = PART + 1; }", {include = "own"}):range(1)(x)
+    print(x:read()[1])
+    print(cl.random(4):read()[1] ~= 0, scan{1, 2, 3}:read()[3])]])
+  t.eq(t.capture(("exe=$(realpath %s) && cd %s && $exe run.lua 2>&1"):format(
+    t.exe, folder)), "7\n8\ntrue\t6.0\n")
+  os.execute("rm -r " .. folder)
+end)
+
+t.test("folders with an apostrophe or a quotation mark", function()
+  local folder = t.tmp "it" .. "'s"
+  os.execute(('mkdir -p "%s"'):format(folder))
+  local function write(name, text)
+    local f <close> = assert(io.open(folder .. "/" .. name, "w"))
+    f:write(text)
+  end
+  write("a.cl", '#include "one.h"\nkernel void f(global int *x) { *x = ONE; }')
+  write("one.h", "#define ONE 1\n")
+  local x <close> = cl.buffer("int", 1, 0)
+  cl.kernel(folder .. "/a.cl", {include = folder}):range(1)(x)
+  t.eq(x:read()[1], 1)
+  t.raises(function()
+    cl.kernel(folder .. "/a.cl", {include = 'a"b'})
+  end, "must have no quotation mark", 'a"b')
+  os.execute(('rm -r "%s"'):format(folder))
+end)
+
 t.test("folders with a blank in their name", function()
   local folder = t.tmp("folder") .. " with 'two blanks"
   local quoted = "'" .. folder:gsub("'", "'\\''") .. "'"
