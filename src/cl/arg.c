@@ -30,8 +30,8 @@ typedef struct Local {
   size_t bytes;
 } Local;
 
-/* cl.any(b), a buffer for any pointer; cl.base(b): the buffer's whole memory.
-** User value 1 is the Buffer. */
+/* cl.any(b), a buffer for any pointer; cl.base(b): the buffer's whole memory;
+** cl.null has no buffer. User value 1 is the Buffer. */
 typedef struct Any {
   Object head;
   Buffer *buffer;
@@ -78,6 +78,18 @@ static const luaL_Reg value_meta[] = {{"__tostring", value_tostring},
                                       {NULL, NULL}};
 static const luaL_Reg value_fields[] = {{"data", value_data}, {NULL, NULL}};
 static const Field value_plain[] = {{"type", 't', offsetof(Value, type)}, {0}};
+static int any_tostring(lua_State *L) {
+  const Any *a = clsh_class_any(L, 1, &any_class);
+  if (a->buffer == NULL)
+    lua_pushliteral(L, "cl.null");
+  else
+    lua_pushfstring(L, "cl.%s(%s)", a->base ? "base" : "any",
+                    (lua_getiuservalue(L, 1, 1), luaL_tolstring(L, -1, NULL)));
+  return 1;
+}
+
+static const luaL_Reg any_meta[] = {{"__tostring", any_tostring},
+                                    {NULL, NULL}};
 static const luaL_Reg local_meta[] = {{"__tostring", local_tostring},
                                       {NULL, NULL}};
 static const Field local_plain[] = {{"count", 'n', offsetof(Local, count)},
@@ -89,8 +101,8 @@ static const Class value_class = {
     "Value", sizeof(Value), NULL, value_fields, value_meta, NULL, NULL};
 static const Class local_class = {"Local",    sizeof(Local), NULL, NULL,
                                   local_meta, NULL,          NULL};
-static const Class any_class = {"Any", sizeof(Any), NULL, NULL,
-                                NULL,  NULL,        NULL};
+static const Class any_class = {"Any",    sizeof(Any), NULL, NULL,
+                                any_meta, NULL,        NULL};
 
 /* cl.float(x), cl.int(x), cl.float4(a, b, c, d) ...: upvalue 1 is the Type.
 ** Their help text stands at cl.bytes. */
@@ -179,13 +191,20 @@ static int wrap(lua_State *L, bool base) {
 
 /** cl.any(buffer) -> Any
  * Hands a buffer to a pointer parameter of another element type, a struct say.
- * A pointer to void takes any buffer, and one to a vector a buffer of its
- * components, without it. See also Buffer:as. `a.buffer`: the Buffer.
+ * A pointer to void, char or uchar takes any buffer, and one to a vector a
+ * buffer of its components, without it. The value `cl.null` is the pointer
+ * NULL. See also Buffer:as. `a.buffer`: the Buffer.
  * Example:
  * local k = cl.kernel "kernel void bits(global uint *x) { *x = 0x3f800000; }"
  * local x = cl.buffer("float", 1)
  * k:range(1)(cl.any(x)) -- a float buffer for a uint parameter
  * print(x:read()[1]) --> 1.0
+ * local bias = cl.kernel [[
+ * kernel void bias(global float *x, global const float *b) {
+ *   x[0] += b ? b[0] : 7;
+ * }]]
+ * bias:range(1)(x, cl.null)
+ * print(x:read()[1]) --> 8.0
  */
 static int cl_any(lua_State *L) {
   return wrap(L, false);
@@ -268,12 +287,13 @@ static void checkconstant(lua_State *L, Args *a, int i, size_t bytes) {
 /*
 ** Raises where a pointer cannot be one to `bytes` bytes of elements `t`. A
 ** vector and its components are the same memory, if they come out even, and so
-** are a struct and its bytes.
+** are a struct and its bytes. Kernels take raw memory as char or uchar.
 */
 static void checkelements(lua_State *L, const Args *a, int i, const Param *p,
                           const Type *t, size_t bytes, const char *what) {
   const Type *v = p->value;
-  if (!p->known || p->anything || v == t)
+  bool raw = v != NULL && v->size == 1 && p->space != 'l';
+  if (!p->known || p->anything || v == t || raw)
     return;
   if (v == NULL && p->size != 0 && t->kind == 'u' && t->size == 1 &&
       bytes % p->size == 0)
@@ -309,6 +329,25 @@ static void setmem(lua_State *L, Args *a, int i, const Param *p, Buffer *b,
   clsh_flight_arg(p->name, 'b', b->type, &b->shape, NULL);
 }
 
+/*
+** Whether a parameter of unknown type is a pointer: a driver takes NULL for
+** pointers alone. Bytes passed for a pointer would be used as an address.
+*/
+static bool ispointer(const Args *a, int i, size_t size) {
+  return size == sizeof(cl_mem) &&
+         clSetKernelArg(a->kernel->handle, (cl_uint)i, size, NULL) ==
+             CL_SUCCESS;
+}
+
+static void setnull(lua_State *L, const Args *a, int i, const Param *p) {
+  if (p->known && p->space == 'l')
+    badarg(L, a, i, "must be cl.localmem(type, n); got cl.null");
+  if (!p->known && !ispointer(a, i, sizeof(cl_mem)))
+    badarg(L, a, i, "the parameter is no pointer; got cl.null");
+  setarg(L, a, i, sizeof(cl_mem), NULL);
+  clsh_flight_arg(p->name, 'n', NULL, NULL, NULL);
+}
+
 static void setlocal(lua_State *L, Args *a, int i, const Param *p,
                      const Local *l) {
   if (p->value != NULL)
@@ -329,18 +368,9 @@ static const char *badpointer(lua_State *L, const Param *p, int idx) {
     return lua_pushfstring(L, "must be cl.localmem(\"%s\", n); got %s",
                            p->value != NULL ? p->value->name : "float",
                            clsh_class_name(L, idx));
-  return lua_pushfstring(L, "must be a Buffer; got %s",
+  return lua_pushfstring(L, "must be a Buffer%s; got %s",
+                         lua_isnil(L, idx) ? ", or cl.null for NULL" : "",
                          clsh_class_name(L, idx));
-}
-
-/*
-** Whether a parameter of unknown type is a pointer: a driver takes NULL for
-** pointers alone. Bytes passed for a pointer would be used as an address.
-*/
-static bool ispointer(const Args *a, int i, size_t size) {
-  return size == sizeof(cl_mem) &&
-         clSetKernelArg(a->kernel->handle, (cl_uint)i, size, NULL) ==
-             CL_SUCCESS;
 }
 
 /* Sets a parameter by value; an unknown type needs cl.T(x). */
@@ -433,7 +463,9 @@ static void setone(lua_State *L, Args *a, int i, const Param *p, int idx) {
   }
   Buffer *b = tobuffer(L, a, i, idx, &how);
   const Local *l = clsh_class_test(L, idx, &local_class);
-  if (b != NULL && (!p->known || p->space != 'l'))
+  if (how != NULL && b == NULL)
+    setnull(L, a, i, p);
+  else if (b != NULL && (!p->known || p->space != 'l'))
     setmem(L, a, i, p, b, how);
   else if (l != NULL && (!p->known || p->space == 'l'))
     setlocal(L, a, i, p, l);
@@ -450,7 +482,7 @@ static void setone(lua_State *L, Args *a, int i, const Param *p, int idx) {
 const Object *clsh_arg_object(lua_State *L, int idx) {
   const Any *wrapped = clsh_class_test(L, idx, &any_class);
   if (wrapped != NULL)
-    return &wrapped->buffer->head;
+    return wrapped->buffer != NULL ? &wrapped->buffer->head : NULL;
   if (lua_type(L, idx) != LUA_TUSERDATA ||
       clsh_class_test(L, idx, &value_class) != NULL ||
       clsh_class_test(L, idx, &local_class) != NULL)
@@ -472,6 +504,12 @@ void clsh_arg_set(lua_State *L, const Kernel *k, const Queue *q, int first,
     clsh_error(L, "%s: takes %d values; got %d", k->name, k->nparams, n);
   for (int i = 0; i < n; i++)
     setone(L, &a, i, &k->params[i], first + i);
+}
+
+/* Adds cl.null to the module table at the top. */
+static void addnull(lua_State *L) {
+  clsh_class_new(L, &any_class, 1);
+  lua_setfield(L, -2, "null");
 }
 
 /* Adds cl.char ... cl.double16 to the module table at the top. */
@@ -497,4 +535,5 @@ void clsh_arg_open(lua_State *L) {
   clsh_class_addfields(L, &any_class, any_plain);
   luaL_setfuncs(L, functions, 0);
   addtyped(L);
+  addnull(L);
 }

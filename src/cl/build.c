@@ -87,6 +87,8 @@ static void failed(lua_State *L, int program, const char *source, bool istext,
   lua_pushstring(L, source);
   lua_setfield(L, e, "source");
   lua_getiuservalue(L, program, PROGRAM_DEFINES);
+  lua_pushvalue(L, -1);
+  lua_setfield(L, e, "defines");
   lua_getiuservalue(L, program, PROGRAM_SOURCE);
   if (lua_isstring(L, -2) && lua_isstring(L, -1)) {
     lua_concat(L, 2);

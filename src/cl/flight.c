@@ -17,7 +17,7 @@
 
 typedef struct Arg {
   char name[24];
-  char kind;        /* 'b'uffer, 'i'mage, 's'ampler, 'l'ocal, by 'v'alue */
+  char kind;        /* 'b'uffer 'i'mage 's'ampler 'l'ocal 'v'alue 'n'ull */
   const Type *type; /* NULL: a struct */
   Shape shape;      /* of a buffer or image; of local memory its count */
   char value[8];    /* of a scalar */
@@ -205,7 +205,9 @@ static void addarg(Text *t, const Arg *a) {
     clsh_flight_add(t, " = ");
   }
   if (a->type == NULL) {
-    clsh_flight_add(t, a->kind == 's' ? "a Sampler" : "a struct");
+    clsh_flight_add(t, a->kind == 's'   ? "a Sampler"
+                       : a->kind == 'n' ? "NULL"
+                                        : "a struct");
   } else if (a->kind == 'v' && a->type->width == 1) {
     addscalar(t, a);
   } else {

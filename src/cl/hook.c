@@ -49,10 +49,11 @@ void clsh_hook_set(lua_State *L, const char *name) {
  * Has function `f` put the error of every failed build into words, before it
  * is raised: f(e) may set e.message and add fields. Without such a function
  * the message is the compiler's log. Fields of `e` besides those of every
- * error: log, options, device (its name), program (the path of the file or
- * the name of the text), source (the text), given (the text as the compiler
- * got it, with lines of defines and #line directives), is_text (not from a
- * file), cuda (of a CUDA text: see cl.translate_cuda).
+ * error: log, options, defines (the lines in front of the source), device (its
+ * name), program (the path of the file or the name of the text), source (the
+ * text), given (the text as the compiler got it, with defines and #line
+ * directives), is_text (not from a file), cuda (of a CUDA text: see
+ * cl.translate_cuda).
  * Example:
  * -- cl.explain_build(function(e) e.message = e.device .. ": " .. e.log end)
  * print(type(cl.explain_build)) --> function

@@ -8,6 +8,7 @@
 #include <assert.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "flight.h"
 #include "kernel.h"
@@ -22,6 +23,7 @@ typedef struct Launch {
   Kernel *kernel;
   Range r;
   bool hasafter;
+  bool local;   /* the caller gave a local size */
   int revision; /* the kernel's revision at the check of sizes */
 } Launch;
 
@@ -135,8 +137,13 @@ static void checkglobal(lua_State *L, const Launch *l) {
                                  : k->context->limits.local_mem));
 }
 
-/* Checks the sizes against the kernel as it is now. */
+/* Checks the sizes against the kernel as it is now. A required local size
+** stands in for a missing one. */
 static void checkrange(lua_State *L, Launch *l) {
+  const size_t *required = l->kernel->required;
+  l->r.haslocal = l->local || required[0] != 0;
+  if (!l->local)
+    memcpy(l->r.local, required, sizeof l->r.local);
   checkglobal(L, l);
   if (l->r.haslocal)
     checklocal(L, l);
@@ -164,17 +171,15 @@ static void checkdims(lua_State *L, const Launch *l, int arg, const char *name,
  * The kernel over an NDRange, to be called with its arguments. `global`: a
  * number of work-items, or a list of up to three, work-item dimension 0
  * first. `local`: the local size (work-group) in the same form; without it
- * the driver chooses. `offset`: the first global id, 0 by default. The
- * device and the kernel must allow the local size, and it must divide the
- * global size where the device requires that; else an error gives the
- * numbers. Calling the result sets every argument and enqueues:
- * `local ev = k:range({n, m}, {16, 16})(2.0, x, y)`. It does not wait, unless
- * the source calls printf: its output then comes before the script's next.
- * Example:
- * local k = cl.kernel [[
- * kernel void index(global int *x, int ld) {
- *   int j = get_global_id(0), i = get_global_id(1);
- *   x[i * ld + j] = 10 * i + j;
+ * the kernel's reqd_work_group_size counts, else the driver chooses. `offset`:
+ * the first global id, 0 by default. The device and the kernel must allow the
+ * local size, and it must divide the global size where the device requires
+ * that; else an error gives the numbers. Calling the result sets every
+ * argument and enqueues: `local ev = k:range({n, m}, {16, 16})(2.0, x, y)`. It
+ * does not wait, unless the source calls printf: its output then comes before
+ * the script's next. Example: local k = cl.kernel [[ kernel void index(global
+ * int *x, int ld) { int j = get_global_id(0), i = get_global_id(1); x[i * ld +
+ * j] = 10 * i + j;
  * }]]
  * local x = cl.buffer("int", {4, 8})
  * local launch = k:range({8, 4}, {4, 2}) -- 8 columns, 4 rows
@@ -187,12 +192,12 @@ static int kernel_range(lua_State *L) {
   Launch *l = clsh_class_newowned(L, &class, USERVALUES, 1);
   l->kernel = k;
   l->r.dims = (cl_uint)clsh_shape_sizes(L, 2, "global", 3, 1, l->r.global);
-  l->r.haslocal = !lua_isnil(L, 3);
+  l->local = !lua_isnil(L, 3);
   l->r.hasoffset = !lua_isnil(L, 4);
   if (l->r.dims > k->context->limits.dims)
     return clsh_error_arg(L, 2, "the device has %d dimensions",
                           (int)k->context->limits.dims);
-  if (l->r.haslocal)
+  if (l->local)
     checkdims(L, l, 3, "local", 1, l->r.local);
   if (l->r.hasoffset)
     checkdims(L, l, 4, "offset", 0, l->r.offset);

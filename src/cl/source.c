@@ -5,6 +5,7 @@
 */
 #include <assert.h>
 #include <ctype.h>
+#include <math.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -213,10 +214,20 @@ static bool ismacro(const char *name) {
          (n == len || (name[n] == '(' && name[len - 1] == ')'));
 }
 
+/* Pushes a number as OpenCL C spells it. */
+static void pushnumber(lua_State *L, int idx) {
+  double x = lua_tonumber(L, idx);
+  if (isfinite(x))
+    luaL_tolstring(L, idx, NULL);
+  else
+    lua_pushstring(L, isnan(x) ? "NAN" : x > 0 ? "INFINITY" : "-INFINITY");
+}
+
 /*
-** Pushes the definition of the key and value at the top two places, as an
-** option or a line of the source: drivers split options at blanks, and each
-** quotes them in its own way. False: nothing is to be defined.
+** Pushes the line of the source that defines the key and value at the top two
+** places: drivers split options at blanks, each quotes them in its own way,
+** and an option reaches into the driver's own headers. False: nothing is to
+** be defined.
 */
 static bool pushdefine(lua_State *L) {
   int type = lua_type(L, -1);
@@ -229,22 +240,22 @@ static bool pushdefine(lua_State *L) {
   if (!ismacro(name))
     clsh_error(L, "defines: '%s' must be a name, such as N or F(x)", name);
   if (type == LUA_TBOOLEAN) {
-    lua_pushfstring(L, "-D %s", name);
+    lua_pushfstring(L, "#define %s 1\n", name);
     return lua_toboolean(L, -2);
   }
-  if (type != LUA_TNUMBER && type != LUA_TSTRING)
+  if (type == LUA_TNUMBER)
+    pushnumber(L, -1);
+  else if (type == LUA_TSTRING)
+    lua_pushvalue(L, -1);
+  else
     clsh_error(L, "defines: %s must be a number, string or boolean; got a %s",
                name, luaL_typename(L, -1));
-  luaL_tolstring(L, -1, NULL);
   const char *value = checkzeros(L, name);
   size_t n = strlen(value);
   if (strpbrk(value, "\r\n") != NULL)
     clsh_error(L, "defines: %s must be one line; got '%s'", name, value);
-  bool plain = n > 0 && strspn(value, WORD "+-.") == n &&
-               strspn(name, WORD) == strlen(name);
   bool joins = n > 0 && value[n - 1] == '\\'; /* the next line to it */
-  lua_pushfstring(L, plain ? "-D %s=%s" : "#define %s %s%s\n", name, value,
-                  joins ? "/**/" : "");
+  lua_pushfstring(L, "#define %s %s%s\n", name, value, joins ? "/**/" : "");
   lua_remove(L, -2);
   return true;
 }
@@ -254,41 +265,36 @@ static int less(const void *a, const void *b) {
 }
 
 /*
-** Adds {defines = {...}} to the options and to the lines of the source, which
-** lie behind the options. Sorted: the same defines give the same text.
+** Adds {defines = {...}} to the lines of the source, which are at the top.
+** Sorted: the same defines give the same text.
 */
-static void adddefines(lua_State *L, int options, int opts) {
-  int type = lua_getfield(L, opts, "defines"), top = lua_gettop(L);
+static void adddefines(lua_State *L, int opts) {
+  int lines = lua_gettop(L), type = lua_getfield(L, opts, "defines");
   if (type != LUA_TTABLE && type != LUA_TNIL)
     clsh_error(L, "defines must be a table; got a %s", luaL_typename(L, -1));
   lua_newtable(L); /* anchors the strings */
   if (type == LUA_TTABLE)
-    for (lua_pushnil(L); lua_next(L, top) != 0; lua_pop(L, 1)) {
+    for (lua_pushnil(L); lua_next(L, lines + 1) != 0; lua_pop(L, 1)) {
       if (pushdefine(L))
-        clsh_source_append(L, top + 1);
+        clsh_source_append(L, lines + 2);
       else
         lua_pop(L, 1);
     }
-  size_t n = lua_rawlen(L, top + 1);
+  size_t n = lua_rawlen(L, lines + 2);
   const char **sorted = lua_newuserdatauv(L, (n + 1) * sizeof *sorted, 0);
   for (size_t i = 0; i < n; i++) {
-    lua_rawgeti(L, top + 1, (lua_Integer)i + 1);
+    lua_rawgeti(L, lines + 2, (lua_Integer)i + 1);
     sorted[i] = lua_tostring(L, -1);
     lua_pop(L, 1);
   }
   qsort(sorted, n, sizeof *sorted, less);
-  for (size_t i = 0; i < n; i++) {
-    lua_pushstring(L, sorted[i]);
-    if (sorted[i][0] == '-') {
-      addoption(L, options);
-    } else {
-      lua_pushvalue(L, options + 1);
-      lua_insert(L, -2);
-      lua_concat(L, 2);
-      lua_replace(L, options + 1);
-    }
-  }
-  lua_settop(L, top - 1);
+  luaL_Buffer b;
+  luaL_buffinit(L, &b);
+  for (size_t i = 0; i < n; i++)
+    luaL_addstring(&b, sorted[i]);
+  luaL_pushresult(&b);
+  lua_replace(L, lines);
+  lua_settop(L, lines);
 }
 
 /*
@@ -304,7 +310,7 @@ void clsh_source_pushoptions(lua_State *L, int opts, const char *source,
   if (lua_isnil(L, opts))
     return;
   addincludes(L, options, opts);
-  adddefines(L, options, opts);
+  adddefines(L, opts);
   int type = lua_getfield(L, opts, "options");
   if (type != LUA_TNIL && type != LUA_TSTRING)
     clsh_error(L, "options must be a string; got a %s", luaL_typename(L, -1));

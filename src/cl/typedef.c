@@ -1,11 +1,14 @@
 /*
 ** typedef.c - parameters whose type the driver names as the source does: a
 ** typedef or a struct. Only the compiler knows such a type. It builds the
-** source once more, with kernels behind it whose required work-group sizes
-** tell the type and its size: no kernel runs. Where the compiler refuses that,
-** such parameters take explicit types.
+** declarations of the source, without the bodies of functions, and behind them
+** kernels whose required work-group sizes tell the type and its size: no
+** kernel runs. Where the compiler refuses the declarations alone, it builds
+** the whole source; where it refuses that, such parameters take explicit
+** types.
 ** SPDX-License-Identifier: MIT
 */
+#include <ctype.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -14,7 +17,7 @@
 
 /* CLSH_TELL makes a kernel that tells a number below 256. */
 #define TELL                                                                  \
-  "\n#ifdef cl_khr_fp64\n"                                                    \
+  "#ifdef cl_khr_fp64\n"                                                      \
   "#pragma OPENCL EXTENSION cl_khr_fp64 : enable\n"                           \
   "#endif\n"                                                                  \
   "#ifdef cl_khr_fp16\n"                                                      \
@@ -31,9 +34,117 @@ static bool isasked(const Param *p) {
   return p->known && p->value == NULL && !p->anything && p->object == 0;
 }
 
+/* The end of the comment, the text in quotes or, at the start of a line, the
+** directive at `s`; `s`: none begins there. */
+static const char *skipped(const char *s, bool first) {
+  const char *end = s;
+  if (s[0] == '/' && s[1] == '*') {
+    end = strstr(s + 2, "*/");
+    return end != NULL ? end + 2 : s + strlen(s);
+  } else if (*s == '"' || *s == '\'') {
+    for (end++; *end != '\0' && *end != *s && *end != '\n'; end++)
+      end += end[0] == '\\' && end[1] != '\0';
+    return end + (*end != '\0');
+  } else if ((first && *s == '#') || (s[0] == '/' && s[1] == '/')) {
+    for (; *end != '\0' && *end != '\n'; end++)
+      end += end[0] == '\\' && end[1] != '\0';
+  }
+  return end;
+}
+
+/* The declarations of a source under way. */
+typedef struct Heads {
+  luaL_Buffer text;
+  int bodies; /* braces of a function's body that are open */
+  int parens; /* parentheses that are open outside bodies */
+  bool name;  /* behind a word that can be the name of a function */
+  bool named; /* such a word stands before the open parentheses */
+  bool head;  /* behind a function's parameters */
+} Heads;
+
+/* Adds the word at `s` unless it is in a body. Returns its end. */
+static const char *addword(Heads *h, const char *s) {
+  size_t n = 0;
+  while (isalnum((unsigned char)s[n]) || s[n] == '_')
+    n++;
+  h->name = strncmp(s, "__attribute__", n) != 0;
+  h->head = false;
+  if (h->bodies == 0)
+    luaL_addlstring(&h->text, s, n);
+  return s + n;
+}
+
+/* Adds a character unless it is in a body; `;` stands for a body. */
+static void addmark(Heads *h, char c) {
+  bool inside = h->bodies > 0;
+  if (c == '{' && (inside || (h->parens == 0 && h->head))) {
+    if (h->bodies++ == 0)
+      luaL_addchar(&h->text, ';');
+    return;
+  } else if (inside) {
+    h->bodies -= c == '}';
+    return;
+  } else if (c == '(') {
+    if (h->parens++ == 0)
+      h->named = h->name;
+  } else if (c == ')') {
+    h->parens--;
+  }
+  if (!isspace((unsigned char)c)) {
+    h->head = c == ')' && h->parens == 0 && h->named;
+    h->name = false;
+  }
+  luaL_addchar(&h->text, c);
+}
+
+/* Pushes the declarations of a source; false, with nothing pushed, where its
+** braces do not match. */
+static bool pushheads(lua_State *L, const char *s) {
+  Heads h = {.bodies = 0};
+  int top = lua_gettop(L);
+  bool first = true;
+  luaL_buffinit(L, &h.text);
+  while (*s != '\0') {
+    const char *end = skipped(s, first);
+    if (end > s) {
+      if (h.bodies == 0)
+        luaL_addlstring(&h.text, s, (size_t)(end - s));
+      s = end;
+    } else if (isalpha((unsigned char)*s) || *s == '_') {
+      s = addword(&h, s);
+    } else {
+      addmark(&h, *s++);
+    }
+    first = s[-1] == '\n' || (first && isspace((unsigned char)s[-1]));
+  }
+  luaL_pushresult(&h.text);
+  if (h.bodies > 0)
+    lua_settop(L, top);
+  return h.bodies == 0;
+}
+
+/* Adds a line for each macro of a source that takes it away: the name of a
+ *type
+ ** may be a macro, and the driver tells types as they are without macros. */
+static void addundefs(luaL_Buffer *b, const char *s) {
+  while ((s = strchr(s, '#')) != NULL) {
+    size_t n = 0;
+    s += 1 + strspn(s + 1, " \t");
+    if (strncmp(s, "define", 6) != 0)
+      continue;
+    s += 6 + strspn(s + 6, " \t");
+    while (isalnum((unsigned char)s[n]) || s[n] == '_')
+      n++;
+    luaL_addstring(b, "\n#undef ");
+    luaL_addlstring(b, s, n);
+  }
+  luaL_addchar(b, '\n');
+}
+
 /*
 ** Adds macro(T), "(0 + CLSH_IS(T, char) * 1 ...)", of the types whose names
-** begin with `head`, "": of the others; 0 without the extension, unless NULL.
+** begin with `head`, "": of the others. Without the extension, unless NULL, it
+** knows the plain type `half` alone, which memory may hold.
 */
 static void addkinds(lua_State *L, luaL_Buffer *b, const char *macro,
                      const char *head, const char *extension) {
@@ -49,14 +160,23 @@ static void addkinds(lua_State *L, luaL_Buffer *b, const char *macro,
                     (int)(t - clsh_type_all) + 1);
     luaL_addvalue(b);
   }
-  lua_pushfstring(L, ")\n#else\n#define %s(T) 0\n#endif\n", macro);
+  bool half = strcmp(head, "half") == 0;
+  lua_pushfstring(L, ")\n#else\n#define %s(T) (%s * %d)\n#endif\n", macro,
+                  half ? "CLSH_IS(T *, half *)" : "0",
+                  half ? (int)(clsh_type_find(head, 4) - clsh_type_all) + 1
+                       : 0);
   luaL_addvalue(b);
 }
 
-/* Pushes the kernels that tell the types of the parameters of `k`. */
-static void pushquestions(lua_State *L, const Kernel *k) {
+/* Pushes the kernels that tell the types of the parameters of `k`, behind a
+** source with these lines of defines. */
+static void pushquestions(lua_State *L, const Kernel *k, const char *defines,
+                          const char *source) {
   luaL_Buffer b;
   luaL_buffinit(L, &b);
+  luaL_addstring(&b, "\n"); /* a comment may end in a backslash */
+  addundefs(&b, defines);
+  addundefs(&b, source);
   luaL_addstring(&b, TELL);
   addkinds(L, &b, "CLSH_PLAIN", "", NULL);
   addkinds(L, &b, "CLSH_DOUBLE", "double", "cl_khr_fp64");
@@ -142,35 +262,53 @@ static bool hasquestions(lua_State *L, int program, const Kernel *k) {
   return source;
 }
 
+/* Asks the types of the parameters of `k` by the source at the top, which it
+** pops; false: the compiler refuses it. The empty Program is at `asker`. */
+static bool ask(lua_State *L, int asker, const char *options, Kernel *k) {
+  Program *p = lua_touserdata(L, asker);
+  const char *source = lua_tostring(L, -1);
+  int tries = 0;
+  cl_int err;
+  p->handle = clCreateProgramWithSource(clsh_context_handle(L, p->context), 1,
+                                        &source, NULL, &err);
+  while (
+      err == CL_SUCCESS &&
+      clsh_error_retry(L, err = clsh_compiler_run(L, asker, options), &tries))
+    err = CL_SUCCESS;
+  if (err == CL_SUCCESS)
+    settypes(p, k);
+  clsh_class_close(&p->head);
+  lua_pop(L, 1);
+  return err == CL_SUCCESS;
+}
+
 /* Finds the types of the parameters of the Kernel at `kernel`, once. */
 void clsh_typedef_resolve(lua_State *L, int kernel) {
   Kernel *k = clsh_kernel_check(L, kernel);
-  int top = lua_gettop(L), asker = top + 3, tries = 0;
-  if (k->asked)
-    return;
+  int top = lua_gettop(L), program = top + 1, context = top + 2;
+  bool done = k->asked;
   lua_getiuservalue(L, kernel, KERNEL_PROGRAM);
-  if (hasquestions(L, top + 1, k)) {
-    lua_getiuservalue(L, kernel, KERNEL_CONTEXT);
-    Program *p = clsh_program_new(L, top + 2, "(types)");
-    lua_getiuservalue(L, top + 1, PROGRAM_OPTIONS);
+  done = done || !hasquestions(L, program, k);
+  lua_getiuservalue(L, kernel, KERNEL_CONTEXT);
+  for (int whole = 0; whole < 2 && !done; whole++) {
+    lua_settop(L, context);
+    lua_getiuservalue(L, program, PROGRAM_OPTIONS);
     const char *options = lua_pushfstring(L, "%s -w", lua_tostring(L, -1));
     if (strstr(options, CLSHELL_ARGINFO) == options)
       options += strlen(CLSHELL_ARGINFO);
-    lua_getiuservalue(L, top + 1, PROGRAM_DEFINES);
-    lua_getiuservalue(L, top + 1, PROGRAM_SOURCE);
-    pushquestions(L, k);
+    clsh_program_new(L, context, "(types)");
+    int asker = lua_gettop(L);
+    lua_getiuservalue(L, program, PROGRAM_SOURCE);
+    lua_getiuservalue(L, program, PROGRAM_DEFINES);
+    lua_pushvalue(L, -1);
+    if (whole)
+      lua_pushvalue(L, asker + 1);
+    else if (!pushheads(L, lua_tostring(L, asker + 1)))
+      continue;
+    pushquestions(L, k, lua_tostring(L, asker + 2),
+                  lua_tostring(L, asker + 1));
     lua_concat(L, 3);
-    const char *source = lua_tostring(L, -1);
-    cl_int err;
-    p->handle = clCreateProgramWithSource(clsh_context_handle(L, p->context),
-                                          1, &source, NULL, &err);
-    while (err == CL_SUCCESS &&
-           clsh_error_retry(L, err = clsh_compiler_run(L, asker, options),
-                            &tries))
-      err = CL_SUCCESS;
-    if (err == CL_SUCCESS)
-      settypes(p, k);
-    clsh_class_close(lua_touserdata(L, asker));
+    done = ask(L, asker, options, k);
   }
   k->asked = true;
   lua_settop(L, top);

@@ -22,10 +22,10 @@ t.test("programs from source, with defines", function()
   local names = p:kernels()
   table.sort(names)
   t.eq(names, {"f", "g"})
-  t.ok(p.options:find("-D BARE -D FLAG=2 -D N=40 -D REAL=double", 1, true),
-    p.options)
+  t.ok(p.defines:find("#define BARE 1\n#define FLAG 2\n#define N 40\n"
+    .. "#define REAL double\n", 1, true), p.defines)
   t.ok(p.options:find("-cl-mad-enable", 1, true) and
-    not p.options:find "UNUSED")
+    not p.defines:find "UNUSED")
   t.ok(rawequal(p.f, p:kernel "f"), "a kernel is made once")
   local x <close> = cl.buffer("int", 2, 0)
   p.f:range(1)(x)
@@ -88,7 +88,18 @@ t.test("defines take any text of one line", function()
       {name = "line.cl", defines = {BAD = "nothing + 1"}})
   end, ":2:10: error", "2 |   x[0] = BAD;", "<defines>:1:")
   t.eq(e.diagnostics[1].line, 2)
-  t.eq(cl.build("kernel void f() {}", {defines = {N = 1}}).defines, "")
+  t.eq(cl.build("kernel void f() {}", {defines = {N = false}}).defines, "")
+end)
+
+t.test("defines of the driver's own words, and numbers that are not finite",
+  function()
+  local x <close> = cl.buffer("float", 5, 0)
+  cl.kernel([[kernel void f(global float *x) {
+    x[0] = read_only; x[1] = UP; x[2] = -DOWN; x[3] = isnan(ODD); x[4] = BIG;
+  }]], {defines = {read_only = 3, UP = 1 / 0, DOWN = -1 / 0, ODD = 0 / 0,
+    BIG = 1e30}}):range(1)(x)
+  t.eq(x:read():table(), {3, 1 / 0, 1 / 0, 1,
+    (string.unpack("f", string.pack("f", 1e30)))})
 end)
 
 t.test("programs from files, with includes", function()
@@ -409,6 +420,10 @@ t.test("what a kernel tells of itself", function()
   local x <close> = cl.buffer("int", 16, 0)
   r:range(16, 8)(x)
   t.eq(x:read()[16], 8)
+  x:fill(0)
+  r:range(16)(x) -- the required size stands in
+  t.eq({x:read()[16], r:range(16).localsize}, {8, {8}})
+  t.raises(function() r:range(12) end, "local 8 over global 12", "multiple")
   k:close()
   k:close()
   t.raises(function() k:range(1) end, "closed")
@@ -497,6 +512,67 @@ t.test("vectors, local memory, explicit and typedef'd values", function()
   t.raises(function() cl.localmem("float", 0) end, "whole number >= 1")
   t.raises(function() cl.bytes "" end, "1 to 1024 bytes")
   t.raises(function() cl.int(3.5) end, "3.5")
+end)
+
+t.test("cl.null, and any Buffer for raw memory", function()
+  local k = cl.kernel [[
+    kernel void k(global float *y, global const float *b, constant int *c,
+                  local float *s) { y[0] = b ? b[0] : c ? c[0] : 7; }]]
+  local y <close> = cl.buffer("float", 4, {1, 2, 3, 4})
+  local s = cl.localmem("float", 1)
+  local one <close> = cl.buffer("int", 1, 5)
+  k:range(1)(y, cl.null, cl.null, s)
+  t.eq({y:read()[1], tostring(cl.null)}, {7, "cl.null"})
+  k:range(1)(y, cl.null, one, s)
+  t.eq(y:read()[1], 5)
+  k:range(1):on(nil)(y, y, one, s)
+  t.eq(y:read()[1], 5)
+  t.raises(function() k:range(1)(y, nil, one, s) end, "argument 2 'b'",
+    "must be a Buffer, or cl.null for NULL; got nil")
+  t.raises(function() k:range(1)(y, y, one, cl.null) end, "argument 4 's'",
+    "must be cl.localmem(type, n); got cl.null")
+  local bytes = cl.kernel [[
+    kernel void bytes(global const char *from, global uchar *to) {
+      to[get_global_id(0)] = from[get_global_id(0)]; }]]
+  local z <close> = cl.buffer("float", 4, 0)
+  bytes:range(16)(y, z)
+  t.eq(z:read():table(), {5, 2, 3, 4})
+  t.raises(function()
+    cl.kernel "kernel void l(local char *s) {}":range(1)(s)
+  end, "must hold char; got local memory of float")
+end)
+
+t.test("typedefs behind macros, and sources of any form", function()
+  local half = cl.buffer("half", 4, 0)
+  for _, case in ipairs{
+    {"float", "#define double float\ntypedef double real;\n"},
+    {"float", "#define double float\n#define real double\n"},
+    {"long", "#define int long\ntypedef int real;\n"},
+    {"ulong", "# define uint  ulong\ntypedef uint real;\n"},
+    {"short", "#define half short\ntypedef short real;\n"},
+    {"float", "#define T clsh\n#define n 5\n#define name(x) x\n"
+      .. "#define clsh_x y\ntypedef float real;\n"},
+    {"int", "typedef int real; /* { */ constant char c[] = \"{\\\"\"; // {\n"
+      .. "typedef struct __attribute__((packed)) { int x[2]; } pair;\n"
+      .. "constant int two[2] = {1, (int){2}};\n"
+      .. "int f(int x) /* ) */ { if (x) { return '{'; } return two[0]; }\n"},
+    {"float", "#if 1\nfloat f(float x) {\n#else\nint f(int x) {\n#endif\n"
+      .. "  return x; }\ntypedef float real;\n"},
+    {"float", "int f(int x) {\n#define SIZE 4\n  return x; }\n"
+      .. "typedef int list[SIZE];\ntypedef float real;\n"},
+  } do
+    local type, head = case[1], case[2]
+    local k = cl.kernel(head .. "kernel void k(global real *x, real v) {"
+      .. "x[0] = v; } // the end, with a \\")
+    local x <close> = cl.buffer(type, 1, 0)
+    k:range(1)(x, 3)
+    t.eq(x:read()[1], 3, head)
+    t.raises(function() k:range(1)(half, 3) end, "must hold " .. type)
+  end
+  local kept = cl.kernel("typedef half real;\nkernel void k(global real *x) {"
+    .. "vstore_half(1.5f, 0, x); }")
+  kept:range(1)(half)
+  t.eq(half:read()[1], 1.5)
 end)
 
 t.test("typedefs are resolved, structs have a size", function()

@@ -299,9 +299,16 @@ function M.lines(build, list)
   return lines
 end
 
--- The user's build options in a message; of a long list only a part.
-local function short_options(options)
-  options = options:gsub("^%-cl%-kernel%-arg%-info%s*", "")
+-- The user's defines and build options in a message; of a long list only a
+-- part.
+local function short_options(e)
+  local words = {}
+  for name, value in (e.defines or ""):gmatch "#define (%S+) ([^\n]*)\n" do
+    words[#words + 1] = ("-D %s=%s"):format(name, value)
+  end
+  words[#words + 1] = e.options:match "^%-cl%-kernel%-arg%-info%s+(.*)"
+    or e.options:find "^%-cl%-kernel%-arg%-info" == nil and e.options or nil
+  local options = table.concat(words, " ")
   if #options > OPTIONS then
     return options:sub(1, 100) .. " ... " .. options:sub(-40)
   end
@@ -340,7 +347,7 @@ function M.explain(e)
   local build = {log = e.log, source = e.source, program = e.program,
     is_text = e.is_text, width = system.winsize(2), cuda = e.cuda,
     literal = e.is_text and user_source.literal(e.source) or nil}
-  local counts, options = amounts(count(list)), short_options(e.options)
+  local counts, options = amounts(count(list)), short_options(e)
   local silent = e.log == ""
   local lines = {
     silent and ("%s: %s (%d)"):format(e.call, e.name, e.code)

@@ -79,7 +79,7 @@ end
 -- that findings needs.
 local function add_argument(job, param, value)
   local class, b, base = text.class(value), value, false
-  if class == "Any" then
+  if class == "Any" and value.buffer then
     class, b, base = "Buffer", value.buffer, value.base
   end
   if class == "Buffer" then
@@ -93,7 +93,8 @@ local function add_argument(job, param, value)
       constant = param.space == "constant", size = cl.typesize(b.type)}
     add_memory(job, a, b)
     return a
-  elseif class == "Local" or class == "Value" or type(value) == "number"
+  elseif class == "Local" or class == "Value" or class == "Any"
+      or type(value) == "number"
       or type(value) == "table" then
     return {value = value}
   end
@@ -109,10 +110,6 @@ end
 function M.local_size(launch, global)
   if launch.localsize then
     return launch.localsize
-  end
-  local required = launch.kernel.required_work_group_size
-  if required then
-    return table.move(required, 1, #global, 1, {})
   end
   local sizes, room = {}, math.min(GROUP, launch.kernel.work_group_size)
   for i, n in ipairs(global) do
