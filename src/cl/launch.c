@@ -170,16 +170,19 @@ static void checkdims(lua_State *L, const Launch *l, int arg, const char *name,
 /** Kernel:range(global [, local [, offset]]) -> Launch
  * The kernel over an NDRange, to be called with its arguments. `global`: a
  * number of work-items, or a list of up to three, work-item dimension 0
- * first. `local`: the local size (work-group) in the same form; without it
- * the kernel's reqd_work_group_size counts, else the driver chooses. `offset`:
- * the first global id, 0 by default. The device and the kernel must allow the
- * local size, and it must divide the global size where the device requires
- * that; else an error gives the numbers. Calling the result sets every
- * argument and enqueues: `local ev = k:range({n, m}, {16, 16})(2.0, x, y)`. It
- * does not wait, unless the source calls printf: its output then comes before
- * the script's next. Example: local k = cl.kernel [[ kernel void index(global
- * int *x, int ld) { int j = get_global_id(0), i = get_global_id(1); x[i * ld +
- * j] = 10 * i + j;
+ * first. `local`: the local size (work-group) in the same form; without it the
+ * kernel's reqd_work_group_size counts, and else the driver chooses.
+ * `offset`: the first global id, 0 by default. The device and the kernel must
+ * allow the local size, and it must divide the global size where the device
+ * requires that; else an error gives the numbers. Calling the result sets
+ * every argument and enqueues:
+ * `local ev = k:range({n, m}, {16, 16})(2.0, x, y)`. It does not wait, unless
+ * the source calls printf: its output then comes before the script's next.
+ * Example:
+ * local k = cl.kernel [[
+ * kernel void index(global int *x, int ld) {
+ *   int j = get_global_id(0), i = get_global_id(1);
+ *   x[i * ld + j] = 10 * i + j;
  * }]]
  * local x = cl.buffer("int", {4, 8})
  * local launch = k:range({8, 4}, {4, 2}) -- 8 columns, 4 rows
