@@ -26,8 +26,8 @@
   "it takes no command from this process any more; at the prompt %restart "   \
   "begins anew and restores the session, a script has to be started again"
 #define LOST                                                                  \
-  "everything on it is gone; new buffers and programs open it again, or "     \
-  "%restart at the prompt, and cl.use() takes another device"
+  "everything on it is gone; new buffers and programs try to open it anew, "  \
+  "%restart at the prompt begins anew, and cl.use() takes another device"
 
 /* The driver's text of its last error, written from any thread. */
 typedef struct Notice {

@@ -521,7 +521,7 @@ static bool matches(lua_State *L, const char *sel, bool type) {
 
 /* Notes once that this host has more processes than devices. */
 static void tellshared(lua_Integer devices) {
-  if (host.told || host.rank != 0 || devices >= host.size)
+  if (host.told || host.rank != 0 || devices == 0 || devices >= host.size)
     return;
   host.told = true;
   fprintf(stderr,

@@ -256,6 +256,9 @@ t.test("--devices and --device", function()
       t.ok(lines[i]:find(part, 1, true), lines[i] .. ": " .. part)
     end
   end
+  local words = fails("$clshell -d nosuch -p 'cl.device()'", 3,
+    "no device matches 'nosuch'; there are:")
+  t.eq(words:find("processes", 1, true), nil, words)
   for _, option in ipairs {"-d ", "-d", "--device=", "--device "} do
     expect("$clshell " .. option .. n .. " -p 'cl.device().index'",
       n .. "\n")
