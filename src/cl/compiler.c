@@ -191,6 +191,14 @@ static void *work(void *arg) {
   return NULL;
 }
 
+/* The compiler of the simulator refuses OpenCL C 3.0, by the extensions that
+** the simulator has, and takes such sources as OpenCL C 2.0. */
+static void lowerstd(char *options) {
+  static const char three[] = "-cl-std=CL3.0";
+  for (char *s = options; (s = strstr(s, three)) != NULL;)
+    s[sizeof three - 4] = '2';
+}
+
 static bool isdone(void *arg) {
   return ((Job *)arg)->done;
 }
@@ -234,6 +242,8 @@ cl_int clsh_compiler_run(lua_State *L, int program, const char *options) {
              .making = p->making};
   strcpy(j->options, options);
   clsh_source_dropquoted(j->options);
+  if (p->context->limits.simulated)
+    lowerstd(j->options);
   if (!addparts(L, program, j)) {
     releasejob(j);
     return CL_OUT_OF_HOST_MEMORY;

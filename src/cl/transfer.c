@@ -225,6 +225,34 @@ static cl_int moveregion(bool write, const Transfer *m, cl_mem mem,
   return err;
 }
 
+/*
+** Gives a simulated device the whole memory anew, once the command `*slot` has
+** written a part of it: Oclgrind takes the rest as never written after that.
+** No command is waited for that waits itself for others.
+*/
+static cl_int settle(const Transfer *m, cl_mem mem, cl_int err,
+                     const cl_event *slot) {
+  size_t n = 0;
+  if (err != CL_SUCCESS || !m->context->limits.simulated ||
+      (m->async && m->waits.n > 0))
+    return err;
+  cl_mem whole = NULL; /* of a view */
+  clGetMemObjectInfo(mem, CL_MEM_ASSOCIATED_MEMOBJECT, sizeof whole, &whole,
+                     NULL);
+  mem = whole != NULL ? whole : mem;
+  clGetMemObjectInfo(mem, CL_MEM_SIZE, sizeof n, &n, NULL);
+  char *data = malloc(n);
+  if (data == NULL)
+    return CL_OUT_OF_HOST_MEMORY;
+  err =
+      clEnqueueReadBuffer(m->handle, mem, CL_TRUE, 0, n, data, 1, slot, NULL);
+  if (err == CL_SUCCESS)
+    err = clEnqueueWriteBuffer(m->handle, mem, CL_TRUE, 0, n, data, 0, NULL,
+                               NULL);
+  free(data);
+  return err;
+}
+
 /* The name of the call that moves a region. */
 static const char *callname(bool write, const Region *r) {
   if (r->rows > 1)
@@ -602,12 +630,14 @@ static void transfer(lua_State *L, bool write, Buffer *b, const Region *part,
   Event *e = begin(L, b, m);
   void *host = (char *)clsh_transfer_pin(L, e, 2) + skip;
   assert(e->pin->bytes >= skip + bytesof(r));
-  if (pinned)
+  if (pinned) {
     movepinned(L, write, m, b->handle, r, host);
-  else
-    clsh_transfer_end(L, m,
-                      moveregion(write, m, b->handle, r, host, &e->handle),
-                      callname(write, r));
+    return;
+  }
+  cl_int err = moveregion(write, m, b->handle, r, host, &e->handle);
+  if (write)
+    err = settle(m, b->handle, err, &e->handle);
+  clsh_transfer_end(L, m, err, callname(write, r));
 }
 
 static const char moveoptions[] =
@@ -748,6 +778,7 @@ static int buffer_fill(lua_State *L) {
   do
     err = fillrows(&m, b, pattern, &r, &e->handle);
   while (clsh_heldmemory_retry(err));
+  err = settle(&m, b->handle, err, &e->handle);
   clsh_transfer_end(L, &m, err, "clEnqueueFillBuffer");
   return 1;
 }
@@ -895,6 +926,7 @@ static int buffer_copy(lua_State *L) {
   do
     err = enqueuecopy(&m, b, &r, d, &to, &e->handle);
   while (clsh_heldmemory_retry(err));
+  err = settle(&m, d->handle, err, &e->handle);
   clsh_transfer_end(L, &m, err,
                     r.rows > 1 || to.rows > 1 ? "clEnqueueCopyBufferRect"
                                               : "clEnqueueCopyBuffer");

@@ -83,6 +83,44 @@ copy "bad":range(64, 1)(never, y):wait()]])
   has(err, "1 finding in bad over 64", "64 times", "memcheck: 1 finding in ")
 end)
 
+t.test("the rest of a memory stays written where a part is written anew",
+  function()
+  if not oclgrind.driver() then
+    t.skip("Oclgrind is not installed")
+  end
+  create("parts.lua", [[
+local k = cl.kernel("kernel void f(global const char *m, global int *o) { "
+  .. "int i = get_global_id(0); if (m[i]) o[i] = 1; }",
+  {options = "-cl-std=CL3.0"})
+local o, other = cl.buffer("int", 8, 0), cl.buffer("char", 8, 1)
+for _, change in ipairs{
+  function(b) b:fill(1, {first = 1, count = 1}) end,
+  function(b) b:write({1}, {first = 3, count = 1}) end,
+  function(b) other:copy(b, {first = 3, count = 2, to = 1}) end,
+  function(b) b:view(1, 3):fill(1) end,
+  function(b) b:slice(2, 3):set(1) end,
+  function(b)
+    local h <close> = b:map("read_write", {first = 2, count = 2})
+    h[1] = 1
+  end,
+} do
+  local b = cl.buffer("char", 8, 0)
+  change(b)
+  k:range(8)(b, o)
+end]])
+  local _, err, code = sh "$clshell --memcheck parts.lua"
+  has(err, "memcheck: no finding in ")
+  t.eq(code, 0, err)
+  create("never.lua", [[
+local k = cl.kernel "kernel void f(global char *m) { if (m[1]) m[0] = 1; }"
+local never = cl.buffer("char", 8)
+never:write({1}, {first = 8, count = 1})
+k:range(1)(cl.buffer("char", 4))]])
+  _, err, code = sh "$clshell --memcheck never.lua"
+  has(err, "never written", "memcheck: 1 finding in 1 launch")
+  t.eq(code, 1, err)
+end)
+
 t.test("check and access in a script find what they find without", function()
   if not oclgrind.driver() then
     t.skip("Oclgrind is not installed")
