@@ -96,6 +96,7 @@ void clsh_agree_reach(lua_State *L, Call *c) {
   int64_t most[2 * FIELDS];
   Transit *t = clsh_transit_begin(L, 2 * sizeof most);
   int64_t *mine = t->scratch;
+  t->on = clsh_comm_turn(c->comm);
   for (int i = 0; i < FIELDS; i++) {
     int64_t v = c->terms.at[i];
     mine[i] = v;

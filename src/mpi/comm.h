@@ -6,6 +6,7 @@
 #ifndef comm_h
 #define comm_h
 
+#include <limits.h>
 #include <mpi.h>
 
 #include "cl/array.h"
@@ -16,11 +17,24 @@ int clsh_mpi_version(lua_State *L); /* for --doctor, without MPI_Init */
 
 /* comm.c; the first raises unless `code` is MPI_SUCCESS */
 void clsh_comm_fault(lua_State *L, int code, const char *call);
+typedef struct Members Members; /* the ranks of a Comm, and their ends */
 typedef struct Comm {
   Object head;
   MPI_Comm handle, elements; /* elements: for a message's elements */
   int rank, size;
+  Members *members;
 } Comm;
+typedef struct Await { /* the ranks that a wait needs */
+  Members *members;    /* NULL: none */
+  int rank;            /* or MPI_ANY_SOURCE, EVERYBODY */
+  bool receives;
+  int64_t turn; /* of EVERYBODY: the number of the call */
+} Await;
+#define EVERYBODY INT_MIN
+Await clsh_comm_turn(const Comm *c);
+bool clsh_comm_lacks(const Await *on);
+void clsh_comm_refuse(lua_State *L, const Await *on);
+void clsh_comm_part(void);
 Comm *clsh_comm_new(lua_State *L, MPI_Comm handle);
 Comm *clsh_comm_take(lua_State *L, int arguments, int *first);
 int clsh_comm_torank(lua_State *L, const Comm *c, int arg, const char *what,
@@ -76,6 +90,9 @@ typedef struct Transit {
   Block *block[2];
   bool (*ready)(struct Transit *t); /* whether its last request has begun */
   bool receives, left;              /* left: nobody waits for it any more */
+  Await on;
+  unsigned looks; /* of a wait */
+  bool lacks;     /* the wait has ended for lack of a rank */
   struct Transit *next;
   Header header; /* this field and the next ones: of messages */
   Peer from;
@@ -94,7 +111,9 @@ Transit *clsh_transit_try(size_t scratch);
 Transit *clsh_transit_begin(lua_State *L, size_t scratch);
 void clsh_transit_hold(lua_State *L, Transit *t, const Payload *x);
 bool clsh_transit_test(Transit *t);
-void clsh_transit_until(lua_State *L, bool (*done)(void *), void *what);
+void clsh_transit_until(lua_State *L, bool (*done)(void *), void *what,
+                        const Await *on);
+void clsh_transit_giveway(double passed);
 void clsh_transit_await(lua_State *L, Transit *t);
 void clsh_transit_wait(lua_State *L, Transit *t);
 Outcome clsh_transit_outcome(Transit *t);

@@ -164,6 +164,7 @@ static Transit *begin(lua_State *L, const Comm *c, const Payload *x, Peer peer,
   t->payload = *x;
   t->from = peer;
   t->receives = receives;
+  t->on = (Await){c->members, peer.rank, receives, 0};
   t->left = false;
   return t;
 }
@@ -365,7 +366,8 @@ static int comm_probe(lua_State *L) {
   MPI_Count n = 0;
   const Comm *c = clsh_comm_take(L, 2, &first);
   Found f = {.comm = c, .from = checkpeer(L, c, first, true)};
-  clsh_transit_until(L, hascome, &f);
+  const Await on = {c->members, f.from.rank, true, 0};
+  clsh_transit_until(L, hascome, &f, &on);
   clsh_comm_fault(L, f.error, "MPI_Iprobe");
   MPI_Get_elements_x(&f.elements, MPI_BYTE, &n);
   lua_pushinteger(L, f.header.MPI_SOURCE);

@@ -32,6 +32,7 @@ static void atend(int code) {
     MPI_Abort(MPI_COMM_WORLD, code);
   if (incomplete)
     return;
+  clsh_comm_part();
   clsh_shared_finalize();
   clsh_transit_finalize();
 }

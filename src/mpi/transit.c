@@ -9,7 +9,8 @@
 
 #include "comm.h"
 
-#define EAGER 0.1 /* seconds of a wait without naps */
+#define EAGER 0.1  /* seconds of a wait without naps */
+#define LOOKS 1000 /* between two questions for ranks that have ended */
 
 static Transit *all; /* transits that have not ended */
 static bool over;    /* MPI has ended */
@@ -88,7 +89,7 @@ static void sweep(void) {
 }
 
 /* Lets other ranks run, which may be on the same core. */
-static void giveway(double passed) {
+void clsh_transit_giveway(double passed) {
   if (passed < EAGER)
     sched_yield();
   else
@@ -96,14 +97,20 @@ static void giveway(double passed) {
 }
 
 /*
-** Waits until done(what); Ctrl-C raises. Each look moves messages on, so there
-** are no naps before the wait gets long.
+** Waits until done(what); Ctrl-C raises, and so does the end of a rank that
+*the
+** wait needs. Each look moves messages on, so there are no naps before the
+*wait
+** gets long.
 */
-void clsh_transit_until(lua_State *L, bool (*done)(void *), void *what) {
+void clsh_transit_until(lua_State *L, bool (*done)(void *), void *what,
+                        const Await *on) {
   double start = clsh_poll_now();
-  while (!done(what)) {
+  for (unsigned n = 1; !done(what); n++) {
     clsh_poll(L);
-    giveway(clsh_poll_now() - start);
+    if (n % LOOKS == 0 && clsh_comm_lacks(on) && !done(what))
+      clsh_comm_refuse(L, on);
+    clsh_transit_giveway(clsh_poll_now() - start);
   }
 }
 
@@ -113,7 +120,7 @@ static bool isthrough(void *t) {
 
 /* Waits for a transit that somebody keeps. */
 void clsh_transit_await(lua_State *L, Transit *t) {
-  clsh_transit_until(L, isthrough, t);
+  clsh_transit_until(L, isthrough, t, &t->on);
 }
 
 static void cancel(Transit *t, int i) {
@@ -123,21 +130,30 @@ static void cancel(Transit *t, int i) {
   MPI_Wait(&t->request[i], MPI_STATUS_IGNORE);
 }
 
-/* Whether the transit has ended, or an interrupt has come. */
-static bool isthroughorstopped(void *t) {
-  return clsh_poll_interrupt != 0 || clsh_transit_test(t);
+/* Whether the transit has ended, or a wait for it: by an interrupt, or by the
+** end of a rank that it needs. */
+static bool isthroughorstopped(void *arg) {
+  Transit *t = arg;
+  if (clsh_poll_interrupt != 0 || clsh_transit_test(t))
+    return true;
+  t->lacks = ++t->looks % LOOKS == 0 && clsh_comm_lacks(&t->on) &&
+             !clsh_transit_test(t);
+  return t->lacks;
 }
 
 /*
 ** Waits for a transit that the caller leaves afterwards. Ctrl-C leaves it,
-** too: a message that has not come yet is for a later call.
+** too, and the end of a rank: a message that has not come yet is for a later
+** call.
 */
 void clsh_transit_wait(lua_State *L, Transit *t) {
   t->left = true;
-  clsh_transit_until(L, isthroughorstopped, t);
-  if (clsh_poll_interrupt != 0 && t->receives)
+  clsh_transit_until(L, isthroughorstopped, t, &(Await){0});
+  if ((clsh_poll_interrupt != 0 || t->lacks) && t->receives)
     cancel(t, 0);
   clsh_poll(L);
+  if (t->lacks)
+    clsh_comm_refuse(L, &t->on);
   t->left = false;
 }
 

@@ -97,6 +97,53 @@ cl.sleep(0.2)
 print "last"]]), "last\n")
 end)
 
+t.test("waits for a rank that has ended raise, and name it", function()
+  local out, err, status = ranks.run(2, [[
+if rank == 1 then
+  mpi.barrier()
+  return
+end
+mpi.barrier()
+local function try(f, ...)
+  print(select(2, pcall(f, ...)).message)
+end
+try(mpi.barrier)
+try(mpi.recv, 1, 1)
+try(mpi.recv, "string")
+try(mpi.send, cl.array("float", 1 << 20), 1)
+try(mpi.probe)
+local coming = mpi.irecv(1, 1)
+try(coming.wait, coming)]])
+  t.eq(out, ([[
+rank 1 has ended: it takes no part in this call, which all ranks must make
+rank 1 has ended: no message of it can come
+all other ranks have ended: no message can come
+rank 1 has ended: it takes no message
+all other ranks have ended: no message can come
+rank 1 has ended: no message of it can come
+]]), err)
+  t.eq(status, 0, err)
+  out, err, status = ranks.run(4, [[
+local part = mpi.split(rank % 2)
+if rank == 1 then os.exit(true) end
+if rank == 2 then cl.sleep(0.3) end
+if rank % 2 == 0 then
+  print(part:allreduce(1)) -- all of this part go on
+else
+  print(select(2, pcall(part.barrier, part)).message:match "^(rank 0 .-):")
+end]])
+  local lines = {}
+  for line in out:gmatch "[^\n]+" do
+    lines[#lines + 1] = line
+  end
+  table.sort(lines)
+  t.eq(lines, {"2", "2", "rank 0 has ended"}, err)
+  t.eq(status, 0, err)
+  _, err, status = ranks.run(2, "if rank == 0 then mpi.recv(1) end")
+  t.eq(status, 1, err)
+  scratch.has(err, "clshell: rank 0: ", "all other ranks have ended")
+end)
+
 t.test("ranks of scripts without mpi end all by an error as well", function()
   ranks.need()
   local path = scratch.create("plain.lua",
