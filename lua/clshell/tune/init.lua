@@ -126,11 +126,11 @@ end
 ---   seconds  60     in all, a fifth of them for the finals; no limit where
 ---            evaluations are given
 ---   evaluations  all  configurations to measure at most
----   strategy  by the space and the budget  exhaustive, random, one_factor,
----            local, anneal, genetic, surrogate, or function(space, random) ->
----            ask, tell: ask() gives the number of a point, tell(number,
----            value) takes the result, nil for a failure; a third, ahead(k),
----            may list the next k points, for builders
+---   strategy  by the space and the budget  exhaustive, random, local,
+---            surrogate, or function(space, random) -> ask, tell: ask() gives
+---            the number of a point, tell(number, value) takes the result, nil
+---            for a failure; a third, ahead(k), may list the next k points,
+---            for builders
 ---   builders  by the time of the first builds  processes that build the next
 ---            configurations while nothing is measured, and on a CPU, whose
 ---            driver compiles then, launch them once; the worker process is
