@@ -16,18 +16,12 @@ local IMPOSSIBLE = 1.05 -- times the fastest measured launch
 local COMPUTE = {float = true, double = true, half = true}
 local MEMORY = {"copy", "read", "write"}
 
-local results = {} -- results of the session
 local again = {}   -- peaks that doubt() measured again, and when
 local AGAIN = 60   -- seconds between two doubts of a peak
 
--- Keeps a result for roofline().
-function M.add(r)
-  results[#results + 1] = r
-end
-
 -- All results of the session.
 function M.recent()
-  return results
+  return record.recent
 end
 
 -- The highest of several peaks: the median's rate, and the fastest launch's.
@@ -255,7 +249,7 @@ function M.roofline(r)
     return M.place(r)
   end
   local list = {}
-  for _, result in ipairs(results) do
+  for _, result in ipairs(record.recent) do
     if result.roof then
       list[#list + 1] = result
     end

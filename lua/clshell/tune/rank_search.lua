@@ -8,11 +8,11 @@
 -- measures on it: its times would not be comparable.
 -- SPDX-License-Identifier: MIT
 
-local bench = require "clshell.measure.bench"
 local builders = require "clshell.tune.builders"
 local cachefile = require "clshell.base.cachefile"
 local cl = require "cl"
 local parcel = require "clshell.calls.parcel"
+local record = require "clshell.measure.record"
 local remote = require "clshell.tune.remote_source"
 local text = require "clshell.base.text"
 
@@ -204,7 +204,7 @@ function Ranks:collect()
       local r = found.record
       if r then
         self.source:describe(r, self.source.space:point(id))
-        bench.keep(r)
+        record.keep(r)
       end
       self.answers[id], self.under_way[id] = found, nil
       self.points = self.points + 1

@@ -4,12 +4,12 @@
 -- store, stay in the process of the user.
 -- SPDX-License-Identifier: MIT
 
-local bench = require "clshell.measure.bench"
 local cl = require "cl"
 local evaluation = require "clshell.tune.evaluation"
 local interrupt = require "clshell.base.interrupt"
 local program = require "clshell.ladder.program"
 local protocol = require "clshell.measure.protocol"
+local record = require "clshell.measure.record"
 local workers = require "clshell.calls"
 
 local M = {}
@@ -74,14 +74,6 @@ end
 --- remote_source.turns(points, seconds) -> list of lists, or nil
 function M.turns(points, seconds)
   return evaluation.turns(served, points, seconds)
-end
-
---- remote_source.new(opts) -> link
---- The worker process of a search, by the options of tune: worker and limit.
---- It starts when the first point is measured, and ends with link:close().
-function M.new(opts)
-  return setmetatable({off = opts.worker == false,
-    limit = opts.limit or M.LIMIT}, Link)
 end
 
 -- The arguments of remote_source.open for the source of a link.
@@ -184,7 +176,7 @@ function Remote:measure(p, best)
   end
   if link.worker and r then
     near:describe(r, p)
-    bench.keep(r)
+    record.keep(r)
   end
   return found
 end
@@ -221,15 +213,15 @@ function Remote:process()
     .. self.link.reason or nil
 end
 
---- link:wrap(source) -> source
---- A source that measures in the worker process; the source itself where the
---- process cannot make it again.
-function Link:wrap(src)
-  if self.off or not src.again then
-    return src
-  end
-  self.source = src
-  return setmetatable({near = src, link = self}, Remote)
+--- remote_source.new(source [, limit]) -> link
+--- A worker process for a source that another process can make again;
+--- link.remote is the source that measures there, each phase in `limit`
+--- seconds. The process starts when the first point is measured, and ends with
+--- link:close().
+function M.new(src, limit)
+  local link = setmetatable({limit = limit or M.LIMIT, source = src}, Link)
+  link.remote = setmetatable({near = src, link = link}, Remote)
+  return link
 end
 
 --- link:close()
