@@ -1,4 +1,4 @@
--- device_limits.lua - devices that tell odd limits or none, and rungs whose
+-- rung.lua - devices that tell odd limits or none, and rungs whose
 -- functions return what they should not.
 -- SPDX-License-Identifier: MIT
 local t = require "t"

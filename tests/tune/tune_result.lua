@@ -1,4 +1,4 @@
--- search_progress.lua - the progress of a search, on a terminal and in a log,
+-- tune_result.lua - the progress of a search, on a terminal and in a log,
 -- and the charts of its rows
 -- SPDX-License-Identifier: MIT
 
