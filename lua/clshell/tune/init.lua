@@ -207,9 +207,9 @@ function M.tune(what, shape, opts)
   end
   local limits = checked(opts)
   local source = source_of(what, shape, opts)
-  local link <close> = opts.worker ~= false and source.again
+  local remote <close> = opts.worker ~= false and source.again
     and require "clshell.tune.remote_source".new(source, opts.limit) or nil
-  source = link and link.remote or source
+  source = remote or source
   if not opts.ranks or cl.commandline.ranks == 1 then
     return search_loop.run(source, opts, limits)
   end
