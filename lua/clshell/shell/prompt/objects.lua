@@ -13,14 +13,21 @@ local M = {}
 
 local clean = printable.clean
 
+-- The values of a row as printable words.
+local function words_of(row)
+  local words = type(row[2]) == "table" and row[2] or {row[2]}
+  for i, word in ipairs(words) do
+    words[i] = clean(tostring(word))
+  end
+  return words
+end
+
 -- An event on one line: its title, time and rates.
 local function brief(title, rows, o)
   local words = {title}
   for _, row in ipairs(rows) do
-    local value = row[1] ~= "before" and row[2] or {}
-    for _, word in ipairs(type(value) == "table" and value or {value}) do
-      words[#words + 1] = clean(word)
-    end
+    local more = row[1] ~= "before" and words_of(row) or {}
+    table.move(more, 1, #more, #words + 1, words)
   end
   return printable.join(words, o.width, "  ")
 end
@@ -36,11 +43,8 @@ local function sheet(title, rows, o)
   end
   widest = math.min(widest, o.width - 14)
   for _, row in ipairs(rows) do
-    local words = type(row[2]) == "table" and row[2] or {row[2]}
-    for i, word in ipairs(words) do
-      words[i] = clean(tostring(word))
-    end
-    for i, line in ipairs(printable.join(words, o.width - widest - 4, "")) do
+    for i, line in ipairs(printable.join(words_of(row), o.width - widest - 4,
+        "")) do
       local name = text.fill(i == 1 and row[1]:sub(1, widest) or "", widest)
       lines[#lines + 1] = "  " .. style.paint(name, "dim", o.color) .. "  "
         .. line

@@ -7,39 +7,10 @@ local base_text = require "clshell.base.text"
 
 local M = {}
 
-local columns, unsafe = base_text.columns, base_text.unsafe
+local find, format = string.find, string.format
 
-local byte, find, format, sub = string.byte, string.find, string.format,
-  string.sub
-
-local QUOTED = '[^%c"\\\x7f-\xff]' -- characters sent as they are in quotes
-local TEXT = "[\n\t\x20-\x7e]" -- and outside quotes
-
-local NAMED = {["\n"] = "\\n", ["\t"] = "\\t", ["\r"] = "\\r",
-  ['"'] = '\\"', ["\\"] = "\\\\"}
-
--- The next character in its printed form, its width, and the place behind it.
-local function step(s, at, keep, utf8_ok)
-  local c = sub(s, at, at)
-  if find(c, keep) then
-    return c, 1, at + 1
-  elseif NAMED[c] then
-    return NAMED[c], 2, at + 1
-  elseif byte(c) < 0x80 then
-    local after = find(s, "^%d", at + 1)
-    local text = format(after and "\\%03d" or "\\%d", byte(c))
-    return text, #text, at + 1
-  end
-  if not utf8.len(s, at, at, true) then
-    return format("\\x%02x", byte(c)), 4, at + 1
-  end
-  local code = utf8.codepoint(s, at, at, true)
-  local char, text = utf8.char(code), format("\\u{%x}", code)
-  if utf8_ok and not unsafe(code) then
-    return char, columns(code), at + #char
-  end
-  return text, #text, at + #char
-end
+local NAMED = {["\n"] = "\\n", ["\t"] = "\\t", ['"'] = '\\"',
+  ["\\"] = "\\\\"}
 
 --- printable.ellipsis() -> string
 --- The mark for omitted text: one character, or three points where the
@@ -48,51 +19,43 @@ function M.ellipsis()
   return style.glyphs() and "…" or "..."
 end
 
--- The part of a string that fits `room` columns, and the place of the cut
--- (nil: none). Bytes beyond the room are not looked at.
-local function take(s, room, keep)
-  local head = #s > room and sub(s, 1, room) or s
-  if find(head, "^" .. keep .. "*$") then -- as it is, and quickly
-    return head, #head, #s > room and room + 1 or nil
-  end
-  local utf8_ok, parts, used, at = style.utf8(), {}, 0, 1
-  while at <= #s do
-    local text, width, next_at = step(s, at, keep, utf8_ok)
-    if used + width > room then
-      return table.concat(parts), used, at
-    end
-    parts[#parts + 1] = text
-    used, at = used + width, next_at
-  end
-  return table.concat(parts), used
+--- printable.clean(s) -> string
+--- Text of one or several lines that cannot steer the terminal: line ends and
+--- tabs stay; other control characters, bytes outside UTF-8, marks that turn
+--- the direction of text, and characters that the locale lacks become escapes.
+function M.clean(s)
+  s = base_text.visible((s:gsub("\r", "\\r")))
+  return style.utf8() and s or (s:gsub("[\xc2-\xf4][\x80-\xbf]+", function(c)
+    return format("\\u{%x}", utf8.codepoint(c))
+  end))
 end
 
---- printable.quote(s [, room]) -> text, columns, cut
+-- Escaped text cut to so many columns; each escape stays whole.
+local function cut_escaped(s, room)
+  local head = find(s, "[\x80-\xff]") and base_text.cut(s, room)
+    or s:sub(1, room)
+  local at = head:gsub("\\\\", "  "):match "^.*()\\"
+  local stop = at and (s:match("^\\u%b{}()", at) or s:match("^\\x..()", at)
+    or s:match("^\\%d%d?%d?()", at) or at + 2)
+  return stop and stop > #head + 1 and head:sub(1, at - 1) or head
+end
+
+--- printable.quote(s [, room]) -> text, cut
 --- A string as Lua source in double quotes, every byte visible: control
 --- characters and bytes outside UTF-8 are escapes. A string wider than `room`
 --- (80) is cut, with its length behind it: "abc…" (4096 bytes); cut is true
 --- then.
 function M.quote(s, room)
   room = math.max(room or 80, 4)
-  local text, used, cut = take(s, room - 2, QUOTED)
-  if not cut then
-    return '"' .. text .. '"', used + 2, false
+  local head = #s > 4 * room and s:sub(1, 4 * room) or s
+  local text = M.clean((head:gsub('[\n\t"\\]', NAMED)))
+  if #head == #s and M.width(text) <= room - 2 then
+    return '"' .. text .. '"', false
   end
-  local mark, note = M.ellipsis(), (" (%d bytes)"):format(#s)
-  if room < 2 * #note then
-    note = ""
-  end
-  text = take(s, math.max(room - 2 - #note - M.width(mark), 1), QUOTED)
-  text = '"' .. text .. mark .. '"' .. note
-  return text, M.width(text), true
-end
-
---- printable.clean(s) -> string
---- Text of one or several lines that cannot steer the terminal: line ends and
---- tabs stay; other control characters, bytes outside UTF-8 and marks that
---- turn the direction of text become escapes.
-function M.clean(s)
-  return find(s, "[^\n\t\x20-\x7e]") and take(s, math.huge, TEXT) or s
+  local mark, note = M.ellipsis(), format(" (%d bytes)", #s)
+  note = room < 2 * #note and "" or note
+  text = cut_escaped(text, math.max(room - 2 - #note - M.width(mark), 1))
+  return '"' .. text .. mark .. '"' .. note, true
 end
 
 --- printable.coloured(s) -> string

@@ -46,29 +46,34 @@ local function settings(value, opts)
   }, {__index = opts})
 end
 
+-- Lines cut to the window's height, and the omitted rest in words. A line
+-- wider than the window takes several rows; `rest` tells of text behind all
+-- lines.
+local function fitted(lines, o, rest)
+  local rows, shown = 0, 0
+  for i, line in ipairs(lines) do
+    rows = rows + math.max(1, (printable.width(line) + o.width - 1)
+      // o.width)
+    shown = rows <= o.height - o.below and i or shown
+  end
+  if o.all or shown == #lines or rows <= o.height and not rest then
+    return lines, rest
+  end
+  return table.move(lines, 1, shown, 1, {}), rest or ("%s %d more lines")
+    :format(printable.ellipsis(), #lines - shown)
+end
+
 -- Lines of text that fit the window; the omitted rest in words.
 local function text_lines(s, o, clean)
   local room = o.all and MOST or o.height * o.width * 4
   local head = clean(#s > room and s:sub(1, room) or s):gsub("\n$", "")
-  local lines, rows, at = {}, 0, 1
   local in_all = ("%s %d bytes in all"):format(printable.ellipsis(), #s)
-  while at <= #head + 1 do
-    local stop = head:find("\n", at, true) or #head + 1
-    local line = head:sub(at, stop - 1)
-    rows = rows + math.max(1, (printable.width(line) + o.width - 1)
-      // o.width)
-    local last = stop > #head and #s <= room
-    if not o.all and rows > o.height - (last and 0 or o.below) then
-      if #lines == 0 then -- a single line fills the window
-        return {printable.cut(line, o.width * (o.height - o.below))}, in_all
-      end
-      local _, breaks = head:gsub("\n", "")
-      return lines, #s > room and in_all or ("%s %d more lines"):format(
-        printable.ellipsis(), breaks + 1 - #lines)
-    end
-    lines[#lines + 1], at = line, stop + 1
+  local lines = base_text.lines(head)
+  local shown, rest = fitted(lines, o, #s > room and in_all or nil)
+  if #shown == 0 then -- a single line fills the window
+    return {printable.cut(lines[1], o.width * (o.height - o.below))}, in_all
   end
-  return lines, #s > room and in_all or nil
+  return shown, rest
 end
 
 -- A string as Lua source, in quotes, broken between words; a string of several
@@ -78,7 +83,7 @@ local function string_lines(s, o)
     return text_lines(s, o, printable.clean)
   end
   local room = o.all and MOST or o.width * (o.height - o.below)
-  local quoted, _, cut = printable.quote(s, room)
+  local quoted, cut = printable.quote(s, room)
   local lines, rest = text_lines(o.all and quoted
     or base_text.fold(quoted, o.width), o, printable.coloured)
   return lines, rest or cut and printable.ellipsis() .. " more" or nil
@@ -95,16 +100,6 @@ local function special(value)
     return require "clshell.shell.prompt.arrays"[name]
       or require "clshell.shell.prompt.objects"[name]
   end
-end
-
--- Lines cut to the window's height.
-local function fitted(lines, o)
-  if #lines <= o.height or o.all then
-    return lines
-  end
-  local shown = o.height - o.below
-  return table.move(lines, 1, shown, 1, {}), ("%s %d more lines"):format(
-    printable.ellipsis(), #lines - shown)
 end
 
 local function lay(value, o)
