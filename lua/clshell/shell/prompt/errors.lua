@@ -7,7 +7,6 @@ local base_text = require "clshell.base.text"
 local caret = require "clshell.shell.prompt.caret"
 local excerpt = require "clshell.errors.excerpt"
 local frames = require "clshell.shell.prompt.frames"
-local did_you_mean = require "clshell.shell.prompt.did_you_mean"
 local style = require "clshell.base.style"
 local system = require "clshell.system"
 
@@ -158,17 +157,17 @@ local function examine(record)
   if own and rawget(record.value, "log") then
     return -- a build log has its own excerpts
   end
-  local tokens, i
   if text then
     record.line = record.rest:find(" near <eof>$")
       and last_line(text, place.line) or place.line
-    if not record.bare or own or record.rest:find("^attempt to index") then
-      record.column, record.stop, i, tokens = caret.find(text, record.line,
-        record.rest, own, raised_by(record))
-    end
   end
-  record.near = did_you_mean.name(record.rest, place and place.vars and place,
-    tokens, i)
+  if record.bare and not own
+      and not record.rest:find("^attempt to index") then
+    text = nil -- the message is about another line
+  end
+  record.column, record.stop, record.near = caret.find(text, record.line,
+    record.rest, {own = own, called = raised_by(record),
+      frame = place and place.vars and place or nil})
 end
 
 -- The name that was meant, or the words on a launch in CUDA's syntax.
