@@ -35,7 +35,7 @@ local NONE = {}
 -- Takes a candidate that begins with c.word. how: show (the text for the list,
 -- nil: the same), typed (the part before the cursor, nil: c.word), append (the
 -- text behind a single candidate), open (no closing quote follows), order (its
--- place among all candidates), rank, raw (no quotes around the text).
+-- place among all candidates, of a text without quotes around it), rank.
 function C:add(text, how)
   if not text or self.seen[text] then
     return
@@ -50,8 +50,7 @@ function C:add(text, how)
     self.count = self.count + 1
     table.insert(self.ranks[rank], {text = text, show = how.show,
       append = how.append, open = how.open or text:sub(-1) == "/",
-      order = how.order, typed = rank < 3 and typed or self.word,
-      raw = how.raw})
+      order = how.order, typed = rank < 3 and typed or self.word})
   end
 end
 
@@ -101,7 +100,7 @@ local SPECIAL = {['"'] = '[\\"%c]', ["'"] = "[\\'%c]",
   shell = "[^%w_%-./~+,:@%%=\x80-\xFF]"}
 
 function C:encode(item)
-  if item.raw then
+  if item.order then
     return item.text
   end
   local special = SPECIAL[self.wrap and '"' or self.quote]

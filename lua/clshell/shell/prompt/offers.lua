@@ -171,7 +171,7 @@ function M.values(c, family, rung, name)
   for i, value in ipairs(values or {}) do
     if not c.quote then
       c:add(math.type(value) == "float" and ("%.14g"):format(value)
-        or ("%q"):format(value), {order = i, raw = true})
+        or ("%q"):format(value), {order = i})
     elseif type(value) == "string" then
       c:add(value)
     end

@@ -21,11 +21,6 @@ local M = {}
 local DEPTH = 8   -- of __index chains
 local LONG = 1000 -- elements of a list
 
--- The class of module cl that a name says, or nil.
-local function class_named(name)
-  return name and members(name) and name or nil
-end
-
 --- resolve.meta(value, name) -> value or nil
 --- A field of a value's metatable, raw.
 function M.meta(value, name)
@@ -103,11 +98,7 @@ end
 --- resolve.family(thing) -> the table of a kernel family, or nil
 function M.family(thing)
   local value = thing and thing.value
-  for _, name in ipairs(families.own()) do
-    if rawequal(value, loaded["clshell." .. name]) then
-      pcall(lazy.load, value)
-    end
-  end
+  pcall(lazy.load, value)
   if type(value) == "table" and meta(value, "__name") == "clshell.family"
       and type(rawget(value, "list")) == "table" then
     return value
@@ -230,9 +221,9 @@ local function member(thing, class, key)
   elseif class == "Program" and names and has(names, key) then
     return {class = "Kernel", owner = thing, key = key}
   end
-  local named = fields and has(fields, key)
-    and class_named(key:gsub("^%l", string.upper))
-  return named and {class = named, owner = thing, key = key} or nil
+  local named = fields and has(fields, key) and key:gsub("^%l", string.upper)
+  return named and members(named)
+    and {class = named, owner = thing, key = key} or nil
 end
 
 -- The class of module cl of a call's result, or nil.
@@ -244,7 +235,8 @@ local function result_class(thing)
     return "Event"
   end
   local entry = api.entry(name)
-  return entry and class_named(entry.class)
+  return entry and entry.class and members(entry.class) and entry.class
+    or nil
 end
 
 local function step(thing, s)
