@@ -16,6 +16,7 @@ local SORTED = 10000 -- the least number of keys to sort
 local COUNTED = 1000000 -- keys; a larger table is not counted through
 local ALL = 100000 -- entries that "all" shows
 local INDENT = 2
+local NUMBER = "cyan" -- the colour of numbers, which stand right in columns
 
 local ORDER = {number = 1, string = 2, boolean = 3, ["function"] = 4,
   table = 5, userdata = 6, thread = 7}
@@ -97,12 +98,11 @@ local function line_of(text, room)
   return printable.cut(printable.clean((text:gsub("\n.*", ""))), room)
 end
 
-local function leaf(text, colour, kind)
-  return {text = text, width = printable.width(text), colour = colour,
-    kind = kind}
+local function leaf(text, colour)
+  return {text = text, width = printable.width(text), colour = colour}
 end
 
---- value_layout.scalar(value, room) -> {text=, width=, colour=, kind=}
+--- value_layout.scalar(value, room) -> {text=, width=, colour=}
 --- A value other than a table, on one line. Strings, functions and objects
 --- take at most `room` columns (math.huge: all of them).
 function M.scalar(value, room)
@@ -110,7 +110,7 @@ function M.scalar(value, room)
   if kind == "string" then
     return leaf(printable.quote(value, room), "green")
   elseif kind == "number" then
-    return leaf(printable.number(value), "cyan", "number")
+    return leaf(printable.number(value), NUMBER)
   elseif kind == "nil" or kind == "boolean" then
     return leaf(tostring(value), "yellow")
   elseif kind == "function" then
@@ -122,11 +122,11 @@ function M.scalar(value, room)
   return leaf(line_of(text or wrong or tostring(value), math.max(room, 8)))
 end
 
--- The lines of a table under way: width, height, color, whole (nothing is
--- cut), depth (of tables), text_room (columns of a string), most and nested
--- (entries of the table, and of tables in it), budget (entries in all), lead
--- (columns before the value under way). `met` has the paths of tables, `cut`
--- tells of entries left out, `full` of lines.
+-- The lines of a table under way: width, color, whole (nothing is cut), depth
+-- (of tables), text_room (columns of a string), most and nested (entries of
+-- the table, and of tables in it), budget (entries in all), lead (columns
+-- before the value under way). `met` has the paths of tables, `cut` tells of
+-- entries left out.
 local Layout = {}
 Layout.__index = Layout
 
@@ -220,14 +220,9 @@ function Layout:node(value, path, depth)
   return node
 end
 
--- Adds a line; false where the lines ran out.
 function Layout:line(indent, text)
-  self.full = #self.lines >= self.height
-  if not self.full then
-    self.lines[#self.lines + 1] = (" "):rep(indent)
-      .. (self.whole and text or printable.cut(text, self.width - indent))
-  end
-  return not self.full
+  self.lines[#self.lines + 1] = (" "):rep(indent)
+    .. (self.whole and text or printable.cut(text, self.width - indent))
 end
 
 -- The items of an array of short values, in columns.
@@ -235,33 +230,28 @@ function Layout:columns(node, indent)
   local items, widest, right = node.items, 1, true
   for _, item in ipairs(items) do
     widest = math.max(widest, item.width)
-    right = right and item.kind == "number"
+    right = right and item.colour == NUMBER
   end
   local a_line = math.max(1, (self.width - indent + 1) // (widest + 2))
   for first = 1, #items, a_line do
-    local parts = {}
-    for i = first, math.min(first + a_line - 1, #items) do
-      local space = (" "):rep(widest - items[i].width)
+    local parts, last = {}, math.min(first + a_line - 1, #items)
+    for i = first, last do
       local text = items[i].text
         .. (i == #items and node.left == 0 and "" or ",")
-      parts[#parts + 1] = right and space .. text or text .. space
+      parts[#parts + 1] = base_text.fill(text, widest + (text:sub(-1) == ","
+        and 1 or 0), right)
     end
-    if not self:line(indent, (table.concat(parts, " "):gsub(" +$", ""))) then
-      return first - 1
-    end
+    self:line(indent, (table.concat(parts, " "):gsub(" +$", "")))
+    node.done[#self.lines] = last
   end
-  return #items
 end
 
--- The items, each on a line of its own; returns the number begun.
+-- The items, each on a line of its own.
 function Layout:rows(node, indent)
   for i, item in ipairs(node.items) do
-    local comma = (i < #node.items or node.left > 0) and "," or ""
-    if not self:put(item, indent, comma) then
-      return i - 1
-    end
+    self:put(item, indent, (i < #node.items or node.left > 0) and "," or "")
+    node.done[#self.lines] = i
   end
-  return #node.items
 end
 
 -- "12 more" where a table has more items than are shown.
@@ -270,32 +260,28 @@ local function rest(node, shown)
     node.counted and "" or "at least ", node.total - shown)
 end
 
--- Lays a node out from column `indent`; false where the lines ran out.
+-- Lays a node out from column `indent`. node.done tells by the number of
+-- lines how many of its items these show as a whole.
 function Layout:put(node, indent, comma)
   local key = node.key or ""
   if not node.items or indent + node.width + printable.width(key) + #comma
       <= self.width then
     return self:line(indent, key .. node.text .. comma)
-  elseif not self:line(indent, key .. node.open) then
-    return false
   end
+  self:line(indent, key .. node.open)
   for _, words in ipairs(node.note and base_text.wrap(
       node.note, self.width - indent - INDENT - 3) or {}) do
     self:line(indent + INDENT, self:paint("-- " .. words, "red"))
   end
-  local shown = (node.plain and self.columns or self.rows)(self, node,
-    indent + INDENT)
-  node.shown = shown
-  if self.full then
-    return false
-  end
+  node.done = {}
+  local items = node.plain and self.columns or self.rows
+  items(self, node, indent + INDENT)
   if node.left > 0 and indent > 0 then
-    self:line(indent + INDENT, self:paint(rest(node, shown), "dim"))
+    self:line(indent + INDENT, self:paint(rest(node, #node.items), "dim"))
   end
-  if not self.full and (indent > 0 or node.left == 0) then
+  if indent > 0 or node.left == 0 then
     self:line(indent, "}" .. comma)
   end
-  return not self.full
 end
 
 --- value_layout.text(t, opts) -> lines, rest
@@ -305,7 +291,7 @@ end
 --- shared tables).
 function M.text(t, opts)
   local height = opts.all and math.huge or math.max(opts.height, 3)
-  local layout = setmetatable({met = {}, lead = 0, lines = {}, height = height,
+  local layout = setmetatable({met = {}, lead = 0, lines = {},
     color = opts.color, whole = opts.all, width = opts.width,
     depth = opts.all and 30 or 4,
     text_room = opts.all and 4096 or math.max(opts.width - 4, 12),
@@ -314,16 +300,17 @@ function M.text(t, opts)
     budget = opts.all and ALL or 20 * height + opts.width * height // 3,
   }, Layout)
   local node = layout:node(t, opts.name or "_", 1)
-  if layout:put(node, 0, "") and not layout.cut then
-    return layout.lines
-  elseif not layout.cut or #layout.lines > height - opts.below then
-    layout.lines, layout.full = {}, false
-    layout.height = height - opts.below
-    layout:put(node, 0, "")
+  layout:put(node, 0, "")
+  local lines = layout.lines
+  if not layout.cut and #lines <= height then
+    return lines
   end
-  local shown = node.shown
-  return layout.lines, shown and node.total > shown and rest(node, shown)
-    or printable.ellipsis() .. " more inside"
+  local last, shown = math.min(#lines, height - opts.below), 0
+  for i = 1, node.done and last or 0 do
+    shown = node.done[i] or shown
+  end
+  return table.move(lines, 1, last, 1, {}), node.done and node.total > shown
+    and rest(node, shown) or printable.ellipsis() .. " more inside"
 end
 
 return M
