@@ -440,10 +440,6 @@ local function read_csr(m, r, rows, c, cols)
   return list
 end
 
-local function csr_stats(m)
-  return m.nnz > 0 and summary.of(m.values) or nil
-end
-
 -- The description of a sparse matrix; words(m): the words of this class alone.
 local function sparse(class, m, o, words, stats, fetch)
   if m.values.closed then
@@ -464,7 +460,9 @@ M["DIA matrix"] = function(m, o)
 end
 
 M["CSR matrix"] = function(m, o)
-  return sparse("CSR matrix", m, o, nil, csr_stats, read_csr)
+  return sparse("CSR matrix", m, o, nil, function()
+    return m.nnz > 0 and summary.of(m.values) or nil
+  end, read_csr)
 end
 
 return M

@@ -69,9 +69,11 @@ function C:name(name)
   end
 end
 
--- Takes the name of a field of a table constructor.
-function C:field(name)
-  self:add(name, {append = " = "})
+-- Takes names of fields of a table constructor, but for the `given` fields.
+function C:fields(names, given)
+  for _, name in ipairs(names) do
+    self:add(not given[name] and name or nil, {append = " = "})
+  end
 end
 
 local function before(a, b)
@@ -239,26 +241,19 @@ local function known(call, locals)
   end
 end
 
--- Offers the fields of the table around the cursor, if known; returns whether.
+-- Offers the fields of the table around the cursor, if known.
 local function fields(c, call)
   local kind, name, family, list = call.kind, call.name, call.family, nil
-  if kind == "params" then
-    list = family and {}
-  elseif kind == "operands" then
+  if family and (kind == "params" or name == "family") then
+    c:fields(offers.parameters(family, call.rung), call.fields)
+  end
+  if kind == "operands" then
     list = family and rawget(family, "operands")
   elseif kind == "options" and name then
     list = name == "family" and rawget(family, "reserved")
       or options.names(name)
   end
-  if family and (kind == "params" or name == "family") then
-    offers.parameters(c, family, call.rung, call.fields)
-  end
-  for _, field in ipairs(list or {}) do
-    if not call.fields[field] then
-      c:field(field)
-    end
-  end
-  return list ~= nil
+  c:fields(list or {}, call.fields)
 end
 
 -- The kinds of values of options, by their names.
@@ -267,11 +262,10 @@ local KIND_OF = {as = "gpu", device = "device", gpu = "gpu", type = "type"}
 -- Offers the words of an argument or a field; returns whether there are any.
 local function of_kind(c, kind, call)
   local offer = offers.kinds[kind]
-  if not offer or kind == "rung" and not call.family then
-    return kind == "none"
+  if offer and (kind ~= "rung" or call.family) then
+    offer(c, call)
+    return true
   end
-  offer(c, call)
-  return true
 end
 
 -- Offers the values of a field of a call's table; returns whether it has any.
@@ -294,7 +288,8 @@ end
 -- (c.quote is nil) gets the words with quotes, and only for an empty word.
 local function in_call(c, call)
   if call.iskey and not c.quote then
-    return fields(c, call)
+    fields(c, call)
+    return true
   end
   local kind = not call.table and call.whole and call.kind
   if not c.quote and (c.word ~= "" or kind == "path" or kind == "source") then
