@@ -147,7 +147,7 @@ end
 -- The lines of a slice of a matrix, or of a vector, and whether elements are
 -- left out.
 local function grid_lines(src, f, o, room, slice)
-  local lines, mark = {}, printable.ellipsis()
+  local lines, cut, mark = {}, false, printable.ellipsis()
   local width = f.width
   if src.lanes > 1 then
     width = src.lanes * (width + 2)
@@ -169,13 +169,14 @@ local function grid_lines(src, f, o, room, slice)
     for k = 1, r[2] do
       local line = table.concat(texts[k], GAP)
       lines[#lines + 1] = o.all and line or printable.cut(line, o.width)
+      cut = cut or lines[#lines] ~= line
     end
     if i == 1 and high < src.rows then
       lines[#lines + 1] = GAP .. text.fill(mark, src.most and 0
         or math.min(width, 8), true)
     end
   end
-  return lines, high < src.rows or wide < src.cols
+  return lines, cut or high < src.rows or wide < src.cols
 end
 
 -- "[2, 3]" for the number of a slice.

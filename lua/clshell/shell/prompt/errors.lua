@@ -416,11 +416,7 @@ local function folded(line, width, all)
   elseif #line > 8 * width and not all then
     line = line:sub(1, 8 * width) .. "..."
   end
-  local lines = {}
-  for part in (base_text.fold(line, width) .. "\n"):gmatch "(.-)\n" do
-    lines[#lines + 1] = part
-  end
-  return lines
+  return base_text.lines(base_text.fold(line, width))
 end
 
 -- A message as lines, LINES of them at most in a window.

@@ -182,36 +182,27 @@ function M.Queue(q, o)
   }, o)
 end
 
--- "kernel mm(A: global const float*, n: int)"
-local function signature(k)
-  local parts = {}
+-- "kernel mm(A: global const float*, n: int)", wrapped.
+local function signature_lines(k, width)
+  local head, parts = clean(("kernel %s("):format(k.name)), {}
   for i, a in ipairs(k.args) do
     local known = a.type ~= "?"
     local space = known and a.space ~= "private" and a.space .. " " or ""
     local const = a.const and known and a.space == "global"
       and not a.type:find "const" and "const " or ""
-    parts[i] = ("%s: %s%s%s"):format(a.name ~= "" and a.name
-      or "argument " .. i, space, const, a.type)
+    parts[i] = clean(("%s: %s%s%s%s"):format(a.name ~= "" and a.name
+      or "argument " .. i, space, const, a.type, i < #k.args and "," or ""))
   end
-  return ("kernel %s(%s)"):format(k.name, table.concat(parts, ", "))
-end
-
--- A signature, wrapped.
-local function signature_lines(k, width)
-  local whole = clean(signature(k))
+  local last = math.max(1, #parts)
+  parts[last] = (parts[last] or "") .. ")"
+  local whole = head .. table.concat(parts, " ")
   if printable.width(whole) <= width then
     return {whole}
   end
-  local head, rest = whole:match "^(.-%()(.*)$"
-  local words = {}
-  for word in rest:gmatch "[^,)]+[,)]" do
-    words[#words + 1] = (word:gsub("^ ", ""))
+  local lines = {printable.cut(head, width)}
+  for i, line in ipairs(printable.join(parts, width - 4, "")) do
+    lines[i + 1] = "    " .. line
   end
-  local lines = printable.join(words, width - 4, "")
-  for i, line in ipairs(lines) do
-    lines[i] = "    " .. line
-  end
-  table.insert(lines, 1, printable.cut(head, width))
   return lines
 end
 
@@ -253,10 +244,9 @@ local NOTES = 6 -- notes on the host's calls in a CUDA text
 -- calls.
 local function add_cuda(lines, cuda, o)
   local function add(...)
-    local s = text.fold("  " .. clean(string.format(...)), o.width)
-    for line in (s .. "\n"):gmatch "(.-)\n" do
-      lines[#lines + 1] = line
-    end
+    local more = text.lines(text.fold("  " .. clean(string.format(...)),
+      o.width))
+    table.move(more, 1, #more, #lines + 1, lines)
   end
   for _, launch in ipairs(cuda.launches) do
     add("launch: %s.%s", o.name, launch.text)
@@ -286,9 +276,8 @@ function M.Program(prog, o)
   end
   local log = (info.log or ""):gsub("%s+$", "")
   if log ~= "" then
-    local _, breaks = log:gsub("\n", "")
     lines[#lines + 1] = printable.cut(("  the compiler said %d lines: "
-      .. "prog.log"):format(breaks + 1), o.width)
+      .. "prog.log"):format(#text.lines(log)), o.width)
   end
   return lines
 end

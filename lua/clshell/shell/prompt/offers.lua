@@ -1,7 +1,7 @@
 -- shell/prompt/offers.lua - the words besides names that completion offers:
 -- element types, devices, rungs, modules, files, and the words of %commands,
 -- ?topics and !commands of the system's shell
--- Each function offers words to candidates `c`: c:add, c:all, c:name, c:fields.
+-- Each function offers words to candidates `c`: c:add, c:all, c:name.
 -- SPDX-License-Identifier: MIT
 
 local api = require "clshell.base.api"
