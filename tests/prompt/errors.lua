@@ -364,7 +364,7 @@ inner({1, 2, 3}, "word")
   local p <close> = assert(io.popen(("%s -i %s 2>/dev/null <<'E'\n%s\nE")
     :format(quote(clshell), path, [[
 errors = require "clshell.shell.prompt.errors"
-print(errors.traceback(errors.last))]])))
+print(errors.text(errors.last, {all = true}))]])))
   local text = p:read("a")
   for _, part in ipairs{path .. ":3: attempt to perform arithmetic",
       path .. ":3, in inner", "n = 3", "list = table of 3",
@@ -444,7 +444,8 @@ t.test("a window cuts long messages, %tb does not", function()
     local text = errors.text(record, {width = 40})
     io.stderr:write(#text < 2000 and "short" or "long", "\n")
     io.stderr:write(text:match("[^\n]*$"), "\n")
-    io.stderr:write(#errors.traceback(record, {width = 40}), "\n")]]
+    local whole = errors.text(record, {width = 40, all = true})
+    io.stderr:write(#whole, "\n")]]
   t.ok(text:find("^short\n%.%.%. 149 more lines; %%tb shows them\n7%d%d%d\n"),
     text)
 end)

@@ -376,8 +376,8 @@ local function command(text, at)
   local place, c = offers.command(text, at), nil
   if place and place.skip then
     c = code(text, at, place.skip)
-    if c and place.more and c.plain and c.word ~= "" then
-      place.more(c)
+    if c and c.plain and c.word ~= "" then
+      c:all(place.more or {}, {append = "="})
     end
     return c
   end

@@ -51,9 +51,7 @@ end
 -- Whether a frame repeats one of the few frames before place i of a list.
 local function repeated(frame, list, i)
   for j = math.max(1, i - PERIOD), i - 1 do
-    if not list[j].skip and frame.source == list[j].source
-        and frame.line == list[j].line and inside(frame) == inside(list[j])
-    then
+    if list[j].source and place_of(frame) == place_of(list[j]) then
       return true
     end
   end
@@ -481,45 +479,34 @@ local function painted(line, is_first)
   return paint(line, "dim", dim ~= nil)
 end
 
-local function finish(lines, opts)
+--- errors.text(record [, opts]) -> string
+--- The report of a failure: its message, the source line with a caret, and the
+--- user's calls.
+--- Options:
+---   color  false  16 colours and weights
+---   width  -      columns of the window; without it nothing is cut
+---   all    false  the whole message, and every frame, C and clshell's own
+---                 included, with its source line and the user's variables
+function M.text(record, opts)
+  opts = opts or {}
+  local lines = message_lines(record, opts.width, opts.all)
+  append(lines, object_lines(record, opts.width))
+  if record.bare and not opts.all then
+    lines[#lines + 1] = (record.fault and "  called from "
+      or "  raised at ") .. place_of(record.place)
+  end
+  append(lines, source_lines(record, opts.width))
+  append(lines, opts.all and all_frames(record.frames, opts.width)
+    or callers(record.frames, record.from))
+  if record.closing then
+    lines[#lines + 1] = "  while closing variables after: "
+      .. message_of(record.before.value):match("^[^\n]*")
+  end
   for i, line in ipairs(lines) do
     line = base_text.visible(line)
     lines[i] = opts.color and painted(line, i == 1) or line
   end
   return table.concat(lines, "\n")
-end
-
---- errors.text(record [, opts]) -> string
---- The short report of a failure: its message, the source line with a caret,
---- and the user's calls. Options: color (boolean), width (columns of the
---- window; without it nothing is cut).
-function M.text(record, opts)
-  opts = opts or {}
-  local lines = message_lines(record, opts.width)
-  append(lines, object_lines(record, opts.width))
-  if record.bare then
-    lines[#lines + 1] = (record.fault and "  called from "
-      or "  raised at ") .. place_of(record.place)
-  end
-  append(lines, source_lines(record, opts.width))
-  append(lines, callers(record.frames, record.from))
-  if record.closing then
-    lines[#lines + 1] = "  while closing variables after: "
-      .. message_of(record.before.value):match("^[^\n]*")
-  end
-  return finish(lines, opts)
-end
-
---- errors.traceback(record [, opts]) -> string
---- The long report of a failure: the whole message, then every frame, C and
---- clshell's own included, with its source line and the user's variables.
-function M.traceback(record, opts)
-  opts = opts or {}
-  local lines = message_lines(record, opts.width, true)
-  append(lines, source_lines(record, opts.width))
-  append(lines, object_lines(record, opts.width))
-  append(lines, all_frames(record.frames, opts.width))
-  return finish(lines, opts)
 end
 
 --- errors.report(value [, progname]) -> string

@@ -338,11 +338,6 @@ local function offer_of(name)
   end
 end
 
--- Offers the options of %bench, such as flop=, after the expression.
-local function bench_options(c)
-  c:all(options.names "bench", {append = "="})
-end
-
 -- The operand of a command: the rest of the line, or else its last word.
 local function operand(first, rest, offer)
   local place = {first = first, word = rest, offer = offer}
@@ -373,7 +368,7 @@ local function percent(text, cursor)
       how = family}
   elseif offer == nil then
     return {skip = last, more = (name == "bench" or name == "timeit")
-      and bench_options}
+      and options.names "bench"} -- flop= and others, after the expression
   elseif offer and cursor >= last then
     return operand(last + 1, rest, offer)
   end
@@ -425,8 +420,8 @@ local READERS = {["%"] = percent, ["?"] = topic, ["!"] = shell}
 --- offers.command(text, cursor) -> place or nil
 --- Where the cursor is in a text that begins with %, ? or !: {first, word,
 --- quote, closing, offer(c, how), how, otherwise}, with `otherwise` the place
---- to try after a place without candidates; or {skip, more(c)} for Lua that
---- begins after so many bytes.
+--- to try after a place without candidates; or {skip, more} for Lua that
+--- begins after so many bytes, with more names to which "=" gives values.
 function M.command(text, cursor)
   return READERS[text:match "%S"](text, cursor)
 end

@@ -126,7 +126,7 @@ end
 
 -- The name of a function or of a callable table in the entries of help.
 local function public_name(value)
-  for _, entry in ipairs(index.entries()) do
+  for _, entry in ipairs(value ~= nil and index.entries() or {}) do
     if rawequal(M.value(entry.name), value) then
       return entry.name
     end
@@ -184,7 +184,7 @@ function M.name(thing)
     return owner .. ":" .. thing.key
   end
   return rawequal(thing.value, require) and "require"
-    or thing.value ~= nil and public_name(thing.value) or nil
+    or public_name(thing.value)
 end
 
 -- A field of an object of module cl, if its metatable's __index is still the C
@@ -203,12 +203,11 @@ end
 
 -- The Kernel object that a thing is or launches, or nil.
 local function kernel_of(thing)
-  local class = class_of(thing)
+  local class, owner = class_of(thing), thing.owner or {}
   if class == "Launch" then
     return thing.kernel or thing.value and field_of(thing.value, "kernel")
   elseif class == "Kernel" then
-    return thing.value or thing.owner and thing.owner.value
-      and field_of(thing.owner.value, thing.key)
+    return thing.value or owner.value and field_of(owner.value, thing.key)
   end
 end
 
@@ -303,10 +302,6 @@ function M.parameters(f)
   return list
 end
 
-local function callable(value)
-  return type(value) == "function" or meta(value, "__call") ~= nil
-end
-
 -- Adds the string keys of a table that come after key `key` to a list, with
 -- `methods` only of callable values; budget.over where strings are left.
 local function add_keys(list, t, key, budget, methods)
@@ -318,8 +313,8 @@ local function add_keys(list, t, key, budget, methods)
       return
     end
     budget.left = budget.left - 1
-    list[#list + 1] = type(key) == "string"
-      and (not methods or callable(value)) and key or nil
+    list[#list + 1] = type(key) == "string" and (not methods
+      or type(value) == "function" or meta(value, "__call")) and key or nil
   until key == nil
 end
 
