@@ -98,7 +98,11 @@ end
 --- resolve.family(thing) -> the table of a kernel family, or nil
 function M.family(thing)
   local value = thing and thing.value
-  pcall(lazy.load, value)
+  for _, name in ipairs(families.own()) do
+    if rawequal(value, families.peek(name)) then
+      pcall(lazy.load, value) -- other modules stay as they are
+    end
+  end
   if type(value) == "table" and meta(value, "__name") == "clshell.family"
       and type(rawget(value, "list")) == "table" then
     return value
