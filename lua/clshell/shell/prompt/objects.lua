@@ -2,7 +2,6 @@
 -- functions and files at the prompt, described on a few lines
 -- SPDX-License-Identifier: MIT
 
-local layout = require "clshell.shell.prompt.value_layout"
 local printable = require "clshell.shell.prompt.printable"
 local quantity = require "clshell.base.quantity"
 local style = require "clshell.base.style"
@@ -300,7 +299,7 @@ M["function"] = function(f, o)
     local parameters = require "clshell.shell.prompt.resolve".parameters(f)
     head = ("function (%s)"):format(table.concat(parameters, ", "))
     about = info.what == "C" and "C code without a help page"
-      or "defined at " .. layout.scalar(f, math.huge).text:match "%((.*)%)$"
+      or "defined at " .. printable.scalar(f, math.huge).text:match "%((.*)%)$"
   end
   local lines = text.wrap(clean(head), o.width)
   lines[1] = style.paint(lines[1], "bold", o.color)

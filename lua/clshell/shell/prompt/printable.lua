@@ -1,9 +1,10 @@
 -- shell/prompt/printable.lua - any bytes as text that is safe for a terminal:
--- quoted, cleaned, measured and cut
+-- quoted, cleaned, measured and cut; any value but a table on one line
 -- SPDX-License-Identifier: MIT
 
 local style = require "clshell.base.style"
 local base_text = require "clshell.base.text"
+local interrupt = require "clshell.base.interrupt"
 
 local M = {}
 
@@ -97,6 +98,10 @@ function M.join(words, width, indent)
   return lines
 end
 
+--- printable.NUMBER
+--- The colour of numbers, which stand right in columns.
+M.NUMBER = "cyan"
+
 --- printable.digits
 --- The digits of printed floats that `%set precision` wants; nil: as many as a
 --- float takes.
@@ -115,6 +120,66 @@ function M.number(x)
   end
   local s = M.digits and format("%." .. M.digits .. "g", x):gsub(",", ".")
   return s and (find(s, "[.e]") and s or s .. ".0") or base_text.shortest(x)
+end
+
+-- A function in a few words: the place of its definition.
+local function where(f)
+  local info = debug.getinfo(f, "S")
+  if info.what == "C" then
+    return "function (C)"
+  end
+  local source = info.short_src
+  if info.source:sub(1, 1) == "@" or info.source:sub(1, 1) == "=" then
+    source = info.source:sub(2):match "([^/]*/?[^/]*)$"
+  end
+  return ("function (%s:%d)"):format(M.clean(source), info.linedefined)
+end
+
+--- printable.told(value) -> text; nil, error
+--- The text that a value's __tostring gives, or nil and the error in it.
+function M.told(value)
+  local mt = debug.getmetatable(value)
+  if type(mt) ~= "table" or rawget(mt, "__tostring") == nil then
+    return nil
+  end
+  local fine, text = interrupt.pcall(tostring, value)
+  if fine then
+    return ("%s"):format(text)
+  end
+  fine, text = pcall(tostring, text)
+  return nil, ("error in __tostring: %s"):format(fine
+    and text:gsub("\n.*", "") or "?")
+end
+
+--- printable.line(text, room) -> string
+--- The first line of a text, cut.
+function M.line(text, room)
+  return M.cut(M.clean((text:gsub("\n.*", ""))), room)
+end
+
+--- printable.leaf(text, colour) -> {text=, width=, colour=}
+function M.leaf(text, colour)
+  return {text = text, width = M.width(text), colour = colour}
+end
+
+--- printable.scalar(value, room) -> {text=, width=, colour=}
+--- A value other than a table, on one line. Strings, functions and objects
+--- take at most `room` columns (math.huge: all of them).
+function M.scalar(value, room)
+  local kind = type(value)
+  if kind == "string" then
+    return M.leaf(M.quote(value, room), "green")
+  elseif kind == "number" then
+    return M.leaf(M.number(value), M.NUMBER)
+  elseif kind == "nil" or kind == "boolean" then
+    return M.leaf(tostring(value), "yellow")
+  elseif kind == "function" then
+    return M.leaf(M.cut(where(value), math.max(room, 8)), "dim")
+  elseif kind == "thread" then
+    return M.leaf("thread (" .. coroutine.status(value) .. ")", "dim")
+  end
+  local text, wrong = M.told(value)
+  return M.leaf(M.line(text or wrong or tostring(value), math.max(room, 8)))
 end
 
 return M
