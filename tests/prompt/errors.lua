@@ -417,6 +417,16 @@ gemm(half)
     .. "nested table; got 1")
 end)
 
+t.test("%tb names the error before which variables were closing", function()
+  local text = session [[
+local a <close> = setmetatable({}, {__close = error}) error "first"
+local b <close> = setmetatable({}, {__close = function() error(7) end}) x.y = 1
+%tb
+]]
+  t.eq(select(2, text:gsub("closing variables after: input:2:1: ", "")), 2,
+    text)
+end)
+
 t.test("at the prompt: a kernel's text is shown at the input's line",
   function()
     if session "print(#cl.devices())\n" == "0\n" then
