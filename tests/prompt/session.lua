@@ -143,6 +143,11 @@ t.test("local vanishes between lines: here top-level locals stay", function()
   t.eq(session "%set locals=lua\nlocal x = 5\nx", "nil\n")
 end)
 
+t.test("print = 5 leaves the shell its own messages", function()
+  has(session "print = 5\n%set locals\n%history\nprint", "locals=keep",
+    "%set locals", "5\n")
+end)
+
 t.test("the note on locals comes once, on a terminal", function()
   terminal.run([[
     expect cl>

@@ -9,7 +9,7 @@
 local own = setmetatable({_G = _G}, {__index = _G, __newindex = _G})
 
 for _, name in ipairs{"assert", "collectgarbage", "error", "getmetatable",
-    "ipairs", "load", "loadfile", "next", "package", "pairs", "pcall",
+    "ipairs", "load", "loadfile", "next", "package", "pairs", "pcall", "print",
     "rawequal", "rawget", "rawlen", "rawset", "require", "select",
     "setmetatable", "tonumber", "tostring", "type", "xpcall"} do
   rawset(own, name, _G[name])

@@ -205,7 +205,7 @@ function M.tb()
     session.say "nothing has failed so far"
     return
   end
-  print(errors.traceback(errors.last, {width = system.winsize(1),
+  print(errors.text(errors.last, {width = system.winsize(1), all = true,
     color = require "clshell.base.style".color(1)}))
 end
 

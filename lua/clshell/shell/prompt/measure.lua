@@ -10,8 +10,6 @@ local session = require "clshell.shell.prompt.session"
 
 local M = {}
 
-local BLOCKS = {["function"] = 1, ["do"] = 1, ["if"] = 1, ["repeat"] = 1,
-  ["end"] = -1, ["until"] = -1}
 local SAME = {flops = "flop"} -- what people call an option
 
 -- Waits for the events among the results, those of spans one by one, or for
@@ -61,7 +59,7 @@ end
 local function tokens_of(text)
   local list, depth = lexer.tokens(text), 0
   for _, token in ipairs(list) do
-    depth = depth + (lexer.BRACKETS[token.text] or BLOCKS[token.text] or 0)
+    depth = depth + lexer.step(token)
     token.depth = depth
   end
   return list
