@@ -1,5 +1,5 @@
--- explain/claims.lua - the trial of a claim: two kernels in turns or a figure,
--- and the verdict; claims_list.lua has the claims
+-- explain/claims.lua - tries claims: compares two kernels in turns, and gives
+-- the verdict; claims_list.lua has the claims, trials.lua their experiments
 -- SPDX-License-Identifier: MIT
 
 local bench = require "clshell.measure.bench"
@@ -10,6 +10,7 @@ local ladder = require "clshell.explain.ladder"
 local options = require "clshell.base.options"
 local report = require "clshell.results.tables"
 local text = require "clshell.base.text"
+local trials = require "clshell.base.lazy".module "clshell.explain.trials"
 local workload = require "clshell.ladder.workload"
 
 local M = {}
@@ -49,7 +50,7 @@ function M.new(opts)
     claims = require "clshell.explain.claims_list"}, List)
 end
 
--- Methods for the trials in claims_list.lua, which does not know this module.
+-- Methods for the trials in trials.lua, which does not know this module.
 List.cannot = function(_, reason)
   M.cannot(reason)
 end
@@ -273,7 +274,8 @@ end
 --- print(result.claim, result.verdict)
 function List:try(claim)
   local ok, o = pcall(function()
-    return result(claim, claim.try(self, claim))
+    local name = claim.trial[1]
+    return result(claim, trials[name](self, table.unpack(claim.trial, 2)))
   end)
   if ok then
     return o
