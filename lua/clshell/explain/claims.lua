@@ -76,10 +76,7 @@ end
 local function side(s, samples, how)
   local name, kernel = s[1]:match("^(%w+)%.([%w_]+)$")
   local family = families.get(name)
-  local full = {type = s.type or "float"}
-  for key, value in pairs(s.shape) do
-    full[key] = value
-  end
+  local full = options.with({type = s.type or "float"}, s.shape)
   local shape = family.spec.shape(full)
   local r = bench.of(s[1], samples, {flop = family.spec.flop(shape),
     bytes = family.spec.bytes(shape), type = full.type})

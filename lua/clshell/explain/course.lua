@@ -196,8 +196,7 @@ function M.exercise(n, answer)
     for i, one in ipairs(EXERCISES) do
       lines[i] = text.hang(("%3d  "):format(i), one.ask, 77)
     end
-    lines[#lines + 1] = "Type: %exercise 1 answer"
-    return table.concat(lines, "\n")
+    return table.concat(lines, "\n") .. "\nType: %exercise 1 answer"
   end
   local e = EXERCISES[n]
   if not e then

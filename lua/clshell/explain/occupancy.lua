@@ -470,17 +470,12 @@ function Occupancy:plot(axis, opts)
     return 100 * row.share
   end, x_label = LABELS[axis], y_label = "occupancy, %", log_x = false,
     title = "occupancy, " .. self.gpu, by = varied[1] and function(row)
-    local words = {}
-    for i, name in ipairs(varied) do
-      words[i] = ("%s=%d"):format(name, row[name])
-    end
-    return table.concat(words, " ")
+    return text.values(varied, " ", function(name)
+      return ("%s=%d"):format(name, row[name])
+    end)
   end or nil}
-  for name, value in pairs(options.given(opts)) do
-    all[name] = value
-  end
   return require "clshell.results.charts".line(rows_of(values, self.limits),
-    all)
+    options.with(all, options.given(opts)))
 end
 
 -- The GPU of a call: its name and limits, of the option gpu or of the device.

@@ -397,11 +397,6 @@ local function counted(list, launch, ...)
   return access(launch, ...)
 end
 
--- A work-group's size that the device takes, a multiple of 64 if possible.
-local function group(most)
-  return math.min(most, cl.device().max_work_group_size)
-end
-
 -- Runs launch(turns) with twice the turns until it takes a millisecond.
 local function turns_of(launch)
   local turns = 64
@@ -413,7 +408,7 @@ end
 
 -- Reads of local memory: neighbours `one` cells apart against `other`.
 function M.local_reads(list, one, other)
-  local size = group(256)
+  local size = math.min(256, cl.device().max_work_group_size)
   local k = kernel("peak/local", {WG = size, CELLS = 1024, UNROLL = 8})
   local items = 8 * cl.device().compute_units * size
   local out = cl.buffer("float", items)
@@ -459,15 +454,14 @@ function M.barriers(list)
 end
 
 -- Indices that lead through 16 MiB of memory.
-local function chain_of(n)
+local function chain()
+  local n = 2^22 | 0
   local h <close> = cl.array("int", n)
   for i = 1, n do
     h[i] = (i * 40503 + 7) % n
   end
   return cl.buffer("int", n, h)
 end
-
-local CHAIN = 2^22 | 0
 
 -- Work-groups under way at the same time, with little local memory against as
 -- much as the device has.
@@ -483,8 +477,7 @@ end
 
 -- As many loads, in chains where each tells the next, by 16x the work-items.
 function M.latency(list)
-  local following = chain_of(CHAIN)
-  local k = kernel "course/chain"
+  local following, k = chain(), kernel "course/chain"
   local units = cl.device().compute_units
   local few = 64 * units
   local out = cl.buffer("int", 16 * few)
