@@ -7,7 +7,9 @@ local access = require "clshell.base.lazy".module "clshell.explain.access"
 local bench = require "clshell.measure.bench"
 local check = require "clshell.base.lazy".module "clshell.explain.check"
 local cl = require "cl"
+local dia = require "clshell.data.dia"
 local gemm = require "clshell.ladders.gemm"
+local matrix = require "clshell.data.matrix"
 local occupancy = require "clshell.base.lazy".module "clshell.occupancy"
 local oclgrind = require "clshell.explain.oclgrind"
 local peaks = require "clshell.measure.peaks"
@@ -124,7 +126,7 @@ function M.naive_share(list)
 end
 
 function M.events_not_host(list)
-  local A = require("clshell.data.matrix").random(64, 64)
+  local A = matrix.random(64, 64)
   local r = gemm.bench("tiled", {tile = 8}, {A = A, B = A},
     {samples = 20, busy = 0.01})
   if r.timer ~= "event" then
@@ -200,7 +202,6 @@ end
 -- The time of the transfers of A, B and C over the time of the product, and
 -- the product's result.
 local function transfer_share(n)
-  local matrix = require "clshell.data.matrix"
   local o = {A = matrix.random(n, n), B = matrix.random(n, n, {seed = 2})}
   local c = gemm.choice(o)
   local r = gemm.bench(c.rung, c.params, o)
@@ -238,7 +239,6 @@ end
 -- notice.
 function M.planted()
   local n = cl.device().type == "cpu" and 1024 or 4096
-  local matrix = require "clshell.data.matrix"
   local plan = gemm.plan(matrix.random(n, n), matrix.random(n, n, {seed = 2}))
   plan():wait()
   local seconds = {}
@@ -288,7 +288,6 @@ end
 function M.spmv(list, a, b)
   local side = cl.device().type == "cpu" and 501 or 2001
   if not list.matrix then
-    local dia = require "clshell.data.dia"
     local n = side * side
     local D = dia.banded(n, {-side, -1, 0, 1, side}, {seed = 1})
     local x = cl.array("float", n):random(2, 0.5, 1.5)

@@ -263,10 +263,14 @@ local function longest(s, tile)
     tile.k * tile.n, tile.m * tile.n)), tile.m, tile.n, tile.k)
 end
 
--- Sends a part of op(X) and returns the event.
-function Job:send(x, trans, buffer, row, col, rows, cols)
-  local r, c, n, m = lying(x, trans, row, col, rows, cols)
-  return self.staging:up(x, r, c, n, m, buffer)
+-- Sends panel i of operand "a" or "b", of depth d, from its place in op(X),
+-- and returns the event.
+function Job:send(name, x, i, d, row, col)
+  local panel = self.panels:panel(i, name, d)
+  if self.panels["trans_" .. name] then
+    row, col = col, row
+  end
+  return self.staging:up(x, row, col, panel.rows, panel.cols, panel)
 end
 
 -- Fetches pieces of the tile before: `count` pieces, or all.
@@ -275,16 +279,6 @@ function Job:fetch(count)
     self.fetching = self.fetching() and self.fetching or nil
     count = count - 1
   end
-end
-
--- Sets a tile of C to beta C.
-function Job:begin(C, row, col)
-  local p = self.panels
-  if self.shape.beta ~= 0 then
-    local there = self.staging:up(self.stores.C0, row, col, C.rows, C.cols, C)
-    p.queue:barrier{after = {there}}
-  end
-  p:scale(self.shape.beta)
 end
 
 -- Products are added to the tile of C in Buffer c from now on; returns the
@@ -299,16 +293,19 @@ end
 -- Calculates one tile of C: sends its panels, launches its products, and
 -- meanwhile fetches the tile before.
 function Job:tile(c, row, col)
-  local s, t, opts, p = self.shape, self.tile_sizes, self.opts, self.panels
+  local s, t, p, stores = self.shape, self.tile_sizes, self.panels, self.stores
   local C = self:into(c, row, col)
   local share = math.ceil((self.pieces or 0) / t.steps)
-  self:begin(C, row, col)
+  if s.beta ~= 0 then
+    local there = self.staging:up(stores.C0, row, col, C.rows, C.cols, C)
+    p.queue:barrier{after = {there}}
+  end
+  p:scale(s.beta)
   for k = 1, s.k, t.k do
     local d, i = math.min(t.k, s.k - k + 1), self.sent + 1
-    local slot = p:free(i)
-    self:send(self.stores.A, opts.trans_a, slot.a, row, k, C.rows, d)
-    local there = self:send(self.stores.B, opts.trans_b, slot.b, k, col, d,
-      C.cols)
+    p:free(i)
+    self:send("a", stores.A, i, d, row, k)
+    local there = self:send("b", stores.B, i, d, k, col)
     p:add(i, d, {there})
     self:fetch(share)
     self.sent = i
@@ -316,8 +313,7 @@ function Job:tile(c, row, col)
   self:fetch(math.huge)
   local whole = p.queue:marker()
   p.queue:flush() -- another queue waits for it
-  self.fetching, self.pieces = self.staging:down(C, self.stores.C, row, col,
-    whole)
+  self.fetching, self.pieces = self.staging:down(C, stores.C, row, col, whole)
 end
 
 -- Calculates all tiles, back and forth, so that neighbours follow one another.
@@ -389,7 +385,7 @@ local function job_of(stores, s, tile, opts, context)
   for i = 1, tile.rows * tile.cols > 1 and 2 or 1 do
     tiles[i] = cl.buffer(s.type, tile.m * tile.n, nil, {context = context})
   end
-  return setmetatable({stores = stores, shape = s, opts = opts, sent = 0,
+  return setmetatable({stores = stores, shape = s, sent = 0,
     tile_sizes = tile, tiles = tiles, panels = panels.new{type = s.type,
       rows = tile.m, cols = tile.n, depth = tile.k, count = 2,
       context = context, alpha = s.alpha, kernel = opts.kernel,

@@ -87,15 +87,14 @@ function Panels:ended(i)
   return event ~= nil
 end
 
---- panels:free(i) -> slot
---- Waits until the slot of panel i is free, and returns the slot.
+--- panels:free(i)
+--- Waits until the slot of panel i is free.
 function Panels:free(i)
   local before = self.products[i - self.count]
   if before then
     before:wait()
     self:ended(i - self.count)
   end
-  return self.slots[(i - 1) % self.count + 1]
 end
 
 --- panels:scale(beta)
