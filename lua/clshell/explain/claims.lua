@@ -22,14 +22,11 @@ local SAME = 1.05 -- smaller gains do not count
 M.HOLDS, M.NOT = "holds here", "does not hold here"
 M.CANNOT, M.UNCLEAR = "cannot be tried here", "unclear here"
 
--- The metatable of the error that cannot() raises.
-local Cannot = {}
-
 --- claims.cannot(reason)
 --- Ends the trial of a claim: it cannot be tried here.
 --- Example: print(pcall(claims.cannot, "no local memory")) -- a trial gives it
 function M.cannot(reason)
-  error(setmetatable({reason = reason}, Cannot), 0)
+  cl.error("refused: " .. reason)
 end
 
 --- claims.new(opts) -> list
@@ -252,14 +249,6 @@ local function result(claim, o)
   return r
 end
 
--- The reason why a trial was refused, nil for other errors.
-local function refused(e)
-  if getmetatable(e) == Cannot then
-    return e.reason
-  end
-  return tostring(e):match("refused: ([^\n]*)")
-end
-
 --- list:try(claim) -> result
 --- Tries a claim. The result is the result of the side claimed to be faster,
 --- with claim, says, verdict ("holds here", "does not hold here", "cannot be
@@ -277,7 +266,7 @@ function List:try(claim)
   if ok then
     return o
   end
-  local reason = refused(o)
+  local reason = tostring(o):match("refused: ([^\n]*)")
   if bench.interrupted(o) or not reason and type(o) == "string" then
     error(o, 0)
   end
