@@ -265,11 +265,7 @@ end
 local Ladder = {__name = "checks"}
 
 function Ladder:__tostring()
-  local parts = {}
-  for i, r in ipairs(self) do
-    parts[i] = tostring(r)
-  end
-  return table.concat(parts, "\n\n")
+  return text.values(self, "\n\n")
 end
 
 -- Checks a rung of a family, or all rungs of the user's own.

@@ -8,6 +8,7 @@ local argument = require "clshell.base.argument"
 local bench = require "clshell.measure.bench"
 local cl = require "cl"
 local reading = require "clshell.explain.reading"
+local options = require "clshell.base.options"
 local protocol = require "clshell.measure.protocol"
 local report = require "clshell.results.tables"
 local text = require "clshell.base.text"
@@ -543,11 +544,8 @@ end
 -- See lesson.ladder.
 function M.text(rows, opts)
   argument.list("lesson.ladder", "the list of results", rows, "table")
-  local own = {}
-  opts = argument.check("lesson.ladder", "options", opts or {}, "table")
-  for key, value in pairs(opts) do
-    own[key] = value
-  end
+  local own = options.with(argument.check("lesson.ladder", "options",
+    opts or {}, "table"), {})
   local width, simulate = own.width or report.width(), own.access ~= false
   own.width, own.access = nil, nil
   local list = groups_of(rows)
