@@ -483,8 +483,8 @@ static void telluses(lua_State *L, const Kernel *k, cl_kernel handle,
   lua_pop(L, 1);
 }
 
-/* Pushes the list of the Kernel at `kernel`, or nil, for another handle too.
- */
+/* Tells the driver the uses of the Kernel at `kernel` for another handle too;
+** pushes their list, or nil. */
 void clsh_kernel_copyuses(lua_State *L, int kernel, cl_kernel handle) {
   const Kernel *k = clsh_kernel_check(L, kernel);
   if (lua_getiuservalue(L, kernel, KERNEL_USES) != LUA_TNIL)

@@ -69,7 +69,7 @@ static void start(lua_State *L) {
 }
 
 /** mpi.local_rank() -> number
- * The number of this process among those of its host, from 0.
+ * The number of this process among the processes of its host, from 0.
  * Example: print(mpi.local_rank() < mpi.local_size()) --> true
  */
 static int mpi_local_rank(lua_State *L) {
