@@ -10,7 +10,7 @@ local types = require "clshell.arrays.types"
 
 local M = {}
 
--- Shapes by their text: equal ones are the same table.
+-- Shapes by their text: equal shapes are one table.
 local shapes = setmetatable({}, {__mode = "v"})
 
 --- layout.shape(sizes) -> shape

@@ -11,9 +11,10 @@ local M = {}
 
 --- definition.fields(what, api, given, kinds, needed)
 --- Raises unless the fields of a definition are among the options of function
---- `api`, those `needed` are there, and their values are of their `kinds`, by
---- name: {type (nil: any), rule, test}, with the rule and its test where the
---- type does not tell all. Fields that are not in `kinds` are functions.
+--- `api`, the fields in `needed` are there, and their values are of their
+--- `kinds`, by name: {type (nil: any), rule, test}, with the rule and its test
+--- where the type does not tell all. Fields that are not in `kinds` are
+--- functions.
 function M.fields(what, api, given, kinds, needed)
   local hint = {hint = ('help "%s" has an example'):format(what)}
   cl.options(given, options.names(api), what)

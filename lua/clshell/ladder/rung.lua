@@ -105,7 +105,7 @@ function M.parameters(rung, given, what)
   return p
 end
 
--- M.parameters, where other names than those of the parameters raise.
+-- M.parameters, but a name that no parameter has raises.
 function M.configured(rung, given, what)
   cl.options(given, M.names(rung), ("%s, kernel %s"):format(what, rung.name))
   return M.parameters(rung, given, what)

@@ -1,7 +1,8 @@
 -- ladders/scan.lua - the scan family, y[i] = x[1] + ... + x[i]
 -- Each rung names its file in kernels/scan/, its one-line lesson, its
--- parameters and its NDRange. The first ones scan within work-groups, scan
--- their sums, and add these; later ones find sums first, or ask for them.
+-- parameters and its NDRange. The first rungs scan within work-groups, scan
+-- the groups' sums, and add these; later rungs find sums first, or ask groups
+-- for them.
 -- SPDX-License-Identifier: MIT
 
 local cl = require "cl"

@@ -185,7 +185,8 @@ end
 local function traffic_of_plain(bt, sums)
   return function(s, p)
     local e = s.esize
-    -- By the bytes from one column of C to the next, and from row to row.
+    -- The bytes from one column of C to the next are `across`, from row to row
+    -- `down`.
     local function walk(n, across, down)
       if p.map == "row" then
         across, down = down, across
@@ -201,8 +202,8 @@ local function traffic_of_plain(bt, sums)
 end
 
 -- The traffic of square tiles. `turned`: B lies transposed in local memory,
--- and with `bt` in global memory; else the local rows of a turned B are read
--- along.
+-- and with `bt` in global memory; without `bt` work-items read along the local
+-- rows of a turned B.
 local function traffic_of_tiles(turned, bt)
   return function(s, p)
     local e, t = s.esize, p.tile

@@ -1,6 +1,6 @@
 -- shell/commands/tune_command.lua - the command `clshell tune`: searches the
 -- fastest kernels of the ladders on this device, compares each in turns with
--- the one that calls take today, and keeps it where it is better
+-- the kernel that calls take today, and keeps it where it is faster
 -- SPDX-License-Identifier: MIT
 
 local cl = require "cl"
@@ -35,8 +35,8 @@ local VECTOR = {cpu = {"1m"}, other = {"64m"}, sizes = one_size,
     return 2.0 * n
   end}
 
--- The ladder of a matrix of two sizes, with so many times its elements in
--- memory; the further fields are in `more`.
+-- The ladder of a matrix of two sizes; memory holds `times` its elements, and
+-- the further fields are in `more`.
 local function of_matrix(cpu, other, times, more)
   more = more or {}
   more.cpu, more.other, more.sizes = {cpu}, {other}, script.matrix_shape
@@ -148,8 +148,8 @@ local function words_of(rung, params)
   return table.concat(list, " ")
 end
 
--- Judges the best of a search against today's choice, and keeps it if it is
--- worth that. The bench result of the search gets the cells of its row.
+-- Judges the best of a search against today's choice, and keeps it if the gain
+-- is large enough. The bench result of the search gets the cells of its row.
 local function judge(family, today, r, operands, keep)
   local name = family.name .. "."
   local rung = family.rung(r.kernel)
