@@ -1,6 +1,6 @@
 #!/usr/bin/env clshell
 -- bench_sort.lua - the ladder of sorts, in keys per second, beside the copy
--- bandwidth; and what is made of sorts, and random numbers, beside a copy.
+-- bandwidth; and methods made of sorts, and random numbers, beside a copy.
 -- SPDX-License-Identifier: MIT
 
 local output = require "clshell.output"

@@ -41,7 +41,7 @@ local cpu = first.type == "cpu"
 local n = args.size or cpu and 256 or 16384
 local side = args.grid or cpu and 256 or 8192
 
--- A part of the output, whose rows are compared with the first one.
+-- A part of the output, whose rows are compared with the first row.
 local function ladder(title, flop, cases)
   local part <close> = out:part{title = title, steps = #cases, by = "gflops",
     columns = {{key = "name", title = "way"}, {key = "wall_ms", title = "ms",

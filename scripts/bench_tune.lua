@@ -31,7 +31,7 @@ elseif not args.race and #args.file == 0 then
   parser:error "a recorded space is missing, or --race"
 end
 
--- The best over the best found, and the ms that each evaluation costs.
+-- The best time over the best time found, and the ms that an evaluation costs.
 local function search(file, name, count, seed, least)
   local r = tune{replay = file, strategy = name, evaluations = count,
     seed = seed, quiet = true}

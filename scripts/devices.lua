@@ -1,6 +1,6 @@
 #!/usr/bin/env clshell
--- devices.lua - what OpenCL offers on this machine: all devices in a list,
--- or everything that one of them says of itself.
+-- devices.lua - the devices that OpenCL offers on this machine: all in a list,
+-- or all values of one device.
 -- SPDX-License-Identifier: MIT
 
 local report = require "clshell.report"

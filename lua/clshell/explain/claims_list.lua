@@ -378,9 +378,9 @@ local function local_size(list)
   return o
 end
 
--- Trials on kernels of kernels/course, which are rungs of no ladder: what a
--- warp does is counted on the simulator, exactly; what takes time is measured
--- on the device -------------------------------------------------------------
+-- Trials on kernels of kernels/course, which are rungs of no ladder: the
+-- simulator counts the work of a warp, exactly; times are measured on the
+-- device ---------------------------------------------------------------------
 
 local trials = {}
 

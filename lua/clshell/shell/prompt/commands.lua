@@ -136,7 +136,7 @@ end
 function M.save(path, replace)
   local inputs = {table.unpack(session.inputs)}
   if inputs[#inputs] == session.input then
-    inputs[#inputs] = nil -- the one that saves
+    inputs[#inputs] = nil -- the input that saves
   end
   local script, count, failed = part "save".text(inputs)
   local old <close> = not replace and io.open(path) or nil

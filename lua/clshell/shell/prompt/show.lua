@@ -178,7 +178,8 @@ end
 
 -- show.values(values [, opts]) -> string
 -- The texts of several values, with their number `n`: in one line, or one
--- below the other where a text has lines, the event beside a result on one.
+-- below the other where a text has lines; the event beside a result takes one
+-- line.
 -- Options as for show.text.
 function M.values(values, opts)
   local parts, gap = {}, "\t"

@@ -144,7 +144,7 @@ local function step_path(path, key)
   return path .. (named and "." .. key or key_text(key, 24))
 end
 
--- A leaf for a table with a __tostring, for one met before, or for a deep one.
+-- A leaf for a table with a __tostring, met before, or too deep.
 function Layout:short(t, path, depth)
   if self.met[t] then
     return leaf("<" .. self.met[t] .. ">", "dim")
