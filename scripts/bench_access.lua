@@ -34,7 +34,7 @@ local parser = script.parser("bench_access.lua", "Sectors and bank passes as "
   .. table.concat(metrics, ",\\\n") .. " ./a >a.csv;\n"
   .. "clshell bench_access.lua --ncu a.csv")
 parser:option("--cuda", "the file of a CUDA program to write; runs nothing")
-parser:option("--ncu", "what ncu --csv printed"):convert(script.readable)
+parser:option("--ncu", "the output of ncu --csv"):convert(script.readable)
 local args = script.parse(parser)
 
 -- The kernels with a formula, as CUDA text.

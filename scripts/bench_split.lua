@@ -8,7 +8,7 @@ local report = require "clshell.report"
 local script = require "clshell.script"
 
 local parser = script.parser("bench_split.lua",
-  "A product of matrices and one by diagonals, on one device and on several.",
+  "Products of dense matrices and by diagonals, on one device and on several.",
   "A CPU device alone is cut into two parts. Times are the host's.")
 parser:option("-n --size", "rows of the matrices; 256 on a CPU, 16384 on a "
   .. "GPU if left out"):convert(script.size)

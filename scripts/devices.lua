@@ -7,7 +7,7 @@ local report = require "clshell.report"
 local script = require "clshell.script"
 
 local parser = script.parser("devices.lua",
-  "Lists the OpenCL devices, or all that one of them tells.")
+  "Lists the OpenCL devices, or all values of one device.")
 parser:argument("device", "index, type or part of a name"):args("?")
 local args = script.parse(parser)
 

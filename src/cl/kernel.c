@@ -351,9 +351,9 @@ static int kernel_global(lua_State *L) {
   cl_int err = globalsize(k, sizes);
   if (err == CL_INVALID_VALUE)
     return clsh_error_call(L, err, "clGetKernelWorkGroupInfo",
-                           "%s: only built-in kernels and those of custom "
-                           "devices have a global_work_size; this one runs "
-                           "over any range",
+                           "%s: only built-in kernels and kernels of custom "
+                           "devices have a global_work_size; this kernel "
+                           "runs over any range",
                            k->name);
   clsh_error_check(L, err, "clGetKernelWorkGroupInfo");
   clsh_shape_pushsizes(L, sizes, 3);

@@ -49,7 +49,7 @@ static void checklauncher(lua_State *L) {
   clsh_error(L,
              "mpi: %s has started %d processes, but %s, which this clshell "
              "was built with, sees one; start it with the mpirun of that "
-             "MPI, or build clshell where mpicc is that of the launcher",
+             "MPI, or build clshell where mpicc belongs to the launcher",
              l.launcher, l.size, version);
 }
 

@@ -390,7 +390,7 @@ return {
       param("kc", {128, 256, 512, 1024}, 512, "steps of k in a pass, at most"),
       param("pack_a", {0, 1}, 0, "1: A is packed by a launch before"),
       param("ahead", {0, 16, 32}, 32,
-        "steps of k from use to what is asked for"),
+        "steps of k between a request and the use"),
     },
     defines = simd_defines,
     range = simd_range,

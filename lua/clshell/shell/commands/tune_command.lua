@@ -322,9 +322,9 @@ return {"Searches the fastest kernel of each family and size on this device, "
   .. "compares it in turns with the kernel that calls take today, and keeps "
   .. "it for calls where it is better by more than 2 %.",
   epilog = "Under mpirun all processes measure, each on a device of its own. "
-    .. "What is kept lies in clshell/choices of $XDG_CONFIG_HOME (~/.config); "
-    .. "help gemm.keep says more. Ctrl-C ends the search; what was kept "
-    .. "before stays. Help tune tells of searches of your own kernels.",
+    .. "Kept kernels lie in clshell/choices of $XDG_CONFIG_HOME (~/.config); "
+    .. "help gemm.keep says more. Ctrl-C ends the search; kernels kept "
+    .. "before it stay. Help tune tells of searches of your own kernels.",
   arguments = {{"family", table.concat(FAMILIES, ", ") .. "; all if left out",
     args = "*", values = FAMILIES}},
   options = {
@@ -343,9 +343,9 @@ return {"Searches the fastest kernel of each family and size on this device, "
         choices = names}
     end,
     {"--seed", "of the strategy, 1 if left out", "N", script.integer},
-    {"--resume", "go on with what the run store has; that is the default",
+    {"--resume", "go on from the samples in the run store (the default)",
       flag = true},
-    {"--fresh", "measure anew what the run store has", flag = true},
+    {"--fresh", "measure anew, without samples of the run store", flag = true},
     {"--limit", "that a configuration may take to build, to be checked or to "
       .. "be measured, 30 if left out", "SECONDS", positive},
     {"--builders", "processes that build the next configurations while "
@@ -355,8 +355,8 @@ return {"Searches the fastest kernel of each family and size on this device, "
     {"--no-worker", "build and run in this process: a configuration that "
       .. "crashes ends the search", flag = true},
     {"--no-keep", "keep nothing", flag = true},
-    {"--kept", "print what is kept, and end", flag = true},
-    {"--forget", "forget what is kept, and end", flag = true},
+    {"--kept", "print the kept kernels, and end", flag = true},
+    {"--forget", "forget the kept kernels, and end", flag = true},
     table.unpack(output.rows),
   },
   run = run}

@@ -74,7 +74,7 @@ function M.help(name)
   local view = layout.view{width = require "clshell.results.tables".width()}
   session.say(layout.rows(rows, view, view.width < 60 and 12 or 34))
   session.say "?name or name? explains a function, ??word searches, ?%name a \z
-    command; !command runs one of the system."
+    command; !command runs a command of the system."
 end
 
 -- The functions of other files, documented below.
