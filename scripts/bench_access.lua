@@ -3,7 +3,7 @@
 -- sectors and bank conflicts a formula tells, the ladders' kernels, and a
 -- GPU's counters beside them. Nsight Compute profiles CUDA only, so --cuda
 -- writes a CUDA program: on an NVIDIA device with the ladders' kernels too, as
--- the PTX text that the driver made of them. --ncu reads what was measured.
+-- the PTX text that the driver made of them. --ncu reads the counters.
 -- SPDX-License-Identifier: MIT
 
 local cuda_ptx = require "lib.cuda_ptx"

@@ -1,8 +1,8 @@
 #!/usr/bin/env clshell
 -- bench_peers.lua - races clshell's fastest kernels against other libraries:
 -- OpenBLAS, CLBlast, cuBLAS, cuSPARSE, and the device's own copy bandwidth;
--- and its figures beside those of clpeak and PyOpenCL. `make peers` builds the
--- peers.
+-- and puts its figures beside the figures of clpeak and PyOpenCL. `make peers`
+-- builds the peers.
 -- SPDX-License-Identifier: MIT
 
 local json = require "clshell.json"

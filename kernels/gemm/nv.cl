@@ -81,8 +81,9 @@ uint2 tile_of(uint tiles_m, uint tiles_n)
 #define ROUND(x) \
   (x) = as_uint(fma(as_float(x), 0x1.555556p-12f, as_float(x)))
 
-/* c[0 .. 1] = value + beta c[0 .. 1], of which `within` elements lie in the
-** matrix, none if it is not positive. VC is 2 only where pairs are whole. */
+/* c[0 .. 1] = value + beta c[0 .. 1]; `within` of the two elements lie in the
+** matrix, none where `within` is not positive. VC is 2 only where pairs are
+** whole. */
 void store_pair(global REAL *c, PASTE(REAL, 2) value, REAL beta, int within)
 {
 #if VC == 2

@@ -247,9 +247,9 @@ function Check:finish()
   return OK
 end
 
---- check.cuda(file) -> exit code
+--- check_files.cuda(file) -> exit code
 --- Compiles a file of CUDA ("-" is standard input). Exit codes as for
---- check.run.
+--- check_files.run.
 function M.cuda(file)
   if not file then
     return needs("--cuda", "a file")
@@ -265,7 +265,7 @@ function M.cuda(file)
   return self:finish()
 end
 
---- check.run([script, ...]) -> exit code
+--- check_files.run([script, ...]) -> exit code
 --- Checks a script ("-" is standard input; a .cl or .cu file is compiled) and
 --- texts of Lua. 0: all compiles; 1: something does not, which standard error
 --- tells; 3: there are kernels, and no device to compile them for.
