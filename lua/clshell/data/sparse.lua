@@ -438,10 +438,13 @@ end
 --- place), stored_type, value_bytes (the bytes of the values that a product
 --- reads), the Buffers codes (the pattern of each row), patterns (a row of
 --- values for each) and stored, and in `host` offsets, values (by diagonals,
---- at `pitch`) and patterns. Its fields are for reading. Example: local M =
---- dia.poisson2d(512, 512) local P = M:pack() print(P:info().bytes,
---- P:info().dia_bytes) --> 262204 5242880 local y = spmv(P, cl.buffer("float",
---- P.cols, 1)) print(y:read()[1]) --> 2.0
+--- at `pitch`) and patterns. Its fields are for reading.
+--- Example:
+--- local M = dia.poisson2d(512, 512)
+--- local P = M:pack()
+--- print(P:info().bytes, P:info().dia_bytes) --> 262204 5242880
+--- local y = spmv(P, cl.buffer("float", P.cols, 1))
+--- print(y:read()[1]) --> 2.0
 function dia:pack(...)
   if select("#", ...) > 0 then
     cl.error("Dia:pack: takes nothing; got " .. text.got((...)),

@@ -167,7 +167,7 @@ end
 function Check:module(file, call)
   local name = call.args[1]
   if not (name and name.known and type(name.value) == "string") then
-    return self:unknown(file, call.line, "what is required")
+    return self:unknown(file, call.line, "the name of a required module")
   end
   local path = package.searchpath(name.value, ("%s?.lua;%s?/init.lua"):format(
     file.folder, file.folder))
@@ -197,7 +197,7 @@ function Check:text(text, file)
         and self.family or name:find "%.define$" and self.rung or self.build
       check(self, file, call)
     elseif name ~= "require" then
-      self:unknown(file, call.line, "what %s is handed on to", name)
+      self:unknown(file, call.line, "the use of %s as a value", name)
     end
   end
 end
