@@ -94,7 +94,7 @@ t.test("messages and commands break lines between words", function()
     local _, n = seen:gsub(words, "")
     t.ok(n >= 1, s:text(true))
     has(seen, "top-level locals: kept until you quit",
-      "runs one of the system.", "test each load and read zero, or pad the",
+      "command of the system.", "test each load and read zero, or pad the",
       "is kept until you quit")
   end
 end)

@@ -123,7 +123,7 @@ function M.load(value)
   return value
 end
 
--- What a use of the table does with the table of the module.
+-- The metamethods of an unfilled table, which use the module's table.
 local uses = {
   __index = function(t, key)
     return t[key]

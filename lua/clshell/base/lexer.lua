@@ -19,7 +19,7 @@ end
 local KEYWORDS = M.KEYWORDS
 
 --- lexer.BRACKETS
---- By how much each bracket changes the depth.
+--- The change of the depth by each bracket.
 M.BRACKETS = {["("] = 1, ["{"] = 1, ["["] = 1, [")"] = -1, ["}"] = -1,
   ["]"] = -1}
 

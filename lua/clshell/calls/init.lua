@@ -79,11 +79,11 @@ end
 
 --- w:call(module, name, ...) -> true and results, or nil and a reason
 --- Calls require(module)[name](...) in the process, on copies of the values.
---- An error of the function is raised here. A process that ends, or has a
---- phase of more seconds than the limit, is lost, and also one whose call
---- Ctrl-C ends: until w:restart() w.lost is "ended", "time" or true. Values
---- that cannot be sent give a reason as well, and cost nothing. A third result
---- is the value that its phases were last about, see base/progress.lua.
+--- An error of the function is raised here. A process is lost when it ends,
+--- when a phase takes more seconds than the limit, or when Ctrl-C ends its
+--- call: until w:restart() w.lost is "ended", "time" or true. Values that
+--- cannot be sent give a reason as well, and cost nothing. A third result is
+--- the value that the last phase was about, see base/progress.lua.
 function Worker:call(module, name, ...)
   local ok, reason = self:send(parcel.pack(module, name, ...))
   if not ok then

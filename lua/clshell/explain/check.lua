@@ -1,6 +1,6 @@
--- explain/check.lua - check: what is wrong with a launch, found on the
--- simulator Oclgrind, or without it by guard bands around Buffers; and with
--- the rungs of a ladder, at sizes that fit no tile
+-- explain/check.lua - check: finds the defects of a launch on the simulator
+-- Oclgrind, or without Oclgrind by guard bands around Buffers; and the defects
+-- of the rungs of a ladder, at sizes that fit no tile
 -- SPDX-License-Identifier: MIT
 
 local argument = require "clshell.base.argument"

@@ -292,8 +292,8 @@ local LEAST = 64     -- a side of the matrices at a small size
 local ROWS = 256     -- rows of a matrix by diagonals
 local DIFFERS = 1.05 -- the least factor of a count that is told
 
--- The counts to compare: the words; of accesses the memory and the field, else
--- of branches; and whether only a device with warps has the count.
+-- The counts to compare: the words; the memory and the field of its accesses,
+-- unless it counts instructions; and whether only a device with warps has it.
 local MEASURES = {
   {"sectors of global memory", "global", "sectors", true},
   {"passes of local memory", "local", "passes", true},
@@ -324,7 +324,7 @@ local function dense(dims, shape, least)
   return small, text.shape(sizes)
 end
 
--- A small matrix with as many diagonals, side by side, and its words; or nil.
+-- A small matrix with so many diagonals, side by side, and its words; or nil.
 local function diagonals(shape)
   local count, offsets = shape.ndiags, {}
   if math.type(count) ~= "integer" or count < 1 or count > ROWS // 4 then

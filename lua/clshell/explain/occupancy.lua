@@ -255,9 +255,9 @@ local function misfit_of(use, limits)
   end
 end
 
--- The most registers of a work-item and bytes of local memory of a work-group,
--- at most those of `use`, with which a unit holds `groups` groups; nil where a
--- unit holds fewer in any case.
+-- The most registers of a work-item, and the most bytes of local memory of a
+-- work-group, at which a unit holds `groups` groups; `use` has the upper limit
+-- of both. nil where a unit holds fewer groups in any case.
 local function room(use, limits, groups)
   if use.items > LARGEST then
     return nil
@@ -528,7 +528,8 @@ end
 --- items, share, by, step, misfit}, `best` the row with the most occupancy and
 --- then the most registers, `spilled` the bytes that a work-item spills and
 --- loads again, by the code. NVIDIA's driver tells the registers and spills of
---- a kernel, others do not: then a few usual values stand for the registers.
+--- a kernel, other drivers do not: a few usual values stand for the registers
+--- then.
 --- Options:
 ---   gpu  the device  a GPU such as "H100", "RTX 4090" or "MI300", or an
 ---                    NVIDIA compute capability such as "8.6"

@@ -373,9 +373,9 @@ function M.local_size(list)
   return o
 end
 
--- Trials on kernels of kernels/course, which are rungs of no ladder: what a
--- warp does is counted on the simulator, exactly; what takes time is measured
--- on the device -------------------------------------------------------------
+-- Trials on kernels of kernels/course, which are rungs of no ladder: the
+-- simulator counts the work of a warp, exactly; times are measured on the
+-- device ---------------------------------------------------------------------
 
 local function kernel(file, defines)
   return program.kernel(program.get(cl.context(), {path = ("%s/kernels/%s.cl")

@@ -17,9 +17,10 @@ local TRIES = 10000 -- the configurations that a call looks at, at most
 
 --- rung.fields(what, api, given, kinds, needed)
 --- Raises unless the fields of a definition are among the options of function
---- `api`, those `needed` are there, and their values are of their `kinds`, by
---- name: {type (nil: any), rule, test}, with the rule and its test where the
---- type does not tell all. Fields that are not in `kinds` are functions.
+--- `api`, the fields in `needed` are there, and their values are of their
+--- `kinds`, by name: {type (nil: any), rule, test}, with the rule and its test
+--- where the type does not tell all. Fields that are not in `kinds` are
+--- functions.
 function M.fields(what, api, given, kinds, needed)
   local hint = {hint = ('help "%s" has an example'):format(what)}
   cl.options(given, options.names(api), what)
@@ -221,7 +222,7 @@ function M.parameters(rung, given, what)
   return p
 end
 
--- M.parameters, where other names than those of the parameters raise.
+-- M.parameters, but a name that no parameter has raises.
 function M.configured(rung, given, what)
   cl.options(given, M.names(rung), ("%s, kernel %s"):format(what, rung.name))
   return M.parameters(rung, given, what)

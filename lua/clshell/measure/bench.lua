@@ -422,13 +422,13 @@ function M.bench_of(family, name, params, target, opts)
 end
 
 --- family.keep(result [, note]) -> row
---- Keeps the configuration of a bench result, such as that of
---- bench("gemm.tiled", {512}, {tile = 8}), for calls that name no kernel: from
---- now on and in later sessions they take it on this device for this element
---- type, the same words of options (the op of reduce) and shapes whose sizes
---- are each within a factor of 2, before the rows of family.choices, until
---- family.forget. The driver and the kernel file must not have changed since
---- the measurement; see family.choice. `note` is for people. The rows are in
+--- Keeps the configuration of a result of bench, such as bench("gemm.tiled",
+--- {512}, {tile = 8}), for calls that name no kernel. From now on and in later
+--- sessions they take it on this device, for this element type, the same words
+--- of options (the op of reduce) and shapes whose sizes are each within a
+--- factor of 2, before the rows of family.choices, until family.forget. The
+--- driver and the kernel file must not have changed since the measurement; see
+--- family.choice. `note` is for people. The rows are in
 --- ~/.config/clshell/choices.
 --- Example:
 --- local r = bench("transpose.tiled", {64}, {tile = 8}, {effort = "quick"})

@@ -93,8 +93,8 @@ local function least_times(r, context)
     by_memory > by_compute and "memory" or "compute", math.max(limit, other)
 end
 
--- Measures known peaks once more that are below 1/1.05 of this rate: the
--- device may have been busy before. The better figures stay.
+-- Measures the known peaks below 1/1.05 of this rate once more: the device may
+-- have been busy before. The better figures stay.
 local function check(names, rate, context)
   local top = highest(names, context)
   for _, name in ipairs(top > 0 and rate > IMPOSSIBLE * top and names or {}) do
@@ -137,9 +137,9 @@ end
 --- the two. The memory of a result on hot operands is the cache. A result
 --- above 105 % of a peak has the peak measured again; a result that is
 --- `verified` (with counts of FLOP and bytes that are right) and still above
---- it raises the peak; others above 105 % of the fastest known launches get
---- the flag "IMPOSSIBLE?": dead code, a wrong count of FLOP, or a timer that
---- stopped too early. nil without flop and bytes. (Williams, Waterman and
+--- the peak raises it; other results above 105 % of the fastest known launches
+--- get the flag "IMPOSSIBLE?": dead code, a wrong count of FLOP, or a timer
+--- that stopped too early. nil without flop and bytes. (Williams, Waterman and
 --- Patterson, Communications of the ACM 52, 2009.)
 --- Example:
 --- local fraction, bound = roofline.place{median = 1e-3, flop = 1e4,

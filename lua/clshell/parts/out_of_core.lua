@@ -69,7 +69,7 @@ local function store(name, x)
   end
   cl.error(("%s: %s must be an Array of two dimensions or the path of a .npy "
     .. "file; got %s"):format(WHO, name, text.got(x)), {arg = name,
-    hint = "what is on the device goes to gemm(A, B)"})
+    hint = "matrices on the device go to gemm(A, B)"})
 end
 
 local function close(stores)

@@ -34,7 +34,7 @@
 --   note()            a line about the source, or nil
 --   turns(points, seconds)  in place of subject: see evaluation.turns
 --   again()           the arguments that make the source in another process,
---                     see remote_source.lua; nil: it works in this one only
+--                     see remote_source.lua; nil: it works here alone
 --   learned           a value that measure has found and that the source made
 --                     again is to know
 -- SPDX-License-Identifier: MIT
@@ -333,8 +333,8 @@ function M.timed(row)
   return row and row.ms ~= nil and (row.status == "ok" or row.status == "slow")
 end
 
--- Whether more is better of the objective of some options: of a rate, unless
--- they say it.
+-- Whether the objective is best where it is greatest: as the options say, else
+-- for a rate.
 local function maximised(opts)
   local unit = type(opts.objective) == "string"
     and require "clshell.results.fields".about(opts.objective).unit

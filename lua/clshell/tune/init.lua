@@ -154,7 +154,7 @@ end
 ---   quiet    false  true: shows no progress
 ---   ranks    false  true: all processes of mpirun call tune, with the same
 ---            arguments, and measure points in turn, each on a device of its
----            own that is like that of rank 0; each gets the result. A point
+---            own that is like rank 0's device; each gets the result. A point
 ---            that ends a rank's worker process costs that point. So does a
 ---            rank that ends, if mpirun lets the others go on, as Open MPI's
 ---            does with --enable-recovery

@@ -1,11 +1,11 @@
 -- tune/rank_search.lua - a search whose points several processes of mpirun
 -- measure, each on a device of its own. Rank 0 searches: it gives the next
 -- points to ranks that are free, measures one itself meanwhile, and has the
--- run store. The others measure, each in a worker process: a point that ends
--- the process costs the point. So does a rank that ends, where mpirun lets the
--- others go on, as Open MPI's does with --enable-recovery. A rank measures
--- only where its device is like the device of rank 0, and where no other rank
--- measures on it: its times would not be comparable.
+-- run store. The other ranks measure, each in a worker process: a point that
+-- ends the process costs the point. So does a rank that ends, where mpirun
+-- lets the others go on, as Open MPI's does with --enable-recovery. A rank
+-- measures only where its device is like the device of rank 0, and where no
+-- other rank measures on it: its times would not be comparable.
 -- SPDX-License-Identifier: MIT
 
 local builders = require "clshell.tune.builders"

@@ -310,7 +310,7 @@ function Space.__tostring(space)
     "parameter"))}
   for _, c in ipairs(space.constraints) do
     if c.tested and c.tested > 0 then
-      lines[#lines + 1] = ("  %s refuses %.0f %% of those it sees"):format(
+      lines[#lines + 1] = ("  %s refuses %.0f %% of the tested points"):format(
         c.text, 100 * c.refused / c.tested)
     end
   end

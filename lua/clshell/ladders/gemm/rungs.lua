@@ -186,7 +186,8 @@ end
 local function traffic_of_plain(bt, sums)
   return function(s, p)
     local e = s.esize
-    -- By the bytes from one column of C to the next, and from row to row.
+    -- The bytes from one column of C to the next are `across`, from row to row
+    -- `down`.
     local function walk(n, across, down)
       if p.map == "row" then
         across, down = down, across
@@ -202,8 +203,8 @@ local function traffic_of_plain(bt, sums)
 end
 
 -- The traffic of square tiles. `turned`: B lies transposed in local memory,
--- and with `bt` in global memory; else the local rows of a turned B are read
--- along.
+-- and with `bt` in global memory; without `bt` work-items read along the local
+-- rows of a turned B.
 local function traffic_of_tiles(turned, bt)
   return function(s, p)
     local e, t = s.esize, p.tile
@@ -390,7 +391,7 @@ local rungs = {
       param("kc", {128, 256, 512, 1024}, 512, "steps of k in a pass, at most"),
       param("pack_a", {0, 1}, 0, "1: A is packed by a launch before"),
       param("ahead", {0, 16, 32}, 32,
-        "steps of k from use to what is asked for"),
+        "steps of k between a request and the use"),
     },
     defines = simd_defines,
     range = simd_range,

@@ -136,10 +136,10 @@ end
 
 --- constant_calls.find(text, names) -> list of {name, line, args}
 --- The calls in a Lua text of functions by their names, such as {"cl.build",
---- "require"}. An argument is {line =, known = true, value =} where it is
---- written out, or made of locals that are; a table constructor has `fields`
---- as well, each described in the same way (the key is "?" for a computed
---- name). args is nil where a function is not called but handed on.
+--- "require"}. An argument is {line =, known = true, value =} where the text
+--- has its value, or locals with known values make it; a table constructor has
+--- `fields` as well, each described in the same way (the key is "?" for a
+--- computed name). args is nil where a function is not called but handed on.
 function M.find(text, names)
   local tokens = locals.code(text)
   local self = setmetatable({text = text, tokens = tokens, known = {}},

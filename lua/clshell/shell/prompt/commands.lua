@@ -74,7 +74,7 @@ function M.help(name)
   local view = layout.view{width = require "clshell.results.tables".width()}
   session.say(layout.rows(rows, view, view.width < 60 and 12 or 34))
   session.say "?name or name? explains a function, ??word searches, ?%name a \z
-    command; !command runs one of the system."
+    command; !command runs a command of the system."
 end
 
 -- The functions of other files, documented below.
@@ -136,7 +136,7 @@ end
 function M.save(path, replace)
   local inputs = {table.unpack(session.inputs)}
   if inputs[#inputs] == session.input then
-    inputs[#inputs] = nil -- the one that saves
+    inputs[#inputs] = nil -- the input that saves
   end
   local script, count, failed = part "save".text(inputs)
   local old <close> = not replace and io.open(path) or nil

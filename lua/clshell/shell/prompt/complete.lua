@@ -194,7 +194,7 @@ local PARAMETERS = {bytes = "none", extension = "none", init = "none",
   source = "source", t = "none", target = "operands", text = "none",
   topic = "topic", type = "type", values = "none", what = "target"}
 
--- The kinds of the arguments of functions whose parameters mean otherwise.
+-- The kinds of the arguments of functions for which PARAMETERS is wrong.
 local KINDS_OF = {bench = {"target"}, check = {"target", "rung"},
   compare = {"target", "target"}, ["Program:kernel"] = {"kernel"},
   require = {"module"}, tune = {"target", "none"}}

@@ -459,7 +459,7 @@ end
 
 local KINDS = {error = "red", warning = "yellow", note = "cyan"}
 
--- A line of a report in colours; the first one has the message.
+-- A line of a report in colours; the first line has the message.
 local function painted(line, is_first)
   local paint = style.paint
   local place, rest = line:match("^(.-:%d+: )(.*)$")

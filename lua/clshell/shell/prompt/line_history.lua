@@ -100,8 +100,8 @@ local function is_torn()
 end
 
 --- line_history.add(text)
---- Adds a statement, unless it is blank or equal to the last one. A note says
---- once that the file cannot be written.
+--- Adds a statement, unless it is blank or equal to the last statement. A note
+--- says once that the file cannot be written.
 function M.add(text)
   local entries = M.entries()
   if not text:find "[^ \t\n]" or entries[#entries] == text then

@@ -12,9 +12,9 @@ local M = {}
 
 local SAME = {flops = "flop"} -- what people call an option
 
--- Waits for the events among the results, those of spans one by one, or for
--- the default queue. Returns the seconds on the device (nil: unknown) and the
--- number of events.
+-- Waits for the Events among the results, one by one where a span has several,
+-- or for the default queue where there is none. Returns the seconds on the
+-- device (nil: unknown) and the number of Events.
 local function wait(values)
   local count, device = 0, 0
   for i = 1, values.n do

@@ -91,7 +91,7 @@ local function step_path(path, key)
   return path .. (named and "." .. key or key_text(key, 24))
 end
 
--- A leaf for a table with a __tostring, for one met before, or for a deep one.
+-- A leaf for a table with a __tostring, met before, or too deep.
 function Layout:short(t, path, depth)
   if self.met[t] then
     return printable.leaf("<" .. self.met[t] .. ">", "dim")
@@ -414,7 +414,8 @@ end
 
 -- show.values(values [, opts]) -> string
 -- The texts of several values, with their number `n`: in one line, or one
--- below the other where a text has lines, the event beside a result on one.
+-- below the other where a text has lines; the event beside a result takes one
+-- line.
 -- Options as for show.text.
 function M.values(values, opts)
   local parts, gap = {}, "\t"
