@@ -15,10 +15,10 @@ sources = $(sort $(wildcard $(1:%=src/%/*.c)))
 MODULE  = $(call sources,cl host)
 PROGRAM = $(filter-out $(LINEEDIT_not_$(LINEEDIT)),$(call sources,edit)) \
           $(call sources,shell)
-# Module mpi, where mpicc is: that of Open MPI, MPICH or a relative of them.
+# Module mpi, where mpicc is: of Open MPI, MPICH or a relative of them.
 MPICC   = mpicc
 MPI     = $(if $(shell command -v $(MPICC)),$(BUILD)/mpi.so)
-# What edits statements at the prompt; none: lines as the terminal has them.
+# The library that edits statements at the prompt; none: the terminal's lines.
 LINEEDIT              = readline
 LINEEDIT_not_readline = src/edit/lineedit_none.c
 LINEEDIT_not_none     = $(filter-out src/edit/lineedit_none.c \
@@ -119,7 +119,7 @@ $(BUILD)/tests/%: tests/tools/%.c $(LIBOBJ) $(BUILD)/cflags $(BUILD)/ldflags
 	$(CC) $(CPPF) $(CF) -MF $@.d $(LDFLAGS) $(EXPORT) -o $@ $< \
 	  $(LIBOBJ) $(LIBS)
 
-# What bench_peers.lua compares with, where it is installed: CLBlast (Debian:
+# The libraries that bench_peers.lua compares with, if installed: CLBlast (Debian:
 # libclblast-dev), cuBLAS and cuSPARSE (CUDA's toolkit).
 CUDA = $(patsubst %/bin/nvcc,%,$(firstword $(shell command -v nvcc) \
        $(wildcard /usr/local/cuda/bin/nvcc)))
@@ -231,8 +231,8 @@ lint-words: # not tests, which misspell on purpose
 format: ## format the C files
 	$(CLANG_FORMAT) -i $(CFILES)
 
-# What clshell writes itself, from its table of options: what is asked for,
-# and where it goes.
+# The files that clshell writes itself, from its table of options: the KIND of
+# --manual, and the path.
 MANUALS = man:share/man/man1/clshell.1 \
           bash:share/bash-completion/completions/clshell \
           zsh:share/zsh/site-functions/_clshell \
@@ -250,7 +250,7 @@ install-files:
 	for m in $(MANUALS); do f='$(DESTDIR)$(PREFIX)'/$${m#*:}; \
 	  install -d "$${f%/*}" && $(BUILD)/clshell --manual $${m%%:*} >"$$f" && \
 	  chmod 644 "$$f" || exit 1; done
-uninstall: ## remove what install wrote
+uninstall: ## remove the installed files
 	rm -f '$(DESTDIR)$(BINDIR)/clshell' $(DATA:%=$(TO)/%) $(TO)/api.lua \
 	  $(TO)/trace.so $(TO)/mpi.so $(foreach m,$(MANUALS),'$(DESTDIR)$(PREFIX)/$(lastword $(subst :, ,$m))')
 	-find $(TO) -depth -type d -exec rmdir {} \; 2>/dev/null

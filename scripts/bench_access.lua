@@ -3,7 +3,7 @@
 -- sectors and bank conflicts a formula tells, the ladders' kernels, and a
 -- GPU's counters beside them. Nsight Compute profiles CUDA only, so --cuda
 -- writes a CUDA program: on an NVIDIA device with the ladders' kernels too, as
--- the PTX text that the driver made of them. --ncu reads what was measured.
+-- the PTX text that the driver made of them. --ncu reads the counters.
 -- SPDX-License-Identifier: MIT
 
 local cuda_ptx = require "lib.cuda_ptx"
@@ -14,8 +14,8 @@ local text = require "clshell.base.text"
 local LANES <const> = 32 -- of a warp
 local GLOBAL <const> = "l1tex__average_t_sectors_per_request_pipe_lsu_mem_"
   .. "global_op_%s.ratio"
--- smsp__sass_: of instructions with a lane that takes part; others count those
--- that all lanes skip.
+-- Counters smsp__sass_ count instructions with a lane that takes part; other
+-- counters also count instructions that all lanes skip.
 local PASSES <const> = "smsp__sass_l1tex_data_pipe_lsu_wavefronts_mem_shared_"
   .. "op_%s.sum"
 local SHARED <const> = "smsp__sass_inst_executed_op_shared_%s.sum"
@@ -34,7 +34,7 @@ local parser = script.parser("bench_access.lua", "Sectors and bank passes as "
   .. table.concat(metrics, ",\\\n") .. " ./a >a.csv;\n"
   .. "clshell bench_access.lua --ncu a.csv")
 parser:option("--cuda", "the file of a CUDA program to write; runs nothing")
-parser:option("--ncu", "what ncu --csv printed"):convert(script.readable)
+parser:option("--ncu", "the output of ncu --csv"):convert(script.readable)
 local args = script.parse(parser)
 
 -- The kernels with a formula, as CUDA text.
@@ -89,7 +89,7 @@ local function each_rung(f)
   end
 end
 
--- What CUDA's driver loads and starts for OpenCL's PTX.
+-- The C++ that loads and starts OpenCL's PTX by CUDA's driver.
 local LAUNCH <const> = [[
 #include <cmath>
 #include <cstdio>
@@ -290,8 +290,8 @@ local function counter(name, what)
   return passes and requests and requests > 0 and passes / requests or nil
 end
 
--- What access tells of a launch or plan: "load sectors" and so on of a
--- request.
+-- The numbers that access tells of a launch or plan: "load sectors" and so on
+-- of a request.
 local function of_access(...)
   local sums, numbers = {}, {}
   for _, row in ipairs(access(...).rows) do
@@ -334,7 +334,7 @@ each_rung(function(name, plan)
   end
   alone[#alone + 1] = not numbers and name or nil
 end)
--- How many rows have a counter, and of how many access is within 5 % of it.
+-- The number of rows with a counter, and how many are within 5 % of it.
 local function near(key)
   local n, good = 0, 0
   for _, row in ipairs(rows) do

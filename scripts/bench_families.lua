@@ -9,7 +9,7 @@ local script = require "clshell.script"
 
 local parser = script.parser("bench_families.lua",
   "The ladders reduce, scan, gemv, stencil and conv2d on N x N elements.")
-parser:argument("family", "those to run; all if left out"):args("*")
+parser:argument("family", "families to run; all if left out"):args("*")
   :choices{"reduce", "scan", "gemv", "stencil", "conv2d"}
 parser:option("-n --size", "N; 2048 on a CPU, 8192 on a GPU if left out")
   :convert(script.size)

@@ -40,7 +40,7 @@ local function from_lua()
   return spent / args.launches
 end
 
--- The same of the C program, or nil and why there is none.
+-- Seconds of a launch in the C program; nil and a reason where there is none.
 local program = cl.home .. "/build/tests/launch_cost"
 local function from_c()
   local pipe <close> = assert(io.popen(("%s 1 %d %s 2>&1"):format(
@@ -120,8 +120,8 @@ local function time_of(enqueue)
   return spent / count
 end
 
--- The rounds of gemm with these options: its plan's, the call's, and by how
--- much the call takes longer.
+-- The rounds of gemm with these options: the seconds of its plan and of the
+-- call, and the difference.
 local function compare_calls(part, name, options)
   local plan = gemm.plan(A, B, options)
   local function call()

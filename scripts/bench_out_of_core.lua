@@ -1,6 +1,6 @@
 #!/usr/bin/env clshell
 -- bench_out_of_core.lua - a product whose matrices stay on the host, or in
--- files, beside one whose matrices are on the device.
+-- files, beside a product whose matrices are on the device.
 -- SPDX-License-Identifier: MIT
 
 local npy = require "clshell.npy"
@@ -67,7 +67,7 @@ local function in_core(side)
     {roof = false})
 end
 
--- The largest one whose matrices, and the copies that kernels pack, fit.
+-- The largest product whose matrices, and the copies that kernels pack, fit.
 local function largest(side)
   while 6 * side^2 * esize > 0.9 * device.global_mem_size do
     side = side // 2

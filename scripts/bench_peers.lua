@@ -1,8 +1,8 @@
 #!/usr/bin/env clshell
 -- bench_peers.lua - races clshell's fastest kernels against other libraries:
 -- OpenBLAS, CLBlast, cuBLAS, cuSPARSE, and the device's own copy bandwidth;
--- and its figures beside those of clpeak and PyOpenCL. `make peers` builds the
--- peers.
+-- and puts its figures beside the figures of clpeak and PyOpenCL. `make peers`
+-- builds the peers.
 -- SPDX-License-Identifier: MIT
 
 local json = require "clshell.json"
@@ -235,7 +235,7 @@ local function tune(lib)
   end
 end
 
--- What gemm(A, B) takes beside CLBlast, on one queue, by the host's clock.
+-- The time of gemm(A, B) beside CLBlast, on one queue, by the host's clock.
 local function clblast()
   package.cpath = tests .. "?.so;" .. package.cpath
   local found, lib = pcall(require, "clblast")
@@ -287,8 +287,8 @@ local function varied(points, nx, ny, nz)
   return dia.banded(nx * ny * nz, offsets)
 end
 
--- The same, symmetric: each diagonal below the main one has the values of its
--- mirror above.
+-- A symmetric matrix of a stencil: each diagonal below the main one has the
+-- values of its mirror above.
 local function symmetric(points, nx, ny, nz)
   local M = varied(points, nx, ny, nz)
   for below = 1, points // 2 do
@@ -300,7 +300,7 @@ local function symmetric(points, nx, ny, nz)
   return M
 end
 
--- The same with points - 1 on the diagonal, -1 for each neighbour in the grid.
+-- A matrix of a stencil with points - 1 on the diagonal, -1 for a neighbour.
 local function constant(points, nx, ny, nz)
   local M, sizes = varied(points, nx, ny, nz), {nx, ny, nz}
   local values = M.host.values
@@ -329,9 +329,9 @@ local function constant(points, nx, ny, nz)
   return M
 end
 
--- A matrix times a vector beside the copy, and beside cuSPARSE. Of a packed
--- matrix the copy moves more bytes than there are: no goal for that. The
--- adjective and the note tell what matrix it is.
+-- A matrix times a vector beside the copy, and beside cuSPARSE. A packed
+-- matrix has fewer bytes than the copy moves: that race has no goal. The
+-- adjective and the note describe the matrix.
 local function sparse_race(M, points, nx, ny, nz, goal, adjective, note)
   local packed = M.format == "packed"
   local x = cl.buffer("float", M.cols, cl.array("float", M.cols):random(3))

@@ -1,7 +1,8 @@
 #!/usr/bin/env clshell
--- bench_scale.lua - what more processes gain: a product of matrices and one by
--- diagonals over the ranks of mpirun, of one size (strong scaling) and growing
--- with them (weak), and what a model says of more ranks than are here.
+-- bench_scale.lua - the gain of more processes: products of dense matrices and
+-- of matrices by diagonals over the ranks of mpirun, of one size (strong
+-- scaling) and growing with the ranks (weak), and a model's times for further
+-- ranks.
 -- SPDX-License-Identifier: MIT
 
 local grids = require "clshell.parts.ranks.grid"
@@ -131,7 +132,7 @@ end
 local results = {}
 
 -- A table: run(count) for each number of ranks, and predict(count, base,
--- sharing) -> seconds, share, flop for those and for more.
+-- sharing) -> seconds, share, flop for these numbers and larger ones.
 local function ladder(title, key, run, predict)
   say("\n" .. title)
   say(HEAD, "ranks", "time", "GFLOPS", "gain", "efficiency", "communication",

@@ -1,6 +1,6 @@
 #!/usr/bin/env clshell
 -- bench_sort.lua - the ladder of sorts, in keys per second, beside the copy
--- bandwidth; and what is made of sorts, and random numbers, beside a copy.
+-- bandwidth; and methods made of sorts, and random numbers, beside a copy.
 -- SPDX-License-Identifier: MIT
 
 local output = require "clshell.output"
@@ -49,7 +49,7 @@ do
   local list = sort.kernels()
   local part <close> = out:part{steps = #list + 2, by = "gbs",
     peak = copy * 1e9, columns = columns,
-    title = "\nsort: as bytes count those of x and of y"}
+    title = "\nsort: the bytes of x and of y count"}
   for _, k in ipairs(list) do
     part:step(k.name)
     local r = add(part, sort.bench(k.name, nil, {x = x}))

@@ -8,7 +8,7 @@ local report = require "clshell.report"
 local script = require "clshell.script"
 
 local parser = script.parser("bench_split.lua",
-  "A product of matrices and one by diagonals, on one device and on several.",
+  "Products of dense matrices and by diagonals, on one device and on several.",
   "A CPU device alone is cut into two parts. Times are the host's.")
 parser:option("-n --size", "rows of the matrices; 256 on a CPU, 16384 on a "
   .. "GPU if left out"):convert(script.size)
@@ -41,7 +41,7 @@ local cpu = first.type == "cpu"
 local n = args.size or cpu and 256 or 16384
 local side = args.grid or cpu and 256 or 8192
 
--- A part of the output, whose rows are compared with the first one.
+-- A part of the output, whose rows are compared with the first row.
 local function ladder(title, flop, cases)
   local part <close> = out:part{title = title, steps = #cases, by = "gflops",
     columns = {{key = "name", title = "way"}, {key = "wall_ms", title = "ms",

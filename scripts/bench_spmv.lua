@@ -1,6 +1,6 @@
 #!/usr/bin/env clshell
 -- bench_spmv.lua - sparse matrix times vector: the DIA ladder against CSR on
--- Poisson matrices of a 2-D and a 3-D grid, a banded one, and your own.
+-- Poisson matrices of a 2-D and a 3-D grid, a banded matrix, and your own.
 -- SPDX-License-Identifier: MIT
 
 local output = require "clshell.output"

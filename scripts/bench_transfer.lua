@@ -80,7 +80,7 @@ local function measure(part, mib)
         return plain:copy(there, {way = way})
       end)
     end
-    assert(there:read():equal(host), "what was copied is not what went")
+    assert(there:read():equal(host), "the copy differs from its source")
   end
   row("write, host = true", function() return pinned:write(host) end)
   row("read, host = true", function()
@@ -90,7 +90,7 @@ local function measure(part, mib)
     return pinned:unmap(pinned:map("read"))
   end, device.host_unified_memory and "nothing is copied" or nil)
   if up and down then
-    assert(back:equal(host), "what came back is not what went")
+    assert(back:equal(host), "the data came back changed")
   end
   return up, down
 end

@@ -11,7 +11,7 @@ local strategy = require "clshell.tune.strategy"
 
 local parser = script.parser("bench_tune.lua",
   "Strategies on recorded spaces: the best time of all over the best found.",
-  "A file is one of best:save, CSV with a column ms, or Kernel Tuner's cache.")
+  "A file comes from best:save or Kernel Tuner, or is CSV with a column ms.")
 parser:argument("file", "a recorded space"):args("*")
   :convert(script.readable)
 parser:option("--race", "a rung and a size, such as gemm.register 256: "
@@ -31,7 +31,7 @@ elseif not args.race and #args.file == 0 then
   parser:error "a recorded space is missing, or --race"
 end
 
--- The best over the best found, and the ms that each evaluation costs.
+-- The best time over the best time found, and the ms that an evaluation costs.
 local function search(file, name, count, seed, least)
   local r = tune{replay = file, strategy = name, evaluations = count,
     seed = seed, quiet = true}

@@ -1,7 +1,7 @@
 #!/usr/bin/env clshell
 -- cg.lua - conjugate gradient for the 2-D Poisson problem, on a matrix by
--- diagonals and by rows; nothing waits for the device but a look at the
--- residual every 20 steps. Beside it PyOpenCL's, with --peer.
+-- diagonals and by rows. Only a look at the residual waits for the device,
+-- every 20 steps. --peer runs PyOpenCL's conjugate gradient beside it.
 -- SPDX-License-Identifier: MIT
 
 local host = require "cl.host"

@@ -9,7 +9,7 @@ local script = require "clshell.script"
 
 local parser = script.parser("claims.lua",
   "Tries claims of course texts on this device, each with its factor.",
-  "A gain holds if half of what is claimed shows, and 5 %; \"no gain\" if "
+  "A gain holds if half of the claimed gain shows, and 5 %; \"no gain\" if "
   .. "less than 5 % do. Two kernels are verified, then measured in turns "
   .. "(compare).")
 parser:argument("claim", "only these, such as A2 or D (default: all)")

@@ -1,13 +1,13 @@
 #!/usr/bin/env clshell
--- devices.lua - what OpenCL offers on this machine: all devices in a list,
--- or everything that one of them says of itself.
+-- devices.lua - the devices that OpenCL offers on this machine: all in a list,
+-- or all values of one device.
 -- SPDX-License-Identifier: MIT
 
 local report = require "clshell.report"
 local script = require "clshell.script"
 
 local parser = script.parser("devices.lua",
-  "Lists the OpenCL devices, or all that one of them tells.")
+  "Lists the OpenCL devices, or all values of one device.")
 parser:argument("device", "index, type or part of a name"):args("?")
 local args = script.parse(parser)
 

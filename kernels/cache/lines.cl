@@ -11,8 +11,9 @@
 ** A core that writes an element fetches its line first. Stores past the caches
 ** leave that out, where they fill whole lines.
 **
-** A compiler without a way does nothing, and stores as usual. NVIDIA's has one
-** for stores, but ends some builds with "Broken function found".
+** With a compiler that lacks a way, ASK does nothing and PASS stores as usual.
+** NVIDIA's compiler has one for stores, but ends some builds with "Broken
+** function found".
 */
 #ifndef STREAM
 #define STREAM 1

@@ -1,9 +1,9 @@
 /* block.cl - a block of sums of `simd`; simd.cl includes it for blocks of the
-** image and for copies of those at its edges
+** image and for copies of blocks at its edges
 ** SPDX-License-Identifier: MIT
 **
-** Defines: NAME, the function's; SPACE, the address space of a; and those of
-**   simd.cl, which a compiler that is given this file alone finds first.
+** Defines: NAME, the function's name; SPACE, the address space of a; and the
+**   words of simd.cl, which this file includes where it is compiled alone.
 */
 #ifndef NAME
 #include "simd.cl"

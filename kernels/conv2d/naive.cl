@@ -21,8 +21,8 @@
 **
 ** Lesson: two loads and the test of an edge for each product. All work-items
 ** read the same element of F at a time, neighbours read neighbours of A, and
-** what one has read others need next: it is not memory that limits this, but
-** the instructions around each multiplication.
+** each loaded element is needed by other work-items next: the instructions
+** around each multiplication are the limit, and memory is not.
 */
 #include "image.cl"
 #ifndef LX

@@ -5,10 +5,10 @@
 **             F[u][v] * A[i + u - (frows-1)/2][j + v - (fcols-1)/2]
 **   with elements outside A taken as 0
 **
-** The tile in local memory is that of tiled.cl, HEIGHT times as high. A
-** work-item computes HEIGHT elements below each other. For each column of F
-** it goes down a column of the tile, with HEIGHT elements in registers; each
-** step multiplies them by one element of F, and takes one more element:
+** The tile in local memory is the tile of tiled.cl, HEIGHT times as high. A
+** work-item computes HEIGHT elements below each other. For each column of F it
+** goes down a column of the tile, with HEIGHT elements in registers; each step
+** multiplies them by one element of F, and takes one more element:
 **
 **    u = 0   [a b c d] e f g       sums += F[0][v] * (a b c d)
 **    u = 1    a [b c d e] f g      sums += F[1][v] * (b c d e)

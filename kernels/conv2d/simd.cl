@@ -9,7 +9,7 @@
 ** VECTORS vectors. A vector of a row, which begins v elements further for
 ** column v of F, is multiplied for all rows of the block that need it. Windows
 ** that reach over an edge of A are copied to local memory first, with 0 for
-** what lies outside.
+** elements outside A.
 **
 ** Arguments:
 **   rows, cols    size of A and of B
@@ -26,12 +26,12 @@
 **   + FROWS * FCOLS elements.
 ** Defines: REAL, SPAN, TALL, HEIGHT, VECTORS, WIDTH, STREAM, FROWS, FCOLS.
 ** Assumes: FROWS = frows, FCOLS = fcols; WIDTH is 4, 8 or 16; for speed only,
-**   that HEIGHT divides TALL, VECTORS * WIDTH divides SPAN, and rows of B begin
-**   at multiples of a vector.
+**   that HEIGHT divides TALL, VECTORS * WIDTH divides SPAN, and rows of B
+**   begin at multiples of a vector.
 **
-** Lesson, against `naive`: the sums are long vectors in registers, as many as
-** it takes to keep multiplications going while earlier ones are under way. A
-** core loads no faster than it multiplies, so each load serves HEIGHT products.
+** Lesson, against `naive`: the sums are long vectors in registers, enough of
+** them to keep multiplications going while earlier ones are under way. A core
+** loads no faster than it multiplies, so each load serves HEIGHT products.
 ** Rows below are asked for meanwhile. Stores past the cache (STREAM) do not
 ** fetch their lines first.
 */

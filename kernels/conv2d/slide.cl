@@ -19,8 +19,9 @@
 ** With UNROLL all rows are written out, and products for rows of B that are
 ** not the work-item's fall away; without it the program is short, and HEIGHT
 ** has to be large against FROWS. Work-groups at an edge of A put 0 for vectors
-** outside. Those with a vector that is cut by the last column, and all where
-** lda, ldb or a base address is no multiple of a vector, go by elements.
+** outside. Work-groups with a vector that is cut by the last column go by
+** elements, and so do all groups where lda, ldb or a base address is no
+** multiple of a vector.
 **
 ** Arguments:
 **   rows, cols    size of A and of B
@@ -108,7 +109,7 @@ INLINE void add(VECTOR sums[FROWS], const REAL *row,
   }
 }
 
-/* PARTS vectors of a row of A from a on, 0 for those that are not inside. */
+/* PARTS vectors of a row of A from a on, 0 for vectors that are not inside. */
 INLINE void take(REAL row[PARTS * WIDTH], global const REAL *a,
                  const bool inside[PARTS], bool exists)
 {
@@ -121,8 +122,8 @@ INLINE void take(REAL row[PARTS * WIDTH], global const REAL *a,
   }
 }
 
-/* The block of B at (i, j), in vectors. whole: all that its windows reach is
-** inside A. */
+/* The block of B at (i, j), in vectors. whole: all elements that its windows
+** reach are inside A. */
 INLINE void vectors(int rows, int cols, global const REAL *restrict A, int lda,
                     const REAL weights[FROWS][FCOLS], global REAL *restrict B,
                     int ldb, long i, long j, bool whole)

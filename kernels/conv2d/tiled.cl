@@ -5,8 +5,8 @@
 **             F[u][v] * A[i + u - (frows-1)/2][j + v - (fcols-1)/2]
 **   with elements outside A taken as 0
 **
-** A work-group copies its LX x LY elements of A to local memory, with all that
-** its windows reach beside them, and 0 for what lies outside A:
+** A work-group copies its LX x LY elements of A to local memory, with all
+** elements that its windows reach beside them, and 0 for elements outside A:
 **
 **    # # # # # #      o: elements of the work-group
 **    # # o o # #      #: the halo, (FROWS-1) / 2 rows above, FROWS / 2 below,

@@ -33,9 +33,9 @@
 **
 ** Lesson, against `unrolled`: a row of the tile, (WIDTH + FCOLS - 1) elements
 ** in loads of WIDTH, serves HEIGHT * WIDTH * FCOLS products, so local memory
-** is no longer what is waited for. With UNROLL the rows of F are written out
-** too; large filters then make long programs, which take long to compile and
-** leave the cache of instructions.
+** is no longer the limit. With UNROLL the rows of F are written out too; large
+** filters then make long programs, which take long to compile and leave the
+** cache of instructions.
 */
 #include "image.cl"
 #ifndef LX

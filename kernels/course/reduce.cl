@@ -14,8 +14,8 @@
 ** Defines: WG, PAIRS, BARRIER, SIZE.
 ** Assumes: WG is a power of two.
 **
-** Lesson: a work-item reads sums that others wrote in the step before, so
-** that all must have come to the end of the step: BARRIER = 0 is a race. And
+** Lesson: a work-item reads sums that others wrote in the step before, so all
+** work-items must have come to the end of the step: BARRIER = 0 is a race. And
 ** in pairs each warp parts at the branch until its last lane is alone.
 **
 ** PoCL 3.1 compiles PAIRS = 1 wrongly: the sum is x of work-item 0 alone. With

@@ -5,7 +5,7 @@
 ** greatest count.
 **
 ** Arguments:
-**   turns  times that the loop runs which keeps a work-group busy, >= 0
+**   turns  turns of a loop that keeps a work-group busy, >= 0
 **   state  in, out: 2 elements, zero at first
 **   out    out: global size elements
 ** NDRange: one dimension, local size <= 64.

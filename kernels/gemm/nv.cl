@@ -1,14 +1,14 @@
-/* nv.cl - what the kernels for NVIDIA GPUs share
+/* nv.cl - the common parts of the kernels for NVIDIA GPUs
 ** SPDX-License-Identifier: MIT
 **
 ** The nv_* files include it. It has the order of the tiles of C, the copies
 ** past the registers into local memory, the sum of parts, and the store of two
 ** neighbours.
 **
-**   +---+---+---+---+   A work-group computes one tile of C. Those that run
+**   +---+---+---+---+   A work-group computes one tile of C. Groups that run
 **   | 0 | 2 | 4 | 6 |   at one time are neighbours: RASTER rows of tiles, here
-**   +---+---+---+---+   2, are worked off column by column, so that what they
-**   | 1 | 3 | 5 | 7 |   read of A and of B stays in the second-level cache.
+**   +---+---+---+---+   2, are worked off column by column, so that the parts
+**   | 1 | 3 | 5 | 7 |   of A and B that they read stay in the second cache.
 **   +---+---+---+---+
 **   | 8 |10 | ...       In dimension 1 of the NDRange are the parts of a sum
 **   +---+---+           that SPLITS work-groups share.
@@ -74,15 +74,16 @@ uint2 tile_of(uint tiles_m, uint tiles_n)
                      "=r"((r)[3])                                \
                    : "r"(address))
 
-/* Prepares a float, as bits, for being cut off behind 11 bits, which the
-** tensor cores do: adds about half a unit of the last bit that stays. Exactly
-** half a unit would take three instructions; this one adds between 1/3 and
-** 2/3, on average half, and leaves alone what has 11 bits already. */
+/* Prepares a float, as bits, for the tensor cores, which cut it off behind 11
+** bits: adds about half a unit of the last bit that stays. Exactly half a unit
+** would take three instructions; this instruction adds between 1/3 and 2/3, on
+** average half, and does not change a float of 11 bits. */
 #define ROUND(x) \
   (x) = as_uint(fma(as_float(x), 0x1.555556p-12f, as_float(x)))
 
-/* c[0 .. 1] = value + beta c[0 .. 1], of which `within` elements lie in the
-** matrix, none if it is not positive. VC is 2 only where pairs are whole. */
+/* c[0 .. 1] = value + beta c[0 .. 1]; `within` of the two elements lie in the
+** matrix, none where `within` is not positive. VC is 2 only where pairs are
+** whole. */
 void store_pair(global REAL *c, PASTE(REAL, 2) value, REAL beta, int within)
 {
 #if VC == 2
@@ -102,12 +103,13 @@ void store_pair(global REAL *c, PASTE(REAL, 2) value, REAL beta, int within)
 ** arguments: memory for the sums of all of them, in the order of the
 ** registers, and a counter for each tile, 0 before and after.
 **
-** ADD_PARTS leaves this group's `count` sums of each of its `size` work-items,
-** those in `sums`, in that memory. The last group of a tile to get there adds
-** up all, in a fixed order, so that the same input gives the same bits; the
-** others end, and nobody waits. `word` is local memory that is not in use. Who
-** has other work-items beside those defines MEET, and where tiles and parts are
-** numbered otherwise TILE_NUMBER and PART_NUMBER.
+** ADD_PARTS stores this group's sums in that memory, for each of its `size`
+** work-items the `count` sums in `sums`. The last group of a tile to arrive
+** adds all sums, in a fixed order, so that the same input gives the same bits;
+** the other groups end, and nobody waits. `word` is local memory that is not
+** in use. A kernel whose groups have further work-items defines MEET; a kernel
+** that numbers tiles and parts in another way defines TILE_NUMBER and
+** PART_NUMBER.
 ** Lesson: a second kernel for this sum took 1 us more of 18.5 for a product of
 ** 512 x 512 in two parts, and left a gap between the two. */
 #if SPLITS > 1

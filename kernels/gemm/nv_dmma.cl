@@ -1,10 +1,10 @@
 /* nv_dmma.cl - matrix product in double by the tensor cores of NVIDIA GPUs
 ** SPDX-License-Identifier: MIT
 **
-** C = alpha A B + beta C. The frame is that of nv_ffma.cl, tiles of A and B
-** copied ahead into local memory; the innermost product is one instruction
-** of a whole warp, which multiplies 16 x 4 by 4 x 8 elements and adds them
-** up in double, rounded as a sum of fma is:
+** C = alpha A B + beta C. As in nv_ffma.cl, tiles of A and B are copied ahead
+** into local memory; the innermost product is one instruction of a whole warp,
+** which multiplies 16 x 4 by 4 x 8 elements and adds them up in double,
+** rounded as a sum of fma is:
 **
 **                         B  +---- BN ----+     fragments of lane 4 g + t:
 **                        16  |  |         |
@@ -33,13 +33,13 @@
 **          SPLITS, PLACED, see nv.cl
 ** Assumes: NVIDIA, compute capability 9.0; a rung with ptx = true; where
 **          VA = 2, base and rows of A lie at multiples of 16 bytes and their
-**          length and depth are even, the same for VB and B, VC and C; C
+**          length and depth are even; the same for VB and B, VC and C; C
 **          overlaps neither A nor B
 **
-** Lesson: the tensor cores do twice what the double units do, and an
-** instruction that multiplies 16 x 4 x 8 needs few loads: a warp tile of
-** 64 x 32 takes 12 loads of 8 bytes for 16 of them. What is left to do is to
-** feed them. Two groups with tiles of 128 x 64, per step of k:
+** Lesson: the tensor cores are twice as fast as the double units, and an
+** instruction that multiplies 16 x 4 x 8 needs few loads: a warp tile of 64 x
+** 32 takes 12 loads of 8 bytes for 16 of them. The task is then to feed them.
+** Two groups with tiles of 128 x 64, per step of k:
 **
 **   128 cycles of the tensor cores      3072 bytes from the cache, 24 a cycle
 **   48 cycles of local memory           128 registers of sums, 48 of operands
@@ -155,11 +155,11 @@ void gemm(int M, int N, int K, double alpha,
   int left = min((long)depth, (long)K - (long)first);
   const int stages = (left + BK - 1) / BK;
 
-  /* What this work-item copies of an operand x whose memory runs along k:
+  /* The copies of this work-item. Of an operand x whose memory runs along k:
   ** v elements at k = x_k of `lines` (rows of A, columns of B) x_line,
-  ** x_line + WG v / BK and so on; of one that runs across: v elements from
-  ** line x_line on at k = x_k, x_k + WG v / size and so on. Lines beyond the
-  ** edge only feed outputs beyond it and are replaced by the first. */
+  ** x_line + WG v / BK and so on; of an operand that runs across: v elements
+  ** from line x_line on at k = x_k, x_k + WG v / size and so on. Lines beyond
+  ** the edge only feed outputs beyond it and are replaced by the first. */
 #define BEGIN_ALONG(x, X, ld, size, line0, lines, v)                       \
   const uint x##_k = id % (BK / v) * v, x##_line = id / (BK / v);          \
   global const double *x##_from[size * BK / v / WG];                       \
@@ -185,7 +185,7 @@ void gemm(int M, int N, int K, double alpha,
   BEGIN_ACROSS(b, B, ldb, BN, col0, N, VB)
 #endif
 
-/* Where element k of a line lies in a stage that runs along k, or across */
+/* The place of element k of a line in a stage that runs along k, or across */
 #define ALONG(line, k) ((line) * BK + ((k) ^ ((line) & 3) << 2))
 #define ACROSS(line, k, size) ((k) * size + ((line) ^ ((k) & 3) << 2))
 
@@ -245,9 +245,9 @@ void gemm(int M, int N, int K, double alpha,
     }
   }
 
-/* Element k of line `base + offset` of a stage, offset constant and a
-** multiple of 8: the cells of a lane differ by constants but for what the
-** exchange of blocks makes of one bit. */
+/* Element k of line `base + offset` of a stage, offset constant and a multiple
+** of 8: the cells of a lane differ by constants, but for one bit that the
+** exchange of blocks changes. */
 #define GET_ALONG(from, base, offset, k) \
   ((from) + ALONG(base, k))[(offset) * BK]
 #define GET_ACROSS(from, base, offset, k, size) \

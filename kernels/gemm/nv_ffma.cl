@@ -41,13 +41,14 @@
 ** Defines: REAL, V, BM, BN, BK, WM, WN, LM, STAGES, SPREAD, VA, VB,
 **          VC, TRANS_A, TRANS_B, STANDBY; RASTER, SPLITS, PLACED, see nv.cl
 ** Assumes: NVIDIA, compute capability 8.0 or more; where VB > 1, base and
-**          rows of B lie at multiples of VB elements and N is one, the same
-**          for VC and C, and for VA, A transposed and M; VB = 1 with TRANS_B;
-**          C overlaps neither A nor B
+**          rows of B lie at multiples of VB elements and VB divides N, the
+**          same for VC and C, and for VA, A transposed and M; VB = 1 with
+**          TRANS_B; C overlaps neither A nor B
 **
-** Lesson: what is left once registers hold the block. One warp instruction
-** is issued per cycle and quarter of a multiprocessor, so every instruction
-** that is no fma costs one. Float, WM = WN = 64, LM = 4, per step of k:
+** Lesson: the cost that remains once registers hold the block. One warp
+** instruction is issued per cycle and quarter of a multiprocessor, so every
+** instruction that is no fma costs one. Float, WM = WN = 64, LM = 4, per step
+** of k:
 **
 **   128 fma of 16 x 8 outputs     6 loads of 16 bytes, 12 cycles of local
 **     2 or 3 others                 memory; 37 % of what it can deliver
@@ -55,9 +56,9 @@
 ** - cp.async moves a tile from global to local memory without registers and
 **   without anyone waiting; it also fills with zeros beyond the edge.
 ** - Rows of A are turned into columns by copying elements one at a time.
-**   Local columns are V longer, which spreads 8 steps of k x 4 rows, what
-**   one warp copies, over all banks. A transposed B is turned the same way,
-**   a transposed A need not be: it is copied as B otherwise is.
+**   Local columns are V longer, which spreads the cells that one warp copies,
+**   8 steps of k x 4 rows, over all banks. A transposed B is turned the same
+**   way; a transposed A is copied as B otherwise is.
 ** - The operands of step k + 1 are read while step k is multiplied.
 ** - reqd_work_group_size tells the compiler that it may use 255 registers:
 **   128 sums, 48 operands, the rest for addresses.
@@ -192,11 +193,11 @@ void gemm(int M, int N, int K, REAL alpha,
   int left = min((long)depth, (long)K - (long)first);
   const int steps = (left + BK - 1) / BK;
 
-  /* What this work-item copies of an operand x whose memory runs along k:
+  /* The copies of this work-item. Of an operand x whose memory runs along k:
   ** one element of `lines` (rows of A, columns of B) x_line, x_line + WG/8
-  ** and so on at k = x_k; of one that runs across: `v` elements from x_line
-  ** on of x_k, x_k + WG * v / size and so on. Lines beyond the edge, which
-  ** only feed outputs beyond the edge, are replaced by the first. */
+  ** and so on at k = x_k; of an operand that runs across: `v` elements from
+  ** x_line on of x_k, x_k + WG * v / size and so on. Lines beyond the edge,
+  ** which only feed outputs beyond the edge, are replaced by the first. */
 #define BEGIN_ALONG(x, X, ld, size, line0, lines)                          \
   const uint x##_k = id % 8, x##_line = id / 8;                            \
   global const REAL *x##_from[size / (WG / 8)];                            \
@@ -316,8 +317,8 @@ void gemm(int M, int N, int K, REAL alpha,
     #pragma unroll
     for (int k = 0; k < BK; k++) {
       if (k == BK - 1) {
-        /* All that is still wanted of this stage is in registers: go on to
-        ** the next one, which everybody must have received by now. */
+        /* Registers have all that is still wanted of this stage: go on to the
+        ** next stage, which everybody must have received by now. */
         slot = slot == STAGES - 1 ? 0 : slot + 1;
         a_at = As + slot * A_STAGE + warp_m + lane_m * V;
         b_at = Bs + slot * B_STAGE + warp_n + lane_n * V;

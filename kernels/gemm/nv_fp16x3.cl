@@ -17,9 +17,9 @@
 ** Defines, besides: CHUNK, the stages whose sums the tensor cores keep
 **
 ** Lesson: halves go through the tensor cores 15 times as fast as floats
-** through the other units, so three products of halves for one of floats
-** still win. The tensor cores cut what they add to a sum, by 1.5 units of
-** float's last bit, always downwards: over k = 2304 that is more than
+** through the other units, so three products of halves for one of floats still
+** win. The tensor cores cut the numbers that they add to a sum, by 1.5 units
+** of float's last bit, always downwards: over k = 2304 that is more than
 ** cuBLAS's error in float. So the sums leave them after CHUNK stages and are
 ** added up by ordinary additions. The small products, lo hi and hi lo, go
 ** first, while there is little to cut: a stage has two additions that count.

@@ -34,12 +34,12 @@
 ** Defines: STAGES; RASTER, PLACED, see nv.cl
 ** Assumes: NVIDIA, compute capability 8.0 or more
 **
-** Lesson: tensor cores multiply halves an order of magnitude faster than
-** the other units multiply floats, so that three products for one still pay.
-** What they do not do is round: a sum inside them is cut off after some 25
-** bits, each time towards zero, and on numbers of one sign the errors add
-** up. So each instruction chain starts from zero, spans one block of 16, and
-** is added to the sums by an ordinary, rounded addition.
+** Lesson: tensor cores multiply halves an order of magnitude faster than the
+** other units multiply floats, so that three products for one still pay. They
+** do not round: a sum inside them is cut off after some 25 bits, each time
+** towards zero, and on numbers of one sign the errors add up. So each
+** instruction chain starts from zero, spans one block of 16, and is added to
+** the sums by an ordinary, rounded addition.
 **
 ** Per block and warp: 96 instructions on the tensor cores (6 cycles each on
 ** an H100), 128 additions, 16 loads of 512 bytes; 128 registers of sums, 32
@@ -127,9 +127,9 @@ void gemm(int M, int N, int blocks, float alpha,
     }
   }
 
-  /* Where the lane's rows of the four blocks lie: of A the halves of 16
-  ** rows before those of k, of B the halves of k before those of 16 columns.
-  ** lo is two pieces further than hi. */
+  /* The places of the lane's rows of the four blocks: of A the halves of 16
+  ** rows come before the halves of k, of B the halves of k before the halves
+  ** of 16 columns. lo is two pieces further than hi. */
   const uint turn = lane / 2 % 4;
   uint a_hi = base + (warp_m + lane % 16) * ROW + (lane / 16 ^ turn) * 16;
   uint b_hi = base + TILE

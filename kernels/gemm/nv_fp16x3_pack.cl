@@ -24,19 +24,20 @@
 **                       | hi b0 .. b7  |
 **
 ** A block has the 128 rows of one panel; the blocks of a panel follow each
-** other, then come those of the next 128 rows. With DEPTH_OF = 32, for
+** other, then come the blocks of the next 128 rows. With DEPTH_OF = 32, for
 ** nv_fp16x3.cl, the blocks of a row follow each other, each of 128 bytes with
 ** hi a0 .. a31 and lo a0 .. a31.
 **
 ** rows, cols  shape of the matrix X, each >= 1
 ** X  in       rows x cols, row-major, row i begins at X + i * ldx
 ** top  out    the bits of the largest |x| of each row (column) of X
-** parts       the same of parts of the columns, each of `depth` rows: `count`
-**             rows of `pitch` elements; out of pack_first, in of pack_columns
+** parts       the same bits of parts of the columns, each of `depth` rows:
+**             `count` rows of `pitch` elements; out of pack_first, in of
+**             pack_columns
 ** P  out      panels x blocks x 128 packed rows of 64 bytes, or panels x 128
-**             x blocks of 128 bytes; what has no element of X is set to zero
-** refused     0 before; set to 1 where X has infinities or NaN, or a piece of 8
-**             neighbours, not all 0, that lie below 2^-19 of the largest in
+**             x blocks of 128 bytes; places without an element of X are zero
+** refused     0 before; set to 1 where X has infinities or NaN, or a piece of
+**             8 neighbours, not all 0, that lie below 2^-19 of the largest in
 **             the row (column), so that they lose more than 3 bits
 **
 ** With WHOLE, where columns are packed: `depth` is the number of work-groups
@@ -45,26 +46,26 @@
 ** pack_first takes one operand, X, or two, the work-groups behind the first
 ** `groups` for Y; `top` is `parts` where columns are searched, P is not used.
 **
-** NDRange: pack_first:   local = 256, global = (groups of X + those of Y) *
+** NDRange: pack_first:   local = 256, global = (groups of X + groups of Y) *
 **                        256; panels * 128 / (256 / LX) groups for rows,
 **                        columns / (32 VX) * rows / depth for columns, or,
 **                        with WHOLE, panels * 4 * depth
 **          pack_columns: global = (panels * 128, pieces), local = (32, 8)
 **          rounded up; blocks = k / DEPTH_OF, pieces = DEPTH_OF / 8 * blocks,
-**          those of hi and of lo at once; panels = rows (columns) / 128
+**          for hi and lo at once; panels = rows (columns) / 128
 ** Local memory: 4 KiB (pack_first; 12 with WHOLE), 8 KiB (pack_columns)
 ** Defines: ROWS_X, ROWS_Y, WHOLE, LX, VX, VY, HELD, DEPTH_OF; PLACED, see
 **          submatrix.cl
 ** Assumes: NVIDIA, compute capability 8.0 or more; where VX = 4, base and
-**          rows of X lie at multiples of 16 bytes and cols is one of 4
+**          rows of X lie at multiples of 16 bytes and 4 divides cols
 **
 ** Lesson: a power of two per row and one per column go through a product
 ** unchanged, so that scaling costs no accuracy. A group holds a row in its
 ** registers from the search for the largest to the split; columns would have
-** to be held whole, so B is read twice, and nine times with WHOLE, which caches
-** serve as long as it is small. That moves 20 bytes per element of a square
-** product, without WHOLE. Launches are few, as each takes 5 us at least: of a product
-** of 1000 that is half the time. */
+** to be held whole, so B is read twice, and nine times with WHOLE, which
+** caches serve as long as it is small. That moves 20 bytes per element of a
+** square product, without WHOLE. Launches are few, as each takes 5 us at
+** least: of a product of 1000 that is half the time. */
 #ifndef ROWS_X
 #define ROWS_X 1 /* 1: X goes by its rows, 0: by its columns */
 #endif
@@ -176,7 +177,7 @@ INLINE uint largest(const float *v, uint most)
 
 /* Rows number group * (256 / LX) on. A work-item keeps its first HELD pieces
 ** in registers from the search for the largest to the split, and reads further
-** ones again. */
+** pieces again. */
 INLINE void pack_rows(uint group, int rows, int cols, global const float *X,
                       int ldx, int at_once, global uint *restrict top,
                       global uint *restrict P, global int *restrict refused,
@@ -279,10 +280,10 @@ INLINE void top_columns(uint group, int rows, int cols, global const float *X,
 
 #define TILE (8 * 32 * 2) /* 8 / PIECES blocks of 32 packed rows */
 
-/* Splits 8 pieces, from `piece` on, of 32 columns, from `col` on, of which
-** `most` is the largest of this work-item's. Neighbours have neighbouring
-** columns, as they lie in X; what they make of them is far apart in P and goes
-** through local memory to be stored whole. */
+/* Splits 8 pieces, from `piece` on, of 32 columns, from `col` on; `most` is
+** the largest element of this work-item's column. Neighbours have neighbouring
+** columns, as they lie in X; their results are far apart in P and go through
+** local memory to be stored whole. */
 INLINE void split_columns(size_t col, size_t piece, uint lane, uint y,
                           int rows, int cols, global const float *X, int ldx,
                           uint most, global uint *restrict P,
@@ -314,7 +315,7 @@ INLINE void split_columns(size_t col, size_t piece, uint lane, uint y,
 }
 
 #if WHOLE
-/* A share of the pieces of 32 columns, each work-group having searched all of
+/* A share of the pieces of 32 columns. Each work-group has searched all of
 ** these columns itself: `shares` of them read X again and no launch lies in
 ** between */
 INLINE void pack_whole(uint group, int rows, int cols, global const float *X,

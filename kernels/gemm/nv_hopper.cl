@@ -14,8 +14,8 @@
 **                  |         |     | 4 warps   |
 **                  +---------+     +-----------+
 **
-** A stage holds what a tile of C needs for one line of 128 bytes along k, A
-** first; the copy engine fills STAGES of them ahead, by the tensor maps of A
+** A stage holds the operands of a tile of C for one line of 128 bytes along k,
+** A first; the copy engine fills STAGES of them ahead, by the tensor maps of A
 ** and B:
 **
 **   k along the rows of the matrix      k across them (ALONG_A, ALONG_B 0)
@@ -30,21 +30,22 @@
 **
 ** Two barriers in local memory go with each stage: `full` when all its bytes
 ** have come, `empty` when all warps that compute have used them. One work-item
-** asks for the stages, over the end of a tile as well, so that the next one's
-** operands come while this one's results go out.
+** asks for the stages, over the end of a tile as well, so that the operands of
+** the next tile come while the results of this tile go out.
 **
 ** M, N        rows and columns of C; each >= 1
 ** blocks      stages of a sum, with zeros beyond its end
 ** alpha, beta scalars; beta == 0 means that C is not read
 ** maps  in    the tensor maps of A and B, see nv_map.cl: the copy engine
-**             writes zeros for what lies outside the matrices, and turns the
+**             writes zeros for places outside the matrices, and turns the
 **             16-byte pieces of a line by its number, modulo 8
 ** A, B        the matrices of the maps; only the maps are used
 ** result  in, out  C, M x N, row-major, ldc >= N
 **
 ** NDRange: global = (min(tiles of C, compute units) * WG), local = (WG),
-**          WG = 2 BM + 32, as the last warp asks for the stages; for C^T 2 BN,
-**          as the first work-item does: registers for another warp are not left
+**          WG = 2 BM + 32, as the last warp asks for the stages; for C^T
+**          2 BN, as the first work-item does: no registers are left for
+**          another warp
 ** Local memory: STAGES (BM + BN) 128 bytes, more than OpenCL of this driver
 **          gives: see ladder/ptx.lua
 ** Defines: BM, BN, STAGES, VC, ALONG_A, ALONG_B (1: k runs along the rows of
@@ -52,10 +53,10 @@
 **          SPLITS, with one work-group for each part of a tile's sums
 ** Assumes: compute capability 9.0; a rung with ptx = true, whose build makes
 **          instructions of the comments "//PTX"; where VC > 1, base and rows
-**          of C lie at multiples of 16 bytes and N is one of VC
+**          of C lie at multiples of 16 bytes and VC divides N
 **
-** What the including file defines: HALVES, TF32 or PAIRS, the elements that
-** the maps show; of PAIRS a line has 32 upper halves and 32 lower ones.
+** The including file defines HALVES, TF32 or PAIRS, the elements that the maps
+** show; with PAIRS a line has 32 upper halves and 32 lower ones.
 **
 ** Of TF32 the tensor cores read operands from local memory only along k.
 ** Where B lies across (ALONG_B 0) they compute C^T = B^T A^T instead: their
@@ -92,7 +93,7 @@
 #endif
 
 /* Parts of a sum have groups of their own, each for a part of one tile. The
-** warps that compute meet without the one that asks for stages. */
+** warps that compute meet without the warp that asks for stages. */
 #define MEET() __asm__ volatile("bar.sync 1, %0;" :: "n"(2 * LONG) : "memory")
 #define TILE_NUMBER (get_group_id(0) / SPLITS)
 #define PART_NUMBER (get_group_id(0) % SPLITS)
@@ -178,8 +179,8 @@ void open_stages(uint full, uint empty, uint warps)
   barrier(CLK_LOCAL_MEM_FENCE);
 }
 
-/* The stage to ask for next: of which tile of C, or part of one, where its rows
-** and columns begin, its number in the sum, and where the sum ends */
+/* The stage to ask for next: its tile of C, or part of a tile, the beginnings
+** of its rows and columns, its number in the sum, and the end of the sum */
 typedef struct {
   uint tile, slot, parity;
   int row, col, k, end;
@@ -188,7 +189,7 @@ typedef struct {
 /* The first stage of a part of a sum */
 #define BEGIN_OF(part, blocks) ((int)(part) * (blocks) / SPLITS)
 
-/* What it takes to ask for the stages of all tiles of this work-group: maps,
+/* The data for requests of the stages of all tiles of this work-group: maps,
 ** addresses, the tiles of C, stages of a sum, and the matrices of batches */
 typedef struct {
   global const uchar *maps;
@@ -207,8 +208,8 @@ Fetch first_fetch(const Source *from)
   return next;
 }
 
-/* Asks for a stage, once all warps have used what its place held; nothing
-** where no tile is left. */
+/* Asks for a stage, once all warps have used the stage in its place before;
+** nothing where no tile is left. */
 __attribute__((always_inline))
 void fetch_stage(const Source *from, Fetch *next)
 {
@@ -287,9 +288,9 @@ void put(float x, global ushort *to)
 #define BLOCK 8192 /* bytes of 64 lines */
 #define SUMS (WIDE / 2) /* of a work-item */
 
-/* What wgmma wants to know of an operand besides its address: lines of 128
-** bytes whose pieces change places, 8 lines further on, and, where k does
-** not run along the lines, 64 columns further on. */
+/* The description of an operand for wgmma, besides its address: lines of 128
+** bytes whose pieces change places, 8 lines further on, and, where k does not
+** run along the lines, 64 columns further on. */
 #define ORDER (1ul << 62 | 64ul << 32)
 #if ALONG_A
 #define FORM_A (ORDER | 1ul << 16)
@@ -373,9 +374,9 @@ void put(float x, global ushort *to)
 #define END() PTX("wgmma.commit_group.sync.aligned;" ::: "memory")
 #define DONE(n) PTX("wgmma.wait_group.sync.aligned " #n ";" ::: "memory")
 
-/* Of x and y, this lane sends the one that the neighbour `mask` lanes away
-** keeps, and gets that lane's in its place: x stays in lanes without the bit
-** of mask, y in those with it. */
+/* Lanes that are `mask` apart exchange x and y: a lane without the bit of mask
+** keeps x and gets the other lane's x in the place of y; a lane with the bit
+** keeps y and gets the other lane's y in the place of x. */
 #define EXCHANGE(x, y, mask)                                              \
   do {                                                                    \
     uint got_;                                                            \
@@ -457,8 +458,8 @@ void gemm(int M, int N, int blocks, float alpha,
 #endif
     float sum[SUMS];
 #if PAIRS
-    /* The sums of CHUNK stages leave the tensor cores, which cut what they
-    ** add to a sum; the small products go first. */
+    /* The sums of CHUNK stages leave the tensor cores, which cut the numbers
+    ** that they add to a sum; the small products go first. */
     float part[SUMS];
     #pragma unroll
     for (int i = 0; i < SUMS; i++)
@@ -554,9 +555,10 @@ void gemm(int M, int N, int blocks, float alpha,
 #define COL_OF(i) (col0 + (i) / 4 * 8 + (i) % 2)
 #endif
 #if PAIRS
-    /* By 2^e in two halves, so that what is between lies between, in the range
-    ** of floats if the result does. All loads come before the first use: one
-    ** by one, each behind ldexp, they took 6 us of a tile. */
+    /* By 2^e in two halves, so that the product in between lies between the
+    ** sum and the result, in the range of floats if the result does. All loads
+    ** come before the first use: one by one, each behind ldexp, they took 6 us
+    ** of a tile. */
     uint tops[SUMS / 2];
     #pragma unroll
     for (int c = 0; c < SUMS / 2; c++) {
@@ -605,8 +607,8 @@ void gemm(int M, int N, int blocks, float alpha,
         *(global uint4 *)(out + 2 * i * (size_t)ldc) = v;
     }
 #else
-    /* Lanes exchange their elements so that each has 16 bytes of one row:
-    ** odd ones of row g + 8, and of halves the upper two of the next 8
+    /* Lanes exchange their elements so that each has 16 bytes of one row: odd
+    ** lanes of row g + 8, and of halves the upper two lanes of the next 8
     ** columns. Half-filled sectors of 32 bytes would cost as much as full
     ** ones. */
     const int row = row0 + (int)(lane & 1) * 8;

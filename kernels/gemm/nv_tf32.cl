@@ -30,7 +30,7 @@
 ** Defines: BM, BN, WM, WN, STAGES, VA, VB, VC; RASTER, SPLITS,
 **          PLACED, see nv.cl
 ** Assumes: NVIDIA, compute capability 8.0 or more; where VA = 4, base and
-**          rows of A lie at multiples of 16 bytes and so does K, the same
+**          rows of A lie at multiples of 16 bytes and 4 divides K; the same
 **          with N for VB and B, VC and C; C overlaps neither A nor B
 **
 ** Lesson: the frame of nv_ffma.cl with an instruction that multiplies
@@ -128,7 +128,7 @@ void gemm(int M, int N, int K, float alpha,
   int left = min((long)depth, (long)K - (long)first);
   const int stages = (left + BK - 1) / BK;
 
-  /* What this work-item copies: of A VA elements at k = a_k of the rows
+  /* The copies of this work-item: of A VA elements at k = a_k of the rows
   ** a_row, a_row + AROWS and so on, of B VB elements at column b_col of rows
   ** b_k, b_k + BROWS and so on. Rows of A and columns of B beyond the edge,
   ** which only feed outputs beyond the edge, are replaced by the first. */
@@ -146,7 +146,7 @@ void gemm(int M, int N, int K, float alpha,
     + (col0 + (int)b_col < N ? col0 + b_col : 0);
   const size_t b_next = (size_t)ldb * BROWS;
 
-/* Where element k of row r of A, element n of row k of B lie in a stage */
+/* The places in a stage of element k of row r of A, element n of row k of B */
 #define A_CELL(r, k) ((r) * BK + ((k) ^ ((r) >> 1 & 3) << 2))
 #define B_CELL(k, n) ((k) * BN + ((n) ^ ((k) & 3) << 3))
 

@@ -1,8 +1,8 @@
-/* pad.cl - copies between a matrix and a larger, zero-padded one
+/* pad.cl - copies between a matrix and a larger, zero-padded matrix
 ** SPDX-License-Identifier: MIT
 **
 ** pad:    Y[i][j] = X[i][j] where X has such an element, else 0
-** unpad:  Y[i][j] = X[i][j] for the elements of Y; X is the larger one
+** unpad:  Y[i][j] = X[i][j] for the elements of Y; X is the larger matrix
 **
 **       X  a b c     pad      Y  a b c 0          pad makes shapes into
 **          d e f    ----->       d e f 0          multiples of a tile,

@@ -60,7 +60,7 @@
 #define KC 256 /* steps of k in a pass, at most */
 #endif
 #ifndef AHEAD
-#define AHEAD 32 /* steps of k from use to what is asked for, 0: nothing is */
+#define AHEAD 32 /* steps of k between a request and the use; 0: no requests */
 #endif
 #ifndef TRANS_A
 #define TRANS_A 0 /* 1: A is stored transposed */
@@ -130,9 +130,9 @@
 
 #define SOME 16 /* steps of k between two requests for lines */
 
-/* What a block asks for while it computes: the next slab of A, `rate` lines
-** every SOME steps, 0 after the last. Requests for all of it at once would
-** keep those for panels waiting. */
+/* The requests of a block while it computes: `rate` lines of the next slab of
+** A every SOME steps, 0 after the last slab. Requests for the whole slab at
+** once would keep requests for panels waiting. */
 typedef struct {
   global const REAL *X;
   size_t ld, rate, asked;

@@ -29,14 +29,14 @@
 **          neither A nor B
 **
 ** Lesson: a small product has little to compute and takes its time from
-** memory, so what counts is that each operand is read once, in whole cache
-** lines, and that many loads are under way at a time. Matrices of a batch
-** that follow each other without gaps are one stretch of memory (FLAT): the
-** group reads it as such, 16 bytes to a work-item, whatever the rows are, and
-** the first sum begins after all loads have been issued. All sizes are
-** constants: no loop has a rest that is not known beforehand, and no division
-** is left. Rows of local memory are an odd number of vectors apart, so that
-** neighbours find them in different banks. */
+** memory. So each operand has to be read once, in whole cache lines, with many
+** loads under way at a time. Matrices of a batch that follow each other
+** without gaps are one stretch of memory (FLAT): the group reads it as such,
+** 16 bytes to a work-item, whatever the rows are, and the first sum begins
+** after all loads have been issued. All sizes are constants: no loop has a
+** rest that is not known beforehand, and no division is left. Rows of local
+** memory are an odd number of vectors apart, so that neighbours find them in
+** different banks. */
 #ifndef REAL
 #define REAL float /* element type: half, float or double */
 #endif

@@ -24,12 +24,11 @@
 ** Assumes: NV divides N / VW, rounded up; C overlaps neither A nor B
 **
 ** Lesson: packing pays where an element is used many times, and the first
-** cache holds a small matrix whole, packed or not. So nothing is moved but a
-** B whose rows are no whole vectors or lie the other way: that goes to
-** private memory, its rows filled up with zeros. All sizes are constants, and
-** the compiler unrolls what is short. A launch for all products saves what
-** several would cost, and EACH products in a work-item what its start costs.
-** */
+** cache holds a small matrix whole, packed or not. So only a B moves whose
+** rows are no whole vectors or lie the other way: it goes to private memory,
+** its rows filled up with zeros. All sizes are constants, and the compiler
+** unrolls short loops. One launch for all products saves the cost of many
+** launches, and EACH products in a work-item save the starts of others. */
 #ifndef REAL
 #define REAL float /* element type: half, float or double */
 #endif
@@ -76,8 +75,8 @@
 #define WIDTH ((N + VW - 1) / VW * VW) /* columns in whole vectors */
 #define COPIED (TRANS_B || N % VW != 0)
 
-/* c[0 .. VW-1] = alpha sum + beta c, or, of the `last` vector of a row, as many
-** elements as there are */
+/* c[0 .. VW-1] = alpha sum + beta c, or, of the `last` vector of a row, only
+** the elements that exist */
 static void store(REALV sum, REAL alpha, REAL beta, global REAL *c, int last)
 {
   if (N % VW == 0 || !last) {

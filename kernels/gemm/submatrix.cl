@@ -1,5 +1,5 @@
-/* submatrix.cl - where the matrices of a kernel begin: in part of a matrix or a
-** batch
+/* submatrix.cl - the places where the matrices of a kernel begin: in part of a
+** matrix or a batch
 ** SPDX-License-Identifier: MIT
 **
 ** The other files include it. With PLACED defined, each matrix of a kernel
@@ -10,8 +10,8 @@
 **
 **     +----------------------------+
 **     |    +-------+    +-------+  |   at_x.x  from the first corner of the
-**     |    | first |    | second|  |           frame to that of `first`
-**     |    +-------+    +-------+  |   at_x.y  from that on to `second`
+**     |    | first |    | second|  |           frame to the corner of `first`
+**     |    +-------+    +-------+  |   at_x.y  from there on to `second`
 **     +----------------------------+
 **
 ** NDRange: with PLACED one more dimension, 2: global = matrices, local = 1

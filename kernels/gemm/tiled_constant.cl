@@ -21,11 +21,11 @@
 **          takes two constant arguments
 **
 ** Lesson: constant memory is a small cache made to give one cell to all the
-** work-items at once. The tile loads ask for neighbouring cells instead,
-** which such hardware serves one after another. So this seldom gains
-** anything over `tiled`, and it limits the size; constant memory pays for
-** coefficients that everybody reads together, such as a filter. On a CPU it
-** is ordinary memory. */
+** work-items at once. The tile loads ask for neighbouring cells instead, and
+** such hardware serves these one after another. So this seldom gains anything
+** over `tiled`, and it limits the size; constant memory pays for coefficients
+** that everybody reads together, such as a filter. On a CPU it is ordinary
+** memory. */
 #ifndef REAL
 #define REAL float /* element type: half, float or double */
 #endif

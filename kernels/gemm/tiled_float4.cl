@@ -34,10 +34,10 @@
 ** four multiply-adds instead of one. It pays in float on nearly every GPU.
 ** In double a vector is 32 bytes, more than one instruction moves, and the
 ** halves of neighbours meet in the banks: there it can lose to `tiled`.
-** Mind that vload4 promises alignment to one element only, and a compiler
-** may turn it into four loads: the pointer cast gives a single wide one.
-** Which of them it is, is decided when the kernel is built: asked inside the
-** loop it would cost a branch at each load. */
+** Mind that vload4 promises alignment to one element only, and a compiler may
+** turn it into four loads: the pointer cast gives a single wide load. The
+** choice is made when the kernel is built: inside the loop it would cost a
+** branch at each load. */
 #ifndef REAL
 #define REAL float /* element type: half, float or double */
 #endif
@@ -126,7 +126,7 @@ void gemm(int M, int N, int K, REAL alpha,
   const size_t tx = get_local_id(0), ty = get_local_id(1);
   const size_t col = 4 * get_global_id(0);
   const size_t row = get_global_id(1);
-  /* who loads what of the tile of A: rows of QUADS work-items */
+  /* the loads of the tile of A: work-items in rows of QUADS */
   const size_t id = ty * TILE + tx;
   const size_t ai = id / QUADS, aq = id % QUADS;
   const size_t arow = get_group_id(1) * TILE + ai;

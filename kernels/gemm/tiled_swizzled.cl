@@ -25,11 +25,11 @@
 ** Assumes: nothing about the shape; C overlaps neither A nor B
 **
 ** Lesson: the conflicts go without a byte of extra memory. The price is an
-** address per read: Bs[tx][k] has a constant offset for each k of the
-** unrolled loop, SWIZZLE(tx, k) must be computed and takes registers. It
-** pays where padding is what keeps one more work-group from sharing the
-** unit, or where rows must stay aligned for vector reads; otherwise
-** tiled_padded is as fast or faster, the more so the larger the tile. */
+** address per read: Bs[tx][k] has a constant offset for each k of the unrolled
+** loop, SWIZZLE(tx, k) must be computed and takes registers. It pays where
+** padding keeps one more work-group from sharing the unit, or where rows must
+** stay aligned for vector reads; otherwise tiled_padded is as fast or faster,
+** the more so the larger the tile. */
 #ifndef REAL
 #define REAL float /* element type: half, float or double */
 #endif

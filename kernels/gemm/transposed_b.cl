@@ -18,11 +18,11 @@
 ** Defines: REAL; PLACED, see submatrix.cl
 ** Assumes: nothing about the shape; C overlaps neither A nor BT
 **
-** Lesson: what is good for one work-item need not be good for all of them.
-** Seen alone, each work-item now reads two contiguous rows, which is what a
-** CPU core and its cache want. On a GPU, neighbours run together, and at
-** the same k they read BT[j][k], BT[j+1][k], ...: cells ldb elements apart,
-** so the accesses no longer coalesce. It pays on CPUs, seldom on GPUs. */
+** Lesson: a change that is good for one work-item need not be good for all of
+** them. Seen alone, each work-item now reads two contiguous rows, as a CPU
+** core and its cache like it. On a GPU, neighbours run together, and at the
+** same k they read BT[j][k], BT[j+1][k], ...: cells ldb elements apart, so the
+** accesses no longer coalesce. It pays on CPUs, seldom on GPUs. */
 #ifndef REAL
 #define REAL float /* element type: half, float or double */
 #endif

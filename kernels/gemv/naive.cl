@@ -14,10 +14,10 @@
 ** Defines: REAL, WG.
 ** Assumes nothing.
 **
-** Lesson: each element of A is used once, so this is all about reading A.
-** Neighbours walk down neighbouring rows, lda elements apart: what a warp
-** reads at once lies in as many lines of the cache as it has work-items, of
-** which each uses 4 bytes at a time. All of them read the same x[j].
+** Lesson: each element of A is used once, so reading A takes all the time.
+** Neighbours walk down neighbouring rows, lda elements apart: a warp reads
+** from as many lines of the cache as it has work-items, 4 bytes of each line
+** at a time. All work-items read the same x[j].
 */
 #include "result.cl"
 #ifndef WG

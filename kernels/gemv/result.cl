@@ -1,4 +1,4 @@
-/* result.cl - the element type, and an element of the result, of a product of a
+/* result.cl - the element type and an element of the result of a product of a
 ** matrix and a vector; the other files include it
 ** SPDX-License-Identifier: MIT
 **

@@ -19,8 +19,8 @@
 **
 ** Lesson: a core has long vectors and an addition that takes several clocks.
 ** The sums of HEIGHT rows do not wait for each other, and a vector of x serves
-** all of them. Rows are read in order, as the core's prefetcher expects, each a
-** stream of its own; what comes a little later is asked for, besides. No local
+** all of them. Rows are read in order, as the core's prefetcher expects, each
+** a stream of its own, and elements are asked for a little early. No local
 ** memory, no barrier.
 */
 #include "result.cl"
@@ -35,7 +35,7 @@
 #define WIDTH 16 /* elements per vector */
 #endif
 
-#define AHEAD 128 /* elements from those in use to those asked for */
+#define AHEAD 128 /* elements between a request and the use */
 
 #define JOIN_(a, b) a##b
 #define JOIN(a, b) JOIN_(a, b)

@@ -39,7 +39,7 @@
 #define WIDTH 16 /* elements per vector */
 #endif
 
-#define AHEAD 128 /* elements from those in use to those asked for */
+#define AHEAD 128 /* elements between a request and the use */
 
 #define JOIN_(a, b) a##b
 #define JOIN(a, b) JOIN_(a, b)

@@ -20,8 +20,8 @@
 **   WIDTH and that A begins at a multiple of a vector.
 **
 ** Lesson, against `columns`: PART rows instead of all, so there are rows /
-** PART times the work-items, as many as memory takes to be busy; 16 bytes a
-** load. The sums of the parts are 1 / PART of A, written and read once.
+** PART times the work-items, enough to keep memory busy; 16 bytes a load. The
+** sums of the parts are 1 / PART of A, written and read once.
 */
 #include "result.cl"
 #ifndef WG

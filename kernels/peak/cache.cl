@@ -7,8 +7,8 @@
 **      group 0 ->      group 1 ->      group 2 ->         n vectors
 **    |---------------|---------------|---------------| ...
 **
-** A buffer that fits the last cache, but not what each core or multiprocessor
-** has of its own, is read from the last cache; a very small one from the
+** A buffer that fits the last cache, but not the own cache of each core or
+** multiprocessor, is read from the last cache; a very small buffer from the
 ** first.
 **
 ** Arguments:

@@ -28,8 +28,8 @@
 ** Lesson: the ceiling of every memory-bound kernel that reads as much as it
 ** writes. Take buffers several times larger than the last cache, or its
 ** bandwidth is measured. Vary WIDTH: 16 bytes per work-item saturate a GPU. A
-** CPU first reads the line that it is about to overwrite; stores past the cache
-** (PAST) leave that out.
+** CPU first reads the line that it is about to overwrite; stores past the
+** cache (PAST) leave that out.
 */
 #ifdef cl_khr_fp64
 #pragma OPENCL EXTENSION cl_khr_fp64 : enable

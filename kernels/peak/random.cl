@@ -14,8 +14,8 @@
 ** Defines: none.
 ** Assumes nothing.
 **
-** Lesson: some devices compress what goes to memory. A copy of zeros, or of
-** any constant, then runs faster than the memory is.
+** Lesson: some devices compress data on the way to memory. A copy of zeros, or
+** of any constant, is then faster than the memory.
 */
 kernel void random_floats(ulong n, uint seed, global float *restrict out)
 {

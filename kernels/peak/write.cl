@@ -15,7 +15,7 @@
 **
 ** Arguments:
 **   n      vectors of WIDTH elements to write
-**   value  what each element becomes
+**   value  the value of each element
 **   out    out: n * WIDTH elements
 ** NDRange: one dimension, any global and local size; some 8 to 32 work-groups
 **   of 256 per compute unit on a GPU, local size 1 on a CPU device. With ITEMS

@@ -9,9 +9,10 @@
 **             r = sqrt(-2 log u),  u above 0  (Box, Muller)
 **   INTEGER   a + floor(w b / 2^32), or 2^64; b = 0: all the words there are
 **
-** The products of INTEGER are not the same number for all results. Of those
-** below (2^32 mod b) in their lower half there is one too many for some: they
-** are drawn again, with the next value in the counter's third word (Lemire).
+** The products of INTEGER are not the same number for all results: products
+** whose lower half is below (2^32 mod b) give some results once too often.
+** They are drawn again, with the next value in the counter's third word
+** (Lemire).
 **
 ** Arguments:
 **   n        elements of y
@@ -109,7 +110,7 @@ static ushort stored(float v)
 #endif
 
 #if KIND == UNIFORM
-/* A number from a to b; one that is rounded up to b is a. */
+/* A number from a to b; a number that is rounded up to b becomes a. */
 static STORED uniform(WORD w, REAL a, REAL b)
 {
   const REAL step = (REAL)FRACTION(w) * UNIT * (b - a);

@@ -7,7 +7,7 @@
 ** Arguments, behind those of SOURCE:
 **   n        rows of a matrix
 **   columns  its columns
-**   y        out: for each CHAIN rows one of as many columns
+**   y        out: for each CHAIN rows one row of as many columns
 ** NDRange: one dimension, global = matrices * ceil(n / CHAIN) *
 **   ceil(columns / LANES), local = 1.
 ** Defines: all words of op.cl, CHAIN, LANES.

@@ -1,5 +1,5 @@
-/* counters.cl - no work-group has ended: the counters of kernels whose last
-** work-group does more
+/* counters.cl - sets the counters of kernels whose last work-group does more
+** to 0: no work-group has ended
 ** SPDX-License-Identifier: MIT
 **
 ** Arguments:

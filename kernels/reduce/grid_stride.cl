@@ -5,8 +5,8 @@
 **
 ** Any number of work-groups is right; with one, y[0] is the result. A second
 ** launch of this kernel with one work-group reduces the y of the first. Or,
-** with ONCE, y[0] is the result after one launch: work-groups leave theirs in
-** `left`, and the last one to end reduces these.
+** with ONCE, y[0] is the result after one launch: work-groups leave their
+** elements in `left`, and the last work-group to end reduces these.
 **
 ** Arguments:
 **   x       in:  vector
@@ -17,20 +17,20 @@
 **   count   of ONCE: how many work-groups have ended; 0 before and after
 ** NDRange: one dimension, global = rows * groups * WG, local = WG.
 ** Local memory: WG elements.
-** Defines: REAL, OP, WG, WIDTH, ONCE, and FENCE: what the work-item wrote
-**   before is there for all others.
+** Defines: REAL, OP, WG, WIDTH, ONCE, and FENCE: makes earlier writes of the
+**   work-item visible to all others.
 ** Assumes: WG and WIDTH are powers of two; ONCE: x is one row, the GPU is one
 **   of NVIDIA's, unless FENCE is defined.
 **
 ** Lesson, against `unrolled`: each work-item adds many elements in registers
-** before the steps in local memory, which then cost next to nothing. Neighbours
-** read neighbours, and WIDTH loads are under way before the first is needed;
-** there are as many work-groups as keep the device busy, so y is short. What
-** is left is the speed of memory.
+** before the steps in local memory, which then cost next to nothing.
+** Neighbours read neighbours, and WIDTH loads are under way before the first
+** is needed; there are as many work-groups as keep the device busy, so y is
+** short. The speed of memory is the limit then.
 ** Lesson of ONCE: a second launch costs 4 us, as much as 3 million floats. A
 ** work-group makes its element visible to all before it counts itself, so the
-** last one finds all of them; nobody waits. Which one is last depends on time,
-** the order of additions does not.
+** last one finds all elements; nobody waits. The last work-group is another
+** one each time, the order of additions is always the same.
 */
 #include "op.cl"
 #ifndef WG
@@ -40,7 +40,7 @@
 #define WIDTH 4 /* loads under way */
 #endif
 #ifndef ONCE
-#define ONCE 0 /* 1: the last work-group to end reduces what all have left */
+#define ONCE 0 /* 1: the last work-group to end reduces the elements of all */
 #endif
 #define UNROLL _Pragma("unroll")
 
@@ -53,7 +53,7 @@
 #define MORE
 #endif
 
-/* The cells of `part` become one, the first. */
+/* The cells of `part` are combined into the first cell. */
 #define MEET(part, id)                                \
   for (uint s_ = WG / 2; s_ > 0; s_ /= 2) {           \
     barrier(CLK_LOCAL_MEM_FENCE);                     \

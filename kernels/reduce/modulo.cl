@@ -20,7 +20,7 @@
 ** Assumes: WG is a power of two.
 **
 ** Lesson: the work-items that add are spread over all warps, so a warp with
-** one of them takes as long as a full one, and % is slow.
+** one such work-item takes as long as a full warp, and % is slow.
 */
 #include "op.cl"
 #ifndef WG

@@ -1,4 +1,5 @@
-/* op.cl - what is reduced and how; the other files include it
+/* op.cl - the operation and the elements of a reduction; the other files
+** include it
 ** SPDX-License-Identifier: MIT
 **
 **   COMBINE(a, b)      a + b, the smaller, or the larger
@@ -12,8 +13,9 @@
 **
 ** The methods of Buffers, x:sum() and the others, reduce expressions, the rows
 ** of one too, with the same kernels: they define all of these words, and
-** LINE(at, n): whether n elements from `at` on are in one row of their Buffers,
-** where LINE_ELEMENT(start, at, i, v) is element i + v without a division.
+** LINE(at, n): whether n elements from `at` on are in one row of their
+** Buffers, where LINE_ELEMENT(start, at, i, v) is element i + v without a
+** division.
 **
 ** Defines: REAL (float, double or int), OP (SUM, MIN or MAX).
 */

@@ -1,14 +1,15 @@
 /* rows.cl - reduction, each work-item takes CHAIN elements of a row by itself
 ** SPDX-License-Identifier: MIT
 **
-** For short rows, and for columns: the rows of a matrix transposed, of which
+** For short rows, and for columns, the rows of a transposed matrix, where
 ** neighbours read neighbours. The methods of Buffers use it: see op.cl.
 **
 ** Arguments, behind those of SOURCE:
 **   n        elements of each row
 **   rows     number of rows
 **   columns  rows whose elements are neighbours; rows = any number of columns
-**   y        out: pieces of CHAIN elements, those of `columns` rows in turns
+**   y        out: a result for each piece of CHAIN elements; pieces of the
+**            `columns` rows take turns
 ** NDRange: one dimension, global >= rows * ceil(n / CHAIN), any local size.
 ** Defines: all words of op.cl, CHAIN.
 ** Assumes nothing.

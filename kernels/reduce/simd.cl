@@ -11,14 +11,14 @@
 **   y  out: one element per work-item
 ** NDRange: one dimension, global = rows * ceil(n / BLOCK), local = 1.
 ** Defines: REAL, OP, BLOCK, LANES, STREAMS, CHAIN.
-** Assumes: LANES is a power of two, and STREAMS one that is no larger.
+** Assumes: LANES and STREAMS are powers of two, STREAMS is no larger.
 **
 ** Lesson: a core has long vectors and an addition that takes several clocks.
 ** The compiler makes vectors of LANES sums and keeps them in registers, so
 ** additions go on while earlier ones are under way. The block is read in
 ** STREAMS parts side by side, each in order: the core's prefetcher follows
-** several, and more is under way from memory than with one. No local memory, no
-** barrier.
+** several streams, and more is under way from memory than with one. No local
+** memory, no barrier.
 */
 #include "op.cl"
 #ifndef BLOCK

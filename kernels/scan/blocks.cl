@@ -1,11 +1,11 @@
 /* blocks.cl - scan for CPUs, a block of elements per work-item
 ** SPDX-License-Identifier: MIT
 **
-**   TOTALS:  y[b] = x[first] + ... + x[last],  those of work-item b
+**   TOTALS:  y[b] = x[first] + ... + x[last],  elements of work-item b
 **   else:    y[i] = before[b] + x[first] + ... + x[i]
 **
-** Without x[i] if not INCLUSIVE. What lies before each block is a scan of the
-** totals, by this kernel too; ALONE, a single block has nothing before it.
+** Without x[i] if not INCLUSIVE. `before` is a scan of the totals, by this
+** kernel too; ALONE, a single block has nothing before it.
 **
 ** Arguments:
 **   x       in:  vector
@@ -17,9 +17,9 @@
 ** Assumes nothing.
 **
 ** Lesson: a core scans fastest as one would by hand, in order. Two blocks side
-** by side, so that additions of one go on while those of the other wait, take
-** twice the time: their elements get into each other's way in the cache. No
-** local memory, no barrier.
+** by side, so that additions of one block go on while additions of the other
+** wait, take twice the time: their elements get into each other's way in the
+** cache. No local memory, no barrier.
 */
 #include "real.cl"
 #ifndef BLOCK

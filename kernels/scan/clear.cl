@@ -1,4 +1,4 @@
-/* clear.cl - no work-group has told anything: the state of `lookback` before
+/* clear.cl - clears the state of a scan in one launch, before the launch
 ** SPDX-License-Identifier: MIT
 **
 ** Arguments:

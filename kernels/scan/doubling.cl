@@ -1,7 +1,7 @@
 /* doubling.cl - scan, each step adds the element twice as far away
 ** SPDX-License-Identifier: MIT
 **
-**   y[i] = x[first] + ... + x[i],  first: that of the work-group of i
+**   y[i] = x[first] + ... + x[i],  first: where the work-group of i begins
 **
 ** Without x[i] if not INCLUSIVE. sums[g] is the sum of work-group g; `offsets`
 ** scans sums, and `add` adds them to y.

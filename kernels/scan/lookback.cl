@@ -1,4 +1,4 @@
-/* lookback.cl - scan in one launch: each work-group adds up those before it
+/* lookback.cl - scan in one launch: work-groups add up the sums before them
 ** SPDX-License-Identifier: MIT
 **
 **   y[i] = x[0] + ... + x[i],  without x[i] if not INCLUSIVE
@@ -17,12 +17,12 @@
 **   work-group that has begun goes on while others wait for it.
 **
 ** Lesson, against `registers`: each element is read once and written once. A
-** work-group tells its sum, then waits for the sums of those before it, back to
-** one that knows its place already: WG of them at a time (decoupled look-back,
-** Merrill and Garland 2016). Numbers are drawn when a work-group begins, so it
-** waits only for those that have begun. A sum and its mark are one word, so no
-** order of two accesses is needed. Which sums are added depends on time, so the
-** rounding of float sums does, too.
+** work-group tells its sum, then waits for the sums of earlier groups, back to
+** a group that knows its place already: WG sums at a time (decoupled
+** look-back, Merrill and Garland 2016). Numbers are drawn when a work-group
+** begins, so it waits only for groups that have begun. A sum and its mark are
+** one word, so the order of two accesses does not matter. Time decides which
+** sums are added, so the rounding of float sums depends on it, too.
 */
 #include "real.cl"
 #include "told.cl"

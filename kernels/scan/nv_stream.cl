@@ -16,7 +16,7 @@
 **   n      elements of x and of y
 **   y      out: vector
 **   state  all 0 before: the number of the next tile, the sums of tiles, and
-**          all that lies before each WAVE of tiles; WORDS for each
+**          the sum before each WAVE of tiles; WORDS for each
 ** NDRange: one dimension, local = WG; as many work-groups as the device runs
 **   at one time, or fewer.
 ** Local memory: STAGES WG UNITS 16 bytes, more than OpenCL of this driver
@@ -29,8 +29,8 @@
 ** Lesson, against `lookback`: a work-group that waits for the sums of others
 ** neither loads nor stores meanwhile. Here the copy engine goes on, and a sum
 ** is told one turn before others ask for it. More tiles ahead are no gain: a
-** tile that is drawn early tells late, and all behind it wait. Each tile adds
-** the sums of those before it in its wave, and what lies before the wave: the
+** tile that is drawn early tells late, and all tiles behind it wait. Each tile
+** adds the sums of earlier tiles in its wave, and the sum before the wave: the
 ** order is always the same, so float sums have the same bits each time. UNITS
 ** is odd: work-items then meet all banks with their neighbouring elements.
 */
@@ -45,7 +45,7 @@
 #define STAGES 4 /* tiles in local memory, >= 4 */
 #endif
 #ifndef WAVE
-#define WAVE 64 /* tiles that add the sums of those before them */
+#define WAVE 64 /* tiles that add the sums of earlier tiles among them */
 #endif
 
 #define IN_UNIT (16 / (int)sizeof(REAL))
@@ -114,7 +114,7 @@ static void tell(volatile global ulong *to, REAL value)
     to[k] = TOLD | b.word[k];
 }
 
-/* What lies before tile t, once all before it have told: for a warp, whose
+/* The sum before tile t, once all earlier tiles have told: for a warp, whose
 ** lanes ask together. */
 static REAL ask(volatile global ulong *sums, volatile global ulong *waves,
                 uint t, uint lane)
@@ -185,7 +185,7 @@ static void load(uint to, global const REAL *from, uint bar)
       :: "r"(to), "l"(from), "n"(TILE), "r"(bar) : "memory");
 }
 
-/* Starts the copy of a tile from there, and waits until all that were started
+/* Starts the copy of a tile from there, and waits until all copies started
 ** before have left local memory. */
 static void store(global REAL *to, uint from, bool exists)
 {

@@ -1,5 +1,5 @@
-/* offsets.cl - the sums of work-groups become what lies before each; then
-** they are added to the elements of the work-groups
+/* offsets.cl - makes the sums of work-groups sums of all groups before; then
+** adds them to the elements of the work-groups
 ** SPDX-License-Identifier: MIT
 **
 **   offsets:  sums[g] = sums[0] + ... + sums[g - 1],  in place

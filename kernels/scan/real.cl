@@ -1,4 +1,5 @@
-/* real.cl - what is scanned and how; the other files include it
+/* real.cl - the operation and the elements of a scan; the other files include
+** it
 ** SPDX-License-Identifier: MIT
 **
 **   COMBINE(a, b)      a + b; a stands before b
@@ -12,8 +13,8 @@
 ** same kernels, the rows of one too: they define all of these words.
 **
 ** Defines: REAL (float, double or int), INCLUSIVE (1, or 0: without the
-**   element itself); of those that find totals first: TOTALS (1: no more than
-**   these), ALONE (1: a single piece, nothing is before it).
+**   element itself); kernels that find totals first: TOTALS (1: only totals),
+**   ALONE (1: a single piece, nothing is before it).
 */
 #ifdef cl_khr_fp64
 #pragma OPENCL EXTENSION cl_khr_fp64 : enable

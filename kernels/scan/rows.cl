@@ -1,11 +1,11 @@
 /* rows.cl - scan, each work-item takes CHAIN elements of a row by itself
 ** SPDX-License-Identifier: MIT
 **
-**   TOTALS:  y[k] = x[first] + ... + x[last],  those of work-item k
+**   TOTALS:  y[k] = x[first] + ... + x[last],  elements of work-item k
 **   else:    y[i] = before[k] + x[first] + ... + x[i]
 **
-** Without x[i] if not INCLUSIVE. For short rows, and for columns: the rows of
-** a matrix transposed, of which neighbours read neighbours. The methods of
+** Without x[i] if not INCLUSIVE. For short rows, and for columns, the rows of
+** a transposed matrix, where neighbours read neighbours. The methods of
 ** Buffers use it: see real.cl.
 **
 ** Arguments, behind those of SOURCE:

@@ -19,12 +19,12 @@
 ** Lesson, against `blocks`: each element comes from memory once. A work-item
 ** draws the number of a block, adds it up, and scans it while it lies in the
 ** core's cache. In the same loop it adds up the block that it draws next, so
-** the core reads and writes memory at the same time. It reads that one in
-** STREAMS parts and asks for elements early: more of memory is under way. The
-** sum of all before a block comes from the work-item that has the block before:
+** the core reads and writes memory at the same time. It reads the next block
+** in STREAMS parts and asks for elements early: more of memory is under way.
+** The sum of all before a block comes from the work-item of the block before:
 ** sums are added in the order of x, and each run gives the same result. Within
-** a vector, sums of 1, 2, 4 .. neighbours are added: four additions in place of
-** fifteen that wait for each other. Stores go past the cache.
+** a vector, sums of 1, 2, 4 .. neighbours are added: four additions in place
+** of fifteen that wait for each other. Stores go past the cache.
 */
 #include "real.cl"
 #include "told.cl"
@@ -39,7 +39,7 @@
 #define STREAMS 8 /* parts of a block that are added up side by side */
 #endif
 #ifndef AHEAD
-#define AHEAD 128 /* elements from those added up to those asked for; 0: none */
+#define AHEAD 128 /* elements between a request and the use; 0: no requests */
 #endif
 
 #define JOIN_(a, b) a##b
@@ -103,7 +103,7 @@ static VECTOR add(VECTOR sums, global const REAL *p)
   return sums;
 }
 
-/* x[0] + ... + x[n - 1], those of a block */
+/* x[0] + ... + x[n - 1], the elements of a block */
 static REAL add_up(global const REAL *x, size_t n)
 {
   VECTOR sums = (VECTOR)(0);

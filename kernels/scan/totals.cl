@@ -1,11 +1,11 @@
 /* totals.cl - scan, the totals of work-groups first
 ** SPDX-License-Identifier: MIT
 **
-**   TOTALS:  y[g] = x[first] + ... + x[last],  those of work-group g
+**   TOTALS:  y[g] = x[first] + ... + x[last],  elements of work-group g
 **   else:    y[i] = before[g] + x[first] + ... + x[i]
 **
-** Without x[i] if not INCLUSIVE. What lies before each work-group is a scan of
-** the totals, by this kernel too; ALONE, a single one has nothing before it.
+** Without x[i] if not INCLUSIVE. `before` is a scan of the totals, by this
+** kernel too; ALONE, a single work-group has nothing before it.
 **
 ** Arguments:
 **   x       in:  vector
@@ -20,8 +20,8 @@
 ** Assumes nothing.
 **
 ** Lesson, against `registers`: x is read twice, y is written once and never
-** read. Three passes over memory, where a scan and the addition of what lies
-** before make four.
+** read. These are three passes over memory; a scan and the addition of the
+** sums before make four.
 */
 #include "real.cl"
 #ifndef WG

@@ -1,7 +1,7 @@
-/* tree.cl - scan, sums go up a tree and what lies to the left comes down
+/* tree.cl - scan, sums go up a tree and the sums on the left come down
 ** SPDX-License-Identifier: MIT
 **
-**   y[i] = x[first] + ... + x[i],  first: that of the work-group of i
+**   y[i] = x[first] + ... + x[i],  first: where the work-group of i begins
 **
 ** Without x[i] if not INCLUSIVE. sums[g] is the sum of work-group g; `offsets`
 ** scans sums, and `add` adds them to y.
@@ -22,9 +22,9 @@
 ** Assumes: WG is a power of two.
 **
 ** Lesson, against `doubling`: 4 WG additions instead of 2 WG log2 WG, in twice
-** as many steps. Cells that are added lie ever further apart, and of a warp
-** ever more meet in one bank; PAD = 1 leaves a cell out after each 32, and
-** they part.
+** as many steps. Cells that are added lie ever further apart, and ever more
+** cells of a warp meet in one bank; PAD = 1 leaves a cell out after each 32,
+** and they part.
 */
 #include "real.cl"
 #ifndef WG

@@ -4,13 +4,12 @@
 **   lo = min x, hi = max x, sum + rest = sum of x  over the finite elements of
 **   x[start + i*ld + j], 0 <= i < rows, 0 <= j < cols, all lanes of a vector
 **
-** with counts of what is not a number, of what is infinite, and of what is no
-** whole number. `summary` leaves one Part for each work-group, `join` makes
-** one of them all: what is read back has 56 bytes, however large the buffer.
-** Sums of reals are of doubles, or where there are none of floats that keep
-** the rounding error of each addition in `rest` (Knuth's two-sum); those of
-** integers have the lower 32 bits there. Without gaps a work-item takes eight
-** neighbours at a time.
+** with counts of NaN, of infinities, and of numbers that are not whole.
+** `summary` leaves one Part for each work-group, `join` makes one of all: 56
+** bytes are read back, however large the buffer. Sums of reals are of doubles,
+** or, where the device has none, of floats that keep the rounding error of
+** each addition in `rest` (Knuth's two-sum); sums of integers have their lower
+** 32 bits there. Without gaps a work-item takes eight neighbours at a time.
 **
 ** Arguments:
 **   x           in:  elements of TYPE
@@ -37,7 +36,7 @@
 #define LANES 1 /* lanes of a vector */
 #endif
 #ifndef PITCH
-#define PITCH LANES /* lanes that it takes in memory: 4 for 3 */
+#define PITCH LANES /* lanes that a vector takes in memory: 4 for 3 */
 #endif
 #ifndef KIND
 #define KIND 2 /* 0 signed integer, 1 unsigned, 2 float, 3 half, 4 double */

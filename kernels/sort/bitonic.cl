@@ -1,14 +1,14 @@
 /* bitonic.cl - sort, every comparison in global memory
 ** SPDX-License-Identifier: MIT
 **
-** Pieces of 2^(size - 1) in order become pieces of 2^size: an element and the
-** one at its mirror's place in the piece are put in order, then those that are
-** 2^stride apart, for stride = size - 2 .. 0.
+** Pieces of 2^(size - 1) in order become pieces of 2^size: each element and
+** the element at the mirrored place of the piece are put in order, then
+** elements that are 2^stride apart, for stride = size - 2 .. 0.
 **
 **    size = 1   a-b  c-d     size = 2   a-d  b-c     then   a-b  c-d
 **
-** Elements behind the end would be the greatest: they never move, so that
-** pairs with one are left out, and n may be any number.
+** Elements behind the end would be the greatest: they never move. So pairs
+** with such an element are left out, and n may be any number.
 **
 ** Arguments of start, which copies:
 **   n       elements of x and of y
@@ -24,7 +24,7 @@
 **   index   in, out: with INDEX; of equal elements the lesser one is first
 ** NDRange of exchange: one dimension, a work-item for each pair, any local
 **   size.
-** Defines: those of key.cl.
+** Defines: the words of key.cl.
 ** Assumes nothing.
 **
 ** Lesson: the steps are the same for all elements, so that a GPU can take

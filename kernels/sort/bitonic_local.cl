@@ -3,7 +3,7 @@
 **
 ** The steps of bitonic.cl. Pieces of 2 WG elements are sorted by one
 ** work-group. Of the longer pieces, `exchange` of bitonic.cl does the steps of
-** 2 WG and more, and `merge` those below at once.
+** 2 WG and more, and `merge` all shorter steps at once.
 **
 ** Arguments of sort:
 **   n      elements of x and of y
@@ -16,7 +16,7 @@
 **   index  in, out: with INDEX
 ** NDRange of both: one dimension, global = n / 2 rounded up to WG, local = WG.
 ** Local memory: 2 WG elements, with INDEX 2 WG uint more.
-** Defines: WG (a power of two), those of key.cl.
+** Defines: WG (a power of two), the words of key.cl.
 ** Assumes nothing.
 **
 ** Lesson, against `bitonic`: with WG = 256 a work-group does 45 steps between
@@ -41,8 +41,8 @@ static void exchange(local KEY *ranks WITH(local uint *places), uint i, uint j)
   }
 }
 
-/* The ranks of a piece in order, where those of its halves rise and fall as
-** one: steps of WG and below. */
+/* Puts the ranks of a piece in order, whose two halves rise and fall as one:
+** steps of WG and below. */
 static void merge_piece(local KEY *ranks WITH(local uint *places), uint most)
 {
   const uint id = get_local_id(0);

@@ -17,9 +17,9 @@
 **   y        out: vector
 **   offsets  in:  int[2^BITS][groups]
 **   from     in:  with INDEX the places of x's elements
-**   to       out: with INDEX those of y's
+**   to       out: with INDEX the places of y's elements
 ** NDRange: one dimension, global = ceil(n / BLOCK), local = 1.
-** Defines: BLOCK, BITS, those of key.cl.
+** Defines: BLOCK, BITS, the words of key.cl.
 ** Assumes nothing.
 **
 ** Lesson: a core sorts fastest as one would by hand. The counters of a block

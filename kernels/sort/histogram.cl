@@ -20,8 +20,8 @@
 **   memory, at least as many as there are bins).
 ** Assumes nothing.
 **
-** A work-group counts in local memory and adds its counters to those of all,
-** since atomic operations there are many times faster.
+** A work-group counts in local memory, where atomic operations are many times
+** faster, and then adds its counters to `counts`.
 */
 #ifdef cl_khr_fp64
 #pragma OPENCL EXTENSION cl_khr_fp64 : enable

@@ -3,9 +3,9 @@
 ** SPDX-License-Identifier: MIT
 **
 ** The numbers of reals below zero are turned round, so that all rise with the
-** reals. What lies below -infinity then, NaN with a sign, moves on to the
-** other end, where those without are. Descending, a real changes its sign
-** first and an integer all bits, and NaN stays at the end.
+** reals. NaN with a sign, which then lies below -infinity, moves on to the
+** other end, to NaN without a sign. Descending, a real changes its sign first
+** and an integer all bits, and NaN stays at the end.
 **
 ** Defines: REAL, KEY (the unsigned type of its size), SIGNED (1 for signed
 **   integers), FRACTION (bits of a real's fraction, 0 for integers),

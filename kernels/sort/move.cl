@@ -9,7 +9,7 @@
 **   y      out: vector
 ** NDRange: one dimension, global = elements of y, any local size.
 ** Defines: REAL.
-** Assumes: all places are those of elements.
+** Assumes: all places are places of elements of x.
 */
 #ifdef cl_khr_fp64
 #pragma OPENCL EXTENSION cl_khr_fp64 : enable

@@ -1,11 +1,12 @@
 /* radix.cl - sort, by one digit after the other, the lowest first
 ** SPDX-License-Identifier: MIT
 **
-** A pass puts the elements in the order of a digit of BITS bits and leaves
-** those with the same digit in theirs: `count` how many of each digit a
-** work-group has, a scan of counts[digit][group] to what lies before, and
-** `scatter`. There a work-group first sorts its WG EACH elements in local
-** memory, by STEP bits at a time, so that neighbours go to neighbours:
+** A pass puts the elements in the order of a digit of BITS bits; elements with
+** the same digit keep their order. `count` counts the digits of each
+** work-group, a scan of counts[digit][group] makes offsets of the counts, and
+** `scatter` moves the elements. There a work-group first sorts its WG EACH
+** elements in local memory, by STEP bits at a time, so that neighbours go to
+** neighbours:
 **
 **    elements   31 12 30 22      digits  1 2 0 2      sorted  30 31 12 22
 **    counters   one column for each work-item, which counts its own EACH
@@ -25,11 +26,11 @@
 **   y        out: vector
 **   offsets  in:  int[2^BITS][groups]
 **   from     in:  with INDEX the places of x's elements
-**   to       out: with INDEX those of y's
+**   to       out: with INDEX the places of y's elements
 ** NDRange: one dimension, global = n / EACH rounded up to WG, local = WG.
 ** Local memory: WG EACH elements and 2^STEP / 2 WG uint, each with one more
 **   for each 32, with INDEX WG EACH uint more, 2 WG uint, 2^BITS uint.
-** Defines: WG, EACH, BITS, STEP (a divisor of BITS), those of key.cl.
+** Defines: WG, EACH, BITS, STEP (a divisor of BITS), the words of key.cl.
 ** Assumes: WG is a power of two; WG EACH < 2^16.
 **
 ** Lesson, against `bitonic_local`: the passes are as many as a key has digits,
@@ -76,9 +77,9 @@ void count(int n, int shift, int groups, global const REAL *restrict x,
     counts[(size_t)d * groups + get_group_id(0)] = bins[d];
 }
 
-/* Counters become the sums of what lies before them, digit by digit, in one
-** half of the bits for the digits below LANES and in the other for those
-** above, which lie behind all of the former. */
+/* Counters become the sums of all counters before them, digit by digit: in one
+** half of the bits for the digits below LANES, in the other half for the
+** higher digits, which lie behind all lower digits. */
 static void scan_counters(local uint *counters, local uint *part, uint id)
 {
   uint sum = 0, now = 0;

@@ -1,4 +1,4 @@
-/* runs.cl - runs of equal elements: their first ones, and their lengths
+/* runs.cl - runs of equal elements: their first elements, and their lengths
 ** SPDX-License-Identifier: MIT
 **
 ** All NaN are equal here, and so are 0.0 and -0.0.

@@ -18,7 +18,7 @@
 **   col_ind  in:  nnz ints, the column of each element
 **   values   in:  nnz elements
 **   x        in:  vector, one element per column of A
-**   y        out: vector of rows elements; 0 for an empty row, NaN for one
+**   y        out: vector of rows elements; 0 for an empty row, NaN for a row
 **                with an index outside: scripts can write to col_ind
 ** NDRange: one dimension, global = rows rounded up to the local size, any
 **   local size.

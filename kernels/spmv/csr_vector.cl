@@ -21,7 +21,7 @@
 **   col_ind  in:  nnz ints, the column of each element
 **   values   in:  nnz elements
 **   x        in:  vector, one element per column of A
-**   y        out: vector of rows elements; 0 for an empty row, NaN for one
+**   y        out: vector of rows elements; 0 for an empty row, NaN for a row
 **                with an index outside: scripts can write to col_ind
 ** NDRange: one dimension, global = ceil(rows / (WG / LANES)) * WG, local = WG.
 ** Local memory: WG elements.
@@ -31,9 +31,9 @@
 ** Lesson, against `csr_scalar`: lanes of one row read neighbouring elements,
 ** so values and columns are coalesced. The best LANES is about the usual
 ** length of a row; more leave lanes idle. Every work-item passes every
-** barrier, also without a row or without elements: lane and row decide what is
-** added, never whether a barrier is reached. Lanes read and write consecutive
-** cells, so no two meet in one bank.
+** barrier, also without a row or without elements: lane and row decide about
+** the addition, never about a barrier. Lanes read and write consecutive cells,
+** so no two meet in one bank.
 */
 #ifdef cl_khr_fp64
 #pragma OPENCL EXTENSION cl_khr_fp64 : enable

@@ -4,9 +4,9 @@
 **   y[i] = sum over d of value(d, i) * x[i + OFFSETS[d]],
 **          for those d with 0 <= i + OFFSETS[d] < cols
 **
-**   value(d, i) = patterns[codes[i]][d]                       if PLACES[d] < 0,
-**                 stored[PLACES[d] * pitch + i + OFFSETS[d]]  if MIRRORED[d],
-**                 stored[PLACES[d] * pitch + i]               else
+**   value(d, i) = patterns[codes[i]][d]                      if PLACES[d] < 0,
+**                 stored[PLACES[d] * pitch + i + OFFSETS[d]] if MIRRORED[d],
+**                 stored[PLACES[d] * pitch + i]              else
 **
 ** In most matrices from a grid few rows differ: a Poisson matrix has one kind
 ** of row inside the grid and one at each side, edge and corner. Such rows are
@@ -20,21 +20,21 @@
 **
 ** Pattern 0 is the most frequent one. Its values are compiled in (MAIN), and
 ** WIDTH rows at a time are computed with them. If other patterns are among
-** their codes, those rows are computed again: one by one (SINGLE), or all of
-** them with each such pattern, of which the rows concerned take the result. If
-** all rows are alike, nothing of the matrix is read at all. Diagonals of too
-** many values for a pattern are stored as in specialised.cl, as NARROW: the
-** least type in which each of their values is exact.
+** their codes, those rows are computed again: one by one (SINGLE), or all
+** WIDTH rows with each such pattern, and only the rows of that pattern take
+** the result. If all rows are alike, nothing of the matrix is read at all.
+** Diagonals of too many values for a pattern are stored as in specialised.cl,
+** as NARROW: the least type in which each of their values is exact.
 **
-** In a symmetric matrix the value at (i, j) is that at (j, i): diagonal -k has
-** the values of diagonal k, k rows later. One of the two is stored, and the
-** other, the mirrored one, is read from it, in row j = i + OFFSETS[d]:
+** In a symmetric matrix the values at (i, j) and (j, i) are equal: diagonal -k
+** has the values of diagonal k, k rows later. One of the two is stored, and
+** the other, the mirrored one, is read from it, in row j = i + OFFSETS[d]:
 **
 **    row          0  1  2  3  4  5
 **    diagonal  2  a  b  c  d  .  .     stored
 **    diagonal -2  .  .  a  b  c  d     = stored[i - 2]
 **
-** So with any two diagonals k and -k, whatever the others are.
+** The same holds for any two such diagonals k and -k, whatever the others are.
 **
 ** Arguments:
 **   rows, cols  size of A; x has cols elements, y has rows
@@ -52,20 +52,20 @@
 **   STREAM, PATTERNS, and lists with an element for each diagonal: OFFSETS
 **   (ascending, at least one), MAIN (pattern 0 by its bits), PLACES and
 **   MIRRORED (0 or 1).
-** Assumes: of mirrored diagonals, that those below the main one have
-**   rows <= cols, those above it rows >= cols, so that row j is in `stored`;
-**   for speed only, that x and y are aligned to WIDTH elements.
+** Assumes: mirrored diagonals below the main one have rows <= cols, mirrored
+**   diagonals above it rows >= cols, so that row j is in `stored`; for speed
+**   only, that x and y are aligned to WIDTH elements.
 **
 ** Lesson, against `specialised`: at the rate of memory only fewer bytes are
 ** faster. A row of a 7-point matrix of floats takes 28 bytes of values there
 ** and 1 here, beside 8 of x and y; the sums are the same, bit for bit. With so
 ** few bytes other limits come near: x is read from the first cache once for
 ** each diagonal, by work-items of several rows in aligned blocks (BLOCKS) that
-** neighbouring diagonals share, and a row of a rare pattern costs its loads
-** of values, from the cache as well. A diagonal that is read twice, for itself
-** and k rows later for its mirror, comes from memory once: what is read in
-** between fits into the second cache. A row of a symmetric 5-point matrix of
-** floats, of any values, takes 12 bytes of them in place of 20.
+** neighbouring diagonals share, and a row of a rare pattern costs its loads of
+** values, from the cache as well. A diagonal that is read twice, for itself
+** and k rows later for its mirror, comes from memory once: the second cache
+** holds all data that are read in between. A row of a symmetric 5-point matrix
+** of floats, of any values, takes 12 bytes of them in place of 20.
 */
 #ifdef cl_khr_fp64
 #pragma OPENCL EXTENSION cl_khr_fp64 : enable
@@ -88,7 +88,7 @@
 #define WIDTH 4 /* consecutive rows of a work-item: 1, 2, 4, 8 or 16 */
 #endif
 #ifndef STEPS
-#define STEPS 1 /* times that it takes as many, a work-group further on */
+#define STEPS 1 /* times that it takes WIDTH rows, a work-group further on */
 #endif
 #ifndef BLOCKS
 #define BLOCKS 0 /* 1: vectors at an offset are taken from two aligned ones */
@@ -160,7 +160,7 @@ constant BITS main_bits[] = {MAIN};
 /* the offset below `o` at which x is aligned to vectors */
 #define BELOW(o) ((o) - (((o) % WIDTH) + WIDTH) % WIDTH)
 
-/* the end of what is loaded for WIDTH elements from `o` on */
+/* the end of the elements that are loaded for WIDTH elements from `o` on */
 #if BLOCKS
 #define END(o) (BELOW((o) + WIDTH - 1) + WIDTH)
 #else
@@ -191,7 +191,7 @@ static int code_of(global const uchar *codes, long i)
 
 PART(part, REAL, VECTOR)
 
-/* element p of the stored diagonals, and the same of them as of x */
+/* element p of the stored diagonals, and WIDTH elements at offset o from p */
 #if FROM_HALF
 static REAL element(global const NARROW *p)
 {
@@ -224,7 +224,7 @@ static VECTOR values(global const NARROW *stored, int d, int pitch, long i)
                   mirrored[d] ? offset[d] : 0);
 }
 
-/* one row, every element tested; column 0 is loaded in place of what is
+/* one row, every element tested; column 0 is loaded in place of columns
 ** outside, so that no load waits for a test */
 static REAL single(long i, int cols, int pitch, global const uchar *codes,
                    global const REAL *patterns, global const NARROW *stored,
@@ -247,7 +247,7 @@ static REAL single(long i, int cols, int pitch, global const uchar *codes,
 }
 
 /* whether a diagonal has elements in some of WIDTH rows, but not in all, or
-** not in all that is loaded for them */
+** not in all places that are loaded for them */
 static bool is_cut(long i, int cols)
 {
   bool cut = false;
@@ -291,8 +291,8 @@ static VECTOR by_pattern(bool inner, long i, int cols, int pitch,
   return sum;
 }
 
-/* sum, of WIDTH rows, with those of pattern `known` as they are (0, of inner
-** rows, or -1: of none) and the others computed, once for each run of equal
+/* sum, of WIDTH rows: rows of pattern `known` stay as they are (0, of inner
+** rows, or -1: no rows), the others are computed, once for each run of equal
 ** codes */
 static VECTOR others(VECTOR sum, int known, long i, int cols, int pitch,
                      global const uchar *codes, global const REAL *patterns,

@@ -12,9 +12,9 @@
 **     ...    | run   | | run   | | run   | ...  is read, then one of the next
 **    i+ROWS  +-------+ +-------+ +-------+
 **
-** A run that lies in the matrix as a whole is not tested by element. One that
-** is cut by column 0 or cols-1 is left out first and added to y afterwards;
-** there are few of them.
+** A run that lies in the matrix as a whole is not tested by element. A run
+** that is cut by column 0 or cols-1 is left out first and added to y
+** afterwards; there are few such runs.
 **
 ** Arguments:
 **   rows, cols  size of A; x has cols elements, y has rows
@@ -33,10 +33,10 @@
 ** kernel, and neighbouring rows belong to one work-item, because a core likes
 ** to read on where it stopped. Sums in registers leave a load of the value, a
 ** load of x and a multiply-add per element; with y in the cache between
-** diagonals it was a load and a store more, and half the rate. What is left is
-** memory: each stream is asked for AHEAD of its use, and y goes past the cache
-** (STREAM), for a core otherwise reads each line before it writes it. Both
-** need a compiler that knows how and are left out elsewhere.
+** diagonals it was a load and a store more, and half the rate. Memory is the
+** limit then: each stream is asked for AHEAD of its use, and y goes past the
+** cache (STREAM), for a core otherwise reads each line before it writes it.
+** Both need a compiler that knows how and are left out elsewhere.
 */
 #ifdef cl_khr_fp64
 #pragma OPENCL EXTENSION cl_khr_fp64 : enable
@@ -57,7 +57,7 @@
 #define BLOCK 4096 /* rows per work-item */
 #endif
 #ifndef AHEAD
-#define AHEAD 256 /* rows from use to what is asked for, 0: nothing is */
+#define AHEAD 256 /* rows between a request and the use; 0: no requests */
 #endif
 #ifndef STREAM
 #define STREAM 1 /* 1: y goes past the cache */

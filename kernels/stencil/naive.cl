@@ -20,7 +20,8 @@
 ** Lesson: five loads and one store for each element, but each element of A is
 ** loaded by five neighbours: all but one of these loads come from a cache.
 ** Memory has to move two elements, so the copy bandwidth is the roof.
-** Neighbours along a row are one line; those above and below are other lines.
+** Neighbours along a row are in one line; neighbours above and below are in
+** others.
 */
 #include "weights.cl"
 #ifndef LX

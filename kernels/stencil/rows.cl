@@ -5,8 +5,8 @@
 **           + up*A[i-1][j] + down*A[i+1][j],  0 < i < rows-1, 0 < j < cols-1
 **   B[i][j] = A[i][j] in the first and last row and column
 **
-** A work-item computes HEIGHT elements of a column. The element itself and
-** the one above are in registers from the two steps before.
+** A work-item computes HEIGHT elements of a column. The element itself and the
+** element above it are in registers from the two steps before.
 **
 ** Arguments:
 **   rows, cols  size of A and of B

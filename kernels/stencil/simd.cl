@@ -7,8 +7,8 @@
 **
 ** A work-item walks along STREAMS rows of its block side by side, which are
 ** HEIGHT / STREAMS apart, WIDTH elements in a step: the element's own vector
-** and four others, of which those to the left and right begin one element
-** before and after it.
+** and four others. The vectors to the left and right begin one element before
+** and after it.
 **
 ** Arguments:
 **   rows, cols  size of A and of B
@@ -49,15 +49,15 @@
 
 #include "../cache/lines.cl"
 
-#define AHEAD 128 /* elements from those in use to those asked for */
+#define AHEAD 128 /* elements between a request and the use */
 
 #define JOIN_(a, b) a##b
 #define JOIN(a, b) JOIN_(a, b)
 #define VECTOR JOIN(REAL, WIDTH)
 #define VLOAD(p) JOIN(vload, WIDTH)(0, p)
 
-/* element (i, j) of B: any, and one that is not in the first or last row or
-** column */
+/* element (i, j) of B: any element, and an element that is not in the first or
+** last row or column */
 #define ELEMENT(a, i, j)                                                  \
   ((i) == 0 || (i) == rows - 1 || (j) == 0 || (j) == cols - 1             \
      ? (a)[j] : INNER(a, j))

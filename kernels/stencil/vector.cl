@@ -5,9 +5,9 @@
 **           + up*A[i-1][j] + down*A[i+1][j],  0 < i < rows-1, 0 < j < cols-1
 **   B[i][j] = A[i][j] in the first and last row and column
 **
-** A work-item computes HEIGHT rows of WIDTH columns. What lies to the left and
-** to the right of an element is in the same vector, but for one element on
-** each side:
+** A work-item computes HEIGHT rows of WIDTH columns. The neighbours to the
+** left and to the right of an element are in the same vector, but for one
+** element on each side:
 **
 **    A     l | a b c d | r      left of the vector:   l a b c
 **                               right of the vector:  b c d r

@@ -22,7 +22,8 @@
 **    r3: m n o p    t = high(r1, r3) = g o h p    high(s, t) = d h l p
 **
 ** Where rows of B do not begin with a line, the tile is collected in local
-** memory first and then written row by row, whole lines and what lies beside.
+** memory first and then written row by row, whole lines and the elements
+** beside them.
 **
 ** Arguments:
 **   rows, cols  size of A; B is cols x rows

@@ -26,10 +26,11 @@
 **
 ** Lesson, against `tiled`: one column too many spreads each column over the
 ** banks. PAD = 1 frees a float tile of conflicts; PAD = 2 leaves conflicts of
-** two, PAD = 4 of four, PAD = 0 is the tile before. Doubles take two banks
-** each and are served in two halves. The padding costs local memory, TILE *
-** PAD elements, and with it perhaps a work-group per compute unit. It pays on
-** GPUs with the tile as wide as there are banks; small tiles conflict less.
+** two, PAD = 4 of four, and PAD = 0 is the tile of `tiled`. Doubles take two
+** banks each and are served in two halves. The padding costs local memory,
+** TILE * PAD elements, and with it perhaps a work-group per compute unit. It
+** pays on GPUs with the tile as wide as there are banks; small tiles conflict
+** less.
 */
 #ifdef cl_khr_fp64
 #pragma OPENCL EXTENSION cl_khr_fp64 : enable

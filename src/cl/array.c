@@ -860,7 +860,7 @@ static void randomreals(lua_State *L, Array *a, uint64_t seed) {
 }
 
 /* The seed at index 2, and two numbers behind it. One table may hold all
-** three, by the names "seed" and those of the two. */
+** three, by the names "seed", `first` and `second`. */
 static uint64_t checkseed(lua_State *L, const char *first, const char *second,
                           const char *what) {
   int whole;

@@ -59,7 +59,7 @@ cl_mem clsh_buffer_handle(lua_State *L, Buffer *b) {
   return b->part;
 }
 
-/* The elements from the handle's beginning to the buffer's first one. */
+/* The elements from the handle's beginning to the buffer's first element. */
 size_t clsh_buffer_start(const Buffer *b) {
   return b->shift / b->type->size;
 }

@@ -502,7 +502,7 @@ static void pushparts(lua_State *L) {
     if (p->making == BUILD || p->making == LINK)
       clsh_error_arg(L, 1,
                      "Program %d is built already; cl.compile makes "
-                     "those to link",
+                     "Programs to link",
                      (int)i);
     if (c != NULL && p->context != c)
       clsh_error_arg(L, 1, "Program %d is of another context (device)",

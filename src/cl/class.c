@@ -14,7 +14,7 @@
 #include "type.h"
 
 #define MAXCLASSES 24
-#define MAXNAMES 511 /* methods and fields that a misspelt one may mean */
+#define MAXNAMES 511 /* methods and fields that a misspelt name may mean */
 #define FEWNAMES 24  /* names that a message lists */
 #define STEPBYTES (64 * 1024) /* foreign memory between two GC steps */
 

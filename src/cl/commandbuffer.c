@@ -354,7 +354,7 @@ static int cl_record(lua_State *L) {
   lua_settop(L, 1);
   if (clsh_event_recording())
     return clsh_error(L, "cl.record: a recording is under way already; end "
-                         "the function of that one first");
+                         "the function of that recording first");
   CommandBuffer *b = clsh_class_new(L, &class, USERVALUES);
   lua_newtable(L);
   lua_setiuservalue(L, 2, CALLS);

@@ -1,7 +1,7 @@
 /*
 ** compiler.c - the driver's compiler and linker on a thread of its own, so
 ** that Ctrl-C ends the wait: no driver's compiler can be stopped. An abandoned
-** one goes on alone. While it works a file takes the standard error: lines
+** thread goes on alone. During a build a file takes the standard error: lines
 ** that count errors and warnings are dropped, as the build log has the errors;
 ** other lines join the log, and are printed where the driver aborts.
 ** SPDX-License-Identifier: MIT
@@ -37,7 +37,7 @@ static void spill(int sig) {
   raise(sig); /* once this handler has returned */
 }
 
-/* Has a file take the standard error; does nothing where there is none. */
+/* Has a file take the standard error; does nothing where there is no file. */
 static void takestderr(void) {
   struct sigaction action = {.sa_handler = spill};
   told[0] = '\0';

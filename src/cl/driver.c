@@ -75,7 +75,7 @@ void clsh_driver_keepfaults(void) {
 
 /*
 ** Undoes actions that work only once, such as LLVM's, which removes its files.
-** While the first thread that faults is there, a second one finds no action
+** While the first thread that faults is there, a second thread finds no action
 ** and ends the process, and after abort() no other action runs.
 */
 void clsh_driver_restorefaults(void) {

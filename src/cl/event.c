@@ -245,8 +245,8 @@ Event *clsh_event_newrecorded(lua_State *L, int queuearg) {
 void clsh_event_checkwait(lua_State *L, const Event *e) {
   checkrecording(L);
   if (e != NULL && e->recorded)
-    clsh_error(L, "this Event is of a launch that was recorded, and has no "
-                  "end; steps:run() gives one that has");
+    clsh_error(L, "this Event belongs to a recorded launch and has no end; "
+                  "steps:run() gives an Event that ends");
 }
 
 /* Keeps host memory allocated until the command has ended. */
@@ -279,10 +279,11 @@ static void commandfailed(lua_State *L, Event *e) {
     bool behind = !e->waits && !e->queue->out_of_order;
     e->queue->halted = e->queue->halted || behind;
     clsh_error_call(L, GIVENUP, "clWaitForEvents",
-                    behind ? "an event that a command before it on the Queue "
-                             "waits for has failed, and the driver fails what "
-                             "follows there; take another cl.queue(), or the "
-                             "default one, which is replaced"
+                    behind ? "an earlier command of the Queue waits for an "
+                             "event that has failed, and the driver fails "
+                             "all later commands there; take another "
+                             "cl.queue(), or the default queue, which is "
+                             "replaced"
                            : "an event that the command waits for has failed");
   }
   clsh_context_pushnotice(L);

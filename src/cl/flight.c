@@ -266,8 +266,9 @@ static bool isopen(unsigned number) {
 }
 
 /*
-** The count of launches of one kernel by one line that may not have ended, for
-** the newest of them, which alone is told; 0 for the other launches.
+** The count of launches of one kernel by one line that may not have ended, if
+** `number` is the newest of these launches; 0 for the others, which nobody
+** tells.
 */
 static int told(unsigned number) {
   int count = 0;

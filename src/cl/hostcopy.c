@@ -1,9 +1,8 @@
 /*
 ** hostcopy.c - copies within host memory, and other work in parts, by several
-** threads: one core moves a fifth of what a device's bus does. The threads
-*wait
-** for work until the program ends; the caller works too, and is never behind a
-** thread that has not woken up yet.
+** threads: one core has a fifth of the rate of a device's bus. The threads
+** wait for work until the program ends; the caller works too, and is never
+** behind a thread that has not woken up yet.
 ** SPDX-License-Identifier: MIT
 */
 #include <pthread.h>

@@ -760,8 +760,8 @@ static int copybuffer(lua_State *L, bool write, const Image *img,
                                        m->waits.n, m->waits.list, &e->handle);
   if (err == CL_INVALID_VALUE) /* checked before: the driver lacks it */
     clsh_error_call(L, err, call,
-                    "the driver takes no such copy, as NVIDIA's none of 1-D "
-                    "arrays; go through the host: read, then write");
+                    "the driver takes no such copy (NVIDIA's takes none of "
+                    "1-D arrays); go through the host: read, then write");
   clsh_transfer_end(L, m, err, call);
   return 1;
 }

@@ -351,9 +351,9 @@ static int kernel_global(lua_State *L) {
   cl_int err = globalsize(k, sizes);
   if (err == CL_INVALID_VALUE)
     return clsh_error_call(L, err, "clGetKernelWorkGroupInfo",
-                           "%s: only built-in kernels and those of custom "
-                           "devices have a global_work_size; this one runs "
-                           "over any range",
+                           "%s: only built-in kernels and kernels of custom "
+                           "devices have a global_work_size; this kernel "
+                           "runs over any range",
                            k->name);
   clsh_error_check(L, err, "clGetKernelWorkGroupInfo");
   clsh_shape_pushsizes(L, sizes, 3);
@@ -483,8 +483,8 @@ static void telluses(lua_State *L, const Kernel *k, cl_kernel handle,
   lua_pop(L, 1);
 }
 
-/* Pushes the list of the Kernel at `kernel`, or nil, for another handle too.
- */
+/* Tells the driver the uses of the Kernel at `kernel` for another handle too;
+** pushes their list, or nil. */
 void clsh_kernel_copyuses(lua_State *L, int kernel, cl_kernel handle) {
   const Kernel *k = clsh_kernel_check(L, kernel);
   if (lua_getiuservalue(L, kernel, KERNEL_USES) != LUA_TNIL)

@@ -77,8 +77,7 @@ void clsh_arg_set(lua_State *L, const Kernel *k, const Queue *q, int first,
 const Object *clsh_arg_object(lua_State *L, int idx);
 void clsh_arg_open(lua_State *L);
 
-/* commandbuffer.c: a launch of the kernel at `kernel`, with values from 2 on
- */
+/* commandbuffer.c: a launch of the kernel at `kernel`, values from 2 on */
 void clsh_commandbuffer_add(lua_State *L, int kernel, const Range *r,
                             int nargs);
 void clsh_commandbuffer_open(lua_State *L);

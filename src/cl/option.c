@@ -49,8 +49,7 @@ static bool isevent(lua_State *L, int arg) {
 ** option raises with the nearest name. An Event there is the second result of
 ** the call in the argument before, as in gemm(A, gemm(B, C)): it becomes nil.
 ** Where `after` is the first option, the script may mean to wait for the
-*Event:
-** it raises.
+** Event: it raises.
 */
 static void check(lua_State *L, int arg, const char *const names[],
                   const char *what) {

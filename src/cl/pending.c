@@ -13,8 +13,8 @@
 #define MOST 10000   /* commands of a queue that are counted */
 #define MOMENT 20e-3 /* seconds that a marker on an idle queue may take */
 
-/* The i-th queue of the list at the top that is live and was abandoned, or was
-** not; else NULL. */
+/* The i-th queue of the list at the top, if it is live and `abandoned` says
+** whether it was abandoned; else NULL. */
 static Queue *queueat(lua_State *L, int i, bool abandoned) {
   lua_rawgeti(L, -1, i);
   Queue *q = clsh_queue_live(L, -1);

@@ -127,8 +127,8 @@ static bool iscpu(cl_device_id device) {
          (type & CL_DEVICE_TYPE_CPU) != 0;
 }
 
-/* A command of a device, its status when last asked for, and whether that
-   failed. */
+/* A command of a device, its status when last asked for, and the error of
+   that question. */
 typedef struct Command {
   cl_event handle;
   cl_device_id device;
@@ -151,9 +151,9 @@ static void listen(void) {
 }
 
 /*
-** Waits until done(what): spins for 20 us, then sleeps for a 32nd of
-** the time passed, 1 ms at most, or, where the command rings, until it ends.
-*Ctrl-C raises, with the hint.
+** Waits until done(what): spins for 20 us, then sleeps for a 32nd of the time
+** passed, 1 ms at most, or, where the command rings, until it ends. Ctrl-C
+** raises, with the hint.
 */
 static void await(lua_State *L, bool (*done)(void *), void *what,
                   const char *hint, const Command *c) {

@@ -106,7 +106,7 @@ static int nokernel(lua_State *L, const Program *p, const char *name,
   if (isfunction(names, name))
     return clsh_error(L,
                       "no kernel '%s': it has the name of a function of "
-                      "OpenCL C; give it another one",
+                      "OpenCL C; give it another name",
                       name);
   const char *near = clsh_nearest(name, names);
   if (near != NULL && strlen(name) == len && strcmp(near, name) == 0)
@@ -286,9 +286,8 @@ const char *clsh_program_checkbinary(lua_State *L, int arg, cl_device_id d,
   }
   if (head == 0 || head != strlen(due) || memcmp(s, due, head) != 0)
     clsh_error_arg(L, arg,
-                   "the binary is damaged: its bytes are not those "
-                   "that its head tells of; build the program from its "
-                   "source again");
+                   "the binary is damaged: its bytes do not match "
+                   "its head; build the program from its source again");
   *len -= head;
   return s + head;
 }

@@ -139,7 +139,7 @@ static void checklast(lua_State *L, const char *options) {
     first--;
   if (n - first == 2 && (strncmp(options + first, "-D", 2) == 0 ||
                          strncmp(options + first, "-I", 2) == 0))
-    clsh_error(L, "options: the last one, %s, must have a value; got '%s'",
+    clsh_error(L, "the last option, %s, must have a value; got '%s'",
                lua_pushlstring(L, options + first, 2), options);
 }
 

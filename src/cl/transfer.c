@@ -302,7 +302,7 @@ static bool wantspinned(lua_State *L, int opts, const Transfer *m,
   bool fits = !m->async && !l->shared && !l->simulated && bytes >= LARGE;
   bool wanted = clsh_option_flag(L, opts, "pinned", fits);
   if (wanted && m->async)
-    clsh_error(L, "pinned: the host takes part in such a transfer, so that it "
+    clsh_error(L, "pinned: the host takes part in the transfer, so the call "
                   "waits; leave async out");
   if (!wanted)
     return false;
@@ -843,7 +843,7 @@ static int checkway(lua_State *L, const Buffer *b, const Buffer *d,
     clsh_error(L, "copy: no driver copies between contexts; leave way out");
   if (way != DRIVER && m->async)
     clsh_error(L, "copy: between contexts, and by pinned memory, the host "
-                  "takes part in it, so that it waits; leave async out");
+                  "takes part in it, so the call waits; leave async out");
   return way;
 }
 

@@ -89,7 +89,7 @@ static void replace(int first, const char *s) {
   rl_end_undo_group();
 }
 
-/* Has the session list candidates; `complete` puts the common part in. */
+/* Has the session list candidates; `complete` inserts their common part. */
 static void offer(bool complete) {
   lua_State *L = clsh_editor.L;
   int base = lua_gettop(L);

@@ -1,9 +1,8 @@
 /*
 ** editor.h - for the files of the editor: statements that are read line by
-*line
-** and calls of the session's functions, for both editors; the state of the
-** editor on readline, which keeps the text and its undo list, and the text in
-** the window.
+** line and calls of the session's functions, for both editors; the state of
+** the editor on readline, which keeps the text and its undo list, and the text
+** in the window.
 ** SPDX-License-Identifier: MIT
 */
 #ifndef editor_h

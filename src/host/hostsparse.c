@@ -53,8 +53,8 @@ static void checkdia(lua_State *L, int arg, int opts, size_t rows,
   m->offsets = copy;
 }
 
-/* values, set before, offsets and options, rows and cols checked, of `what`.
- */
+/* The values (set before), offsets and options of `what`, with rows and cols
+** checked. */
 void clsh_hostsparse_checkmatrix(lua_State *L, const char *what,
                                  const char *known, Sparse *m) {
   lua_settop(L, 3);

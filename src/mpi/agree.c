@@ -26,7 +26,7 @@ const Type *clsh_agree_type(int64_t number) {
   return number == OPEN ? NULL : &clsh_type_all[number];
 }
 
-/* Sets form, type and count to those of `x`; `shape`: its extents too. */
+/* Sets form, type and count as `x` has them; `shape`: the extents too. */
 void clsh_agree_offer(lua_State *L, Call *c, const Payload *x, bool shape) {
   int64_t *at = c->terms.at;
   at[FORM] = x->form;

@@ -27,11 +27,12 @@ static size_t checkwhole(lua_State *L, int arg, const char *name, size_t def) {
 }
 
 /** mpi.split(color [, key]) -> Comm
- * Parts the ranks: those of one `color`, a whole number from 0, become a Comm,
- * numbered in the order of their keys (of their ranks by default). A rank with
- * nil for its color gets nil. comm:bcast and the other methods work among the
- * ranks of the Comm, counted from 0, as mpi.bcast and the other functions work
- * among all ranks, `mpi.world`. A Comm stays to the end of the program.
+ * Parts the ranks: the ranks of one `color`, a whole number from 0, become a
+ * Comm, numbered in the order of their keys (of their ranks by default). A
+ * rank with nil for its color gets nil. comm:bcast and the other methods work
+ * among the ranks of the Comm, counted from 0, as mpi.bcast and the other
+ * functions work among all ranks, `mpi.world`. A Comm stays to the end of the
+ * program.
  * Example:
  * local half = mpi.split(mpi.rank() % 2) -- the even ranks, and the odd ones
  * print(half:allreduce(1) == half:size()) --> true

@@ -160,8 +160,7 @@ Comm *clsh_comm_new(lua_State *L, MPI_Comm handle) {
 /*
 ** The Comm of a call of so many arguments, nil where they are left out, and
 ** the index of the first: comm:send(x, 1) begins with the Comm, mpi.send(x, 1)
-*has
-** the Comm of all ranks as its upvalue.
+** has the Comm of all ranks as its upvalue.
 */
 Comm *clsh_comm_take(lua_State *L, int arguments, int *first) {
   int ended = 0;
@@ -188,7 +187,7 @@ int clsh_comm_torank(lua_State *L, const Comm *c, int arg, const char *what,
 }
 
 /** mpi.rank() -> number
- * The number of this process among those that mpirun started, from 0.
+ * The number of this process among the processes of mpirun, from 0.
  * Example: print(mpi.rank() < mpi.size()) --> true
  */
 static int comm_rank(lua_State *L) {

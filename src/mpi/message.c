@@ -1,9 +1,10 @@
 /*
 ** message.c - messages from rank to rank. In front of its elements each
-** message has a header with their type and count, which the receiver compares
-** with those of its own value. Class Request: a message that is under way
-** while the script goes on. It keeps the memory of its Array until the message
-** is through, even if the Array is closed or the Request collected before.
+** message has a header with their type and count; the receiver compares these
+** with the type and count of its own value. Class Request: a message that is
+** under way while the script goes on. It keeps the memory of its Array until
+** the message is through, even if the Array is closed or the Request collected
+** before.
 ** SPDX-License-Identifier: MIT
 */
 #include <sched.h>
@@ -46,8 +47,7 @@ static bool rivals(const Transit *a, const Transit *b) {
          (p->tag == q->tag || p->tag == MPI_ANY_TAG || q->tag == MPI_ANY_TAG);
 }
 
-/* The type that a header tells of; NULL: no clshell of this version sent it.
- */
+/* The type that a header tells of; NULL: no clshell of this version sent it */
 static const Type *sent(const Header *h) {
   int n = 0;
   while (clsh_type_all[n].name != NULL)
@@ -291,7 +291,7 @@ static int receive(lua_State *L, const Comm *c, int arg, Peer from) {
  * number, to receive a string the word "string": the first result is the
  * value. Without `from` any rank may be the sender, without `tag` any tag
  * fits; the results tell both. A message of another type or count raises: the
- * error names its type and count and those of `x`.
+ * error names the types and counts of the message and of `x`.
  * Example:
  * local to = (mpi.rank() + 1) % mpi.size()
  * local sent = mpi.isend("hello", to) -- recv takes it: send might wait
@@ -433,8 +433,8 @@ static int comm_isend(lua_State *L) {
 
 /** mpi.irecv(x [, from [, tag]]) -> Request
  * Begins to receive, and returns at once: `r:wait()` gives the received value,
- * and raises if its type or count is not that of `x`. A Buffer is filled
- * during that wait. See mpi.recv.
+ * and raises if its type or count differs from the type or count of `x`. A
+ * Buffer is filled during that wait. See mpi.recv.
  * Example:
  * local coming = mpi.irecv(cl.array("double", 8), mpi.rank())
  * mpi.send(cl.array("double", 8):fill(2), mpi.rank())

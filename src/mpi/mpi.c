@@ -50,7 +50,7 @@ static void checklauncher(lua_State *L) {
   clsh_error(L,
              "mpi: %s has started %d processes, but %s, which this clshell "
              "was built with, sees one; start it with the mpirun of that "
-             "MPI, or build clshell where mpicc is that of the launcher",
+             "MPI, or build clshell where mpicc belongs to the launcher",
              l.launcher, l.size, version);
 }
 
@@ -70,7 +70,7 @@ static void start(lua_State *L) {
 }
 
 /** mpi.local_rank() -> number
- * The number of this process among those of its host, from 0.
+ * The number of this process among the processes of its host, from 0.
  * Example: print(mpi.local_rank() < mpi.local_size()) --> true
  */
 static int mpi_local_rank(lua_State *L) {

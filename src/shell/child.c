@@ -100,7 +100,7 @@ static int child_kill(lua_State *L) {
 }
 
 /** child:pid() -> integer
- * The number of the process; 0 for the parent of this one.
+ * The number of the process; 0 for the parent of this process.
  */
 static int child_pid(lua_State *L) {
   lua_pushinteger(L, checkchild(L)->pid);

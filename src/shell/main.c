@@ -256,9 +256,9 @@ static void preload(lua_State *L) {
 /*
 ** CPU drivers keep the private variables of a whole work-group on the stack
 ** of the thread that runs it (PoCL), and a group of thousands of work-items
-** overflows the usual 8 MiB: the process would die. The threads they start
-** from now on get more. It is address space, not memory, until it is used;
-** where that is rationed the stacks stay as they are.
+** overflows the usual 8 MiB: the process would die. The threads that drivers
+** start from now on get more. It is address space, not memory, until it is
+** used; where address space is rationed the stacks stay as they are.
 */
 static void deepenstacks(void) {
 #ifdef __linux__

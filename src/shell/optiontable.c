@@ -15,15 +15,15 @@ const Option clsh_optiontable[] = {
      "gpu, cpu or accelerator for the first of that type, or part of its "
      "name or platform. Otherwise CLSHELL_DEVICE, else the first GPU, "
      "accelerator or CPU. The processes that mpirun starts on a host take "
-     "those that fit in turn."},
+     "the devices that fit in turn."},
     {OPT_DEVICES, "devices", NULL, NULL, "devices", "Device",
      "list the devices (-f json for tools)",
      "Lists the devices and exits, in the format of --format. Exit code 3 "
      "where there is none."},
     {OPT_DOCTOR, "doctor", NULL, NULL, "doctor", "Device",
      "explain why a device is missing",
-     "Looks at the OpenCL loader, the drivers it is told of and why one does "
-     "not load, platforms and devices, permissions, PoCL's cache and the "
+     "Looks at the OpenCL loader, the drivers it is told of and why a driver "
+     "does not load, platforms and devices, permissions, PoCL's cache and the "
      "programs and libraries that clshell uses, and says what to install. "
      "Exit code 0 when a device is usable, else 3."},
     {'e', NULL, "CODE", "code", NULL, "Running", "run CODE", "Runs Lua code."},
@@ -34,8 +34,8 @@ const Option clsh_optiontable[] = {
      "Calls require MOD and puts the result into the global MOD; -l G=MOD "
      "into the global G."},
     {'I', NULL, "DIR", "dir", NULL, "Running", "search DIR for modules too",
-     "Adds a folder to those that require searches, before all others. May "
-     "be repeated."},
+     "Adds a folder in which require searches, before all others. May be "
+     "repeated."},
     {'i', "interactive", NULL, NULL, NULL, "Running",
      "open the shell afterwards, failed or not",
      "Opens the interactive shell after the script or code, also when that "
@@ -44,13 +44,13 @@ const Option clsh_optiontable[] = {
      "compile script and kernels, run nothing",
      "Compiles the script, the modules beside it and the kernels that it "
      "names in calls of cl.build, cl.kernel and define, and runs nothing. "
-     "What cannot be known without running is listed. Exit code 1 when "
+     "Calls that cannot be known without running are listed. Exit code 1 when "
      "something does not compile."},
     {OPT_CUDA, "cuda", NULL, NULL, "cuda", "Running",
      "compile a CUDA file, list its kernels",
      "Compiles the kernels of a CUDA file for the device, - for standard "
      "input, and runs nothing. Lists the kernels, how to launch each, and "
-     "what stands here for the host's calls. Exit codes as for --check, "
+     "the Lua for the host's calls. Exit codes as for --check, "
      "which does the same to a file that ends in .cu."},
     {OPT_MEMCHECK, "memcheck", NULL, NULL, "memcheck", "Running",
      "check every launch on a simulator",
@@ -65,14 +65,14 @@ const Option clsh_optiontable[] = {
     {OPT_TIMEOUT, "timeout", "SEC", "seconds", NULL, "Running",
      "stop the whole run (exit 124)",
      "Stops the run after so many seconds, inside a call of a driver too. "
-     "What was measured is printed and kept as after Ctrl-C. Exit code "
+     "Results so far are printed and kept as after Ctrl-C. Exit code "
      "124."},
     {'f', "format", "FMT", "format", NULL, "Output", "table | csv | json | md",
      "How -p, --devices, scripts that measure and the commands on kept runs "
      "print: table for people, csv, json or md (Markdown)."},
     {'o', "output", "FILE", "file", NULL, "Output", "write the results there",
-     "Writes results to a file: what a script that measures has as its own "
-     "option -o, and the output of -p and --devices. Of the processes that "
+     "Writes results to a file, as the option -o of a script that measures, "
+     "and the output of -p and --devices. Of the processes that "
      "mpirun starts, rank 0 alone writes it."},
     {OPT_STORE, "store", "FILE", "store", NULL, "Output",
      "keep benches there; none: nowhere",
@@ -94,10 +94,10 @@ const Option clsh_optiontable[] = {
      "Prints the versions of clshell and Lua."},
     {OPT_COMPLETE, "complete", "KIND", "kind", "complete", NULL, NULL,
      "For the completions of shells: prints the words of a KIND, one a line: "
-     "device, script, command, format or option; or line: what may stand in "
-     "place of the last word behind --."},
+     "device, script, command, format or option; or line: the words that "
+     "may stand in place of the last word behind --."},
     {OPT_MANUAL, "manual", "KIND", "kind", "manual", NULL, NULL,
-     "Prints what make install installs: man, the manual page, or the "
+     "Prints a file that make install installs: man, the manual page, or the "
      "completion of a shell: bash, zsh or fish."},
     {OPT_CALLS, "calls", NULL, NULL, "calls", NULL, NULL,
      "For clshell itself, which starts this process: does its calls."},

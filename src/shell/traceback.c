@@ -114,8 +114,7 @@ static int depth(lua_State *L) {
   return low;
 }
 
-/* Whether the failure of a coroutine, at the top, led to the error at `idx`.
- */
+/* Whether a coroutine's failure, at the top, led to the error at `idx`. */
 static bool ledto(lua_State *L, int idx) {
   if (!lua_istable(L, -1))
     return false;

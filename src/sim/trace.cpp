@@ -217,27 +217,26 @@ public:
     copied += memory->getAddressSpace() == AddrSpaceLocal ? 0 : bytes;
   }
 
-  // groups GROUPS LOOKED WARPS INSTRUCTIONS LOST COPIED
-  // group SIZES
-  // site KIND SPACE SIZE ELEMENTS LINE COLUMN ASKED DISTINCT FILE
-  //   ELEMENTS: of a vload or vstore; 1 of other accesses
-  // request COUNT FIRST LANE:OFFSET ...   (of the site above)
-  // branch LINE COLUMN TIMES LANES PATHS PARTED FILE
+  // Writes a table of Lua. elements: of a vload or vstore, else 1.
+  // A request is a list: lane, offset, lane, offset ...
   void kernelEnd(const KernelInvocation *) override {
     FILE *out = fopen(getenv("CLSHELL_TRACE"), "w");
     if (out == nullptr)
       return;
-    fprintf(out, "groups %zu %zu %zu %zu %zu %zu\n", groups, looked, warps,
-            instructions, lost, copied);
-    fprintf(out, "group %zu %zu %zu\n", size.x, size.y, size.z);
+    fprintf(
+        out,
+        "return {groups=%zu,looked=%zu,warps=%zu,instructions=%zu,lost=%zu,"
+        "copied=%zu,localsize={%zu,%zu,%zu},sites={\n",
+        groups, looked, warps, instructions, lost, copied, size.x, size.y,
+        size.z);
     for (const Record &r : records)
       write(out, r);
+    fprintf(out, "},branches={\n");
     for (const auto &b : branches)
-      fprintf(out, "branch %u %u %zu %zu %zu %zu %s\n",
-              LLVMGetDebugLocLine(b.first), LLVMGetDebugLocColumn(b.first),
+      fprintf(out, "{times=%zu,lanes=%zu,paths=%zu,parted=%zu,%s},\n",
               b.second.times, b.second.lanes, b.second.paths, b.second.parted,
-              filename(b.first).c_str());
-    fprintf(out, "end\n");
+              place(b.first).c_str());
+    fprintf(out, "}}\n");
     fclose(out);
   }
 
@@ -431,10 +430,20 @@ private:
       p.first = base;
   }
 
-  static std::string filename(Value instruction) {
+  // The place of an instruction as fields of Lua.
+  static std::string place(Value instruction) {
     unsigned length = 0;
     const char *name = LLVMGetDebugLocFilename(instruction, &length);
-    return name != nullptr ? std::string(name, length) : "";
+    std::string text =
+        "line=" + std::to_string(LLVMGetDebugLocLine(instruction)) +
+        ",column=" + std::to_string(LLVMGetDebugLocColumn(instruction)) +
+        ",file=\"";
+    for (unsigned i = 0; name != nullptr && i < length; i++) {
+      char code[8];
+      snprintf(code, sizeof code, "\\x%02x", uint8_t(name[i]));
+      text += code;
+    }
+    return text + "\"";
   }
 
   // The elements that an instruction, a call of vload4 and its like, moves:
@@ -462,14 +471,20 @@ private:
 
   static void write(FILE *out, const Record &r) {
     const Site &s = r.site;
-    fprintf(out, "site %s %u %zu %u %u %u %zu %zu %s\n", kinds[s.kind],
-            s.space, s.size, elements(s.instruction),
-            LLVMGetDebugLocLine(s.instruction),
-            LLVMGetDebugLocColumn(s.instruction), r.asked, r.distinct,
-            filename(s.instruction).c_str());
-    for (const auto &p : r.patterns)
-      fprintf(out, "request %zu %zu%s\n", p.second.count, p.second.first,
-              p.first.c_str());
+    fprintf(out,
+            "{kind=\"%s\",space=%u,size=%zu,elements=%u,asked=%zu,"
+            "distinct=%zu,%s,requests={\n",
+            kinds[s.kind], s.space, s.size, elements(s.instruction), r.asked,
+            r.distinct, place(s.instruction).c_str());
+    for (const auto &p : r.patterns) {
+      std::string list = p.first;
+      for (char &c : list)
+        c = c == ' ' || c == ':' ? ',' : c;
+      // the upper bits have the number of the buffer
+      fprintf(out, "{count=%zu,first=%zu%s},\n", p.second.count,
+              p.second.first & 0xffffffffff, list.c_str());
+    }
+    fprintf(out, "}},\n");
   }
 
   // The immediate postdominator of a block; null: the function's end.

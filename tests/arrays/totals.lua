@@ -255,7 +255,7 @@ t.test("what cannot be reduced", function()
   local x <close> = cl.buffer("float", {2, 3}, 1)
   t.raises(function() x:sum(3) end,
     "sum: dim must be an integer from 1 to 2; got 3",
-    "dimensions count from 1; the last one of the shape 2x3 is 2")
+    "dimensions count from 1; the last dimension of the shape 2x3 is 2")
   t.raises(function() return x:mean(3) end, "mean: dim must be")
   t.raises(function() return x:nrm2 "1" end, "nrm2: dim must be")
   t.raises(function() return x:dot(x, 0) end, "dot: dim must be")

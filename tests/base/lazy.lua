@@ -46,6 +46,23 @@ t.test("a first calculation loads few files", function()
   t.ok(count <= 15, list)
 end)
 
+for _, worker in ipairs{true, false} do
+  t.test("a search loads few files, worker = " .. tostring(worker), function()
+    local list = output(([[
+      local best = tune("gemm.tiled", {64}, {evaluations = 8, worker = %s,
+        builders = 0})
+      assert(best.evaluations == 8)
+      for name, module in pairs(package.loaded) do
+        if name:find "^clshell" and next(module) ~= nil
+            and package.searchpath(name, package.path) then
+          print(name)
+        end
+      end]]):format(worker), "-q")
+    local _, count = list:gsub("\n", "")
+    t.ok(count <= 50, list)
+  end)
+end
+
 t.test("the names are there, and require gives the same", function()
   for _, name in ipairs(PUBLIC) do
     local file = name

@@ -3,7 +3,7 @@
 local t = require "t"
 local cl = require "cl"
 local parcel = require "clshell.calls.parcel"
-local phase = require "clshell.base.phase"
+local progress = require "clshell.base.progress"
 local scratch = require "scratch"
 local worker = require "clshell.calls"
 
@@ -53,7 +53,7 @@ t.test("whether a call is over, without waiting for it", function()
   local go = scratch.dir .. "/go"
   local w <close> = started{limit = 60}
   local function wait() -- until the file is gone
-    phase.begin "waited"
+    progress.phase "waited"
     while io.open(go) do
       cl.sleep(0.01)
     end
@@ -106,7 +106,7 @@ t.test("a process that ends is lost, with the reason, until its restart",
     t.eq(w:restart(), true)
     t.eq({w:call("string", "rep", "a", 1)}, {true, "a"})
     ok, reason = run(w, function()
-      phase.begin "checked"
+      progress.phase "checked"
       os.execute "kill -KILL $PPID"
       while true do end
     end)
@@ -117,14 +117,14 @@ t.test("a process that ends is lost, with the reason, until its restart",
 t.test("each phase has the time limit, and one may have none", function()
   local w <close> = started{limit = 2}
   local ok, reason = run(w, function()
-    phase.begin "measured"
+    progress.phase "measured"
     while true do end
   end)
   t.eq({ok, reason}, {nil, "took more than 2 s while it measured"})
   t.eq(w.lost, "time")
   w:restart()
   t.eq({run(w, function()
-    phase.begin("prepared", true)
+    progress.phase("prepared", true)
     cl.sleep(2.2)
     return "done"
   end)}, {true, true, "done"})

@@ -263,14 +263,14 @@ end)
 local function streams(f)
   local path = t.tmp "streams"
   local out <close> = assert(io.open(path, "w+b"))
-  local io = require("clshell.base.lazy").globals.io -- that clshell uses
-  local print_, stderr = print, io.stderr
-  print = function(...) -- luacheck: ignore
+  local own = require("clshell.base.lazy").globals -- that clshell uses
+  local print_, stderr = own.print, own.io.stderr
+  own.print = function(...)
     out:write(table.concat({...}, "\t"), "\n")
   end
-  io.stderr = out
+  own.io.stderr = out
   local ok, err = pcall(f)
-  print, io.stderr = print_, stderr -- luacheck: ignore
+  own.print, own.io.stderr = print_, stderr
   t.ok(ok, tostring(err))
   out:seek("set")
   return out:read "a"

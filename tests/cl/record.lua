@@ -298,7 +298,7 @@ t.test("the Event of a recorded launch is of no command", function()
       function(e) e:on_complete(print) end,
       function(e) x:fill(1, {after = e}) end} do
     t.raises(function() f(event) end,
-      "this Event is of a launch that was recorded", "steps:run()")
+      "this Event belongs to a recorded launch", "steps:run()")
   end
   t.eq(event:info().status, "recorded")
 end)

@@ -135,7 +135,7 @@ family.new{name = "f", rungs = {{name = "r", file = "good.cl",
     "good.lua:4: gemm.define 'mine' compiles: a, b",
     "good.lua:7: defines.TILE of cl.build 'good.cl': known only when it runs",
     "good.lua:8: the source of cl.build: known only",
-    "good.lua:9: what cl.kernel is handed on to: known only",
+    "good.lua:9: the use of cl.kernel as a value: known only",
     "good.lua:11: family.new 'r' compiles: a, b",
     "good.lua:12: the source of family.new 's': known only")
   t.ok(not out:find("there is no module", 1, true), out)

@@ -7,6 +7,7 @@ local cl = require "cl"
 local claims = require "clshell.explain.claims"
 local json = require "clshell.base.json"
 local trace = require "clshell.explain.trace"
+local trials = require "clshell.explain.trials"
 
 t.keeps("Program", "Kernel")
 
@@ -29,10 +30,16 @@ local function try(list, id)
   return list:try(list:select{id}[1])
 end
 
+-- A claim whose trial is f.
+local function claim_of(id, f, gain)
+  trials.of_test = f
+  return {id = id, says = "it pays", gain = gain, trial = {"of_test"}}
+end
+
 -- The verdict on a claim of so much gain whose trial has this outcome.
 local function verdict(gain, o)
-  local r = claims.new{n = 8}:try{id = "X1", says = "it pays", gain = gain,
-    try = function() return o end}
+  local r = claims.new{n = 8}:try(claim_of("X1", function() return o end,
+    gain))
   t.eq({r.name, r.claim, r.says}, {"claim X1", "X1", "it pays"})
   t.ok(r.note:find(r.verdict, 1, true))
   return r.verdict, r.reason
@@ -83,9 +90,10 @@ t.test("an experiment finds the reason if a claim does not hold", function()
   t.eq({verdict(true, o)}, {"does not hold here", "by 4 turns; measured"})
 end)
 
-t.test("no claim states a cause that no trial finds", function()
+t.test("each claim has a trial, and states no cause", function()
   for _, claim in ipairs(claims.new{n = 8}.claims) do
-    t.eq(claim.otherwise, nil, claim.id)
+    t.eq({type(trials[claim.trial[1]]), claim.otherwise}, {"function"},
+      claim.id)
   end
 end)
 
@@ -168,18 +176,18 @@ end)
 
 t.test("what cannot be tried, and mistakes", function()
   local list = claims.new{n = 8}
-  local r = list:try{id = "X2", says = "s", try = function()
+  local r = list:try(claim_of("X2", function()
     claims.cannot("no such thing")
-  end}
+  end))
   t.eq({r.verdict, r.reason, r.status}, {"cannot be tried here",
     "no such thing", "refused"})
   t.ok(claims.text(r):find("CANNOT BE TRIED HERE; no such thing", 1, true))
-  r = list:try{id = "X3", says = "s", try = function()
+  r = list:try(claim_of("X3", function()
     cl.error("compare: gemm.simd refused: for CPU devices")
-  end}
+  end))
   t.eq(r.reason, "for CPU devices")
   t.raises(function()
-    list:try{id = "X4", says = "s", try = function() return nil + 1 end}
+    list:try(claim_of("X4", function() return nil + 1 end))
   end, "arithmetic")
 end)
 

@@ -112,8 +112,8 @@ end
 
 t.test("every word that a result prints has a page", function()
   local record = require "clshell.measure.record"
-  local r = require "clshell.results.record_text".give(
-    record.new("f", nil, {}))
+  local text_of = require "clshell.results.record_text".text
+  local r = record.new("f", nil, {})
   for key, value in pairs{ms = 1, median = 1e-3, lo = 1e-3, hi = 1e-3, n = 9,
       discarded = 2, min = 1e-3, mode = "cold", cache = "rotation",
       timer = "event", tick_ns = 1, batch = 3, gap = 0.1, sum = 1e-3,
@@ -121,7 +121,7 @@ t.test("every word that a result prints has a page", function()
   do
     r[key] = value
   end
-  for word in tostring(r):gsub("f  ", "", 1):gmatch "[%a/]+" do
+  for word in text_of(r):gsub("f  ", "", 1):gmatch "[%a/]+" do
     local known = {ms = true, of = true, the = true, measured = true,
       inside = true, commands = true}
     t.ok(known[word] or page(word))
@@ -231,18 +231,19 @@ local INTERNAL = {"family.bind", "family.bytes", "family.flop",
   "family.forget_plans", "family.host", "family.out_of_core",
   "family.plan_for", "family.refusal", "script.declare",
   "family.truth",
-  "bench.job", "bench.keep", "bench.mode", "bench.run",
+  "bench.bench_of", "bench.job", "bench.keep_of", "bench.run",
   "peaks.better", "peaks.forget", "peaks.peaks",
   "peaks.raise", "peaks.tries", "peaks.words", "compare.compare",
-  "tune.tune", "roofline.add", "roofline.host", "roofline.memory",
+  "tune.tune", "roofline.host", "roofline.memory",
   "roofline.recent",
   "roofline.roofline", "calibrate.notice", "timer.enqueues",
   "lesson.lesson", "calibrate.canary", "calibrate.device",
+  "calibrate.kernel", "progress.phase",
   "calibrate.stamps", "runs.best",
   "runs.history", "runs.prune", "results.new", "target.behind_name",
   "target.copy", "target.footprint", "target.ladder", "target.local_text",
-  "timer.host", "verify.judge",
-  "verify.once", "verify.reference", "verify.sample_rows", "verify.transpose",
+  "stats.verdict", "timer.host", "verify.judge",
+  "verify.reference", "verify.sample_rows", "verify.transpose",
   "export.csv", "export.meta", "export.rows", "export.values",
   "report.filled"}
 local MODULES = {"matrix", "dia", "csr", "gemm", "spmv", "transpose",

@@ -251,9 +251,9 @@ t.test("refusals have the numbers", function()
 end)
 
 t.test("local memory that a driver adds to a kernel's is no excess", function()
-  local limits = require "clshell.ladder.device_limits"
+  local rungs = require "clshell.ladder.rung"
   local function reason(bytes, major, rung)
-    return limits.kernel(rung or {}, {work_group_size = 64,
+    return rungs.kernel_refusal(rung or {}, {work_group_size = 64,
       local_mem_size = bytes}, {64}, {local_mem_size = 49152,
       nv_compute_capability_major = major, nv_compute_capability_minor = 0})
   end

@@ -205,9 +205,7 @@ kernel void last(global const REAL *A, int lda, REAL alpha, global REAL *y,
 end)
 
 t.test("rooms above the engine give methods to families", function()
-  list.extend({"twice"}, function()
-    return {twice = function(f, x) return f.name .. 2 * x end}
-  end, "extended")
+  list.methods.extended = {twice = function(f, x) return f.name .. 2 * x end}
   local function new(name)
     return family.new{name = name, arguments = {{"x", "n"}},
       output = {"y", "n"}, reference = function(h) return h.x end,

@@ -364,7 +364,7 @@ inner({1, 2, 3}, "word")
   local p <close> = assert(io.popen(("%s -i %s 2>/dev/null <<'E'\n%s\nE")
     :format(quote(clshell), path, [[
 errors = require "clshell.shell.prompt.errors"
-print(errors.traceback(errors.last))]])))
+print(errors.text(errors.last, {all = true}))]])))
   local text = p:read("a")
   for _, part in ipairs{path .. ":3: attempt to perform arithmetic",
       path .. ":3, in inner", "n = 3", "list = table of 3",
@@ -417,6 +417,16 @@ gemm(half)
     .. "nested table; got 1")
 end)
 
+t.test("%tb names the error before which variables were closing", function()
+  local text = session [[
+local a <close> = setmetatable({}, {__close = error}) error "first"
+local b <close> = setmetatable({}, {__close = function() error(7) end}) x.y = 1
+%tb
+]]
+  t.eq(select(2, text:gsub("closing variables after: input:2:1: ", "")), 2,
+    text)
+end)
+
 t.test("at the prompt: a kernel's text is shown at the input's line",
   function()
     if session "print(#cl.devices())\n" == "0\n" then
@@ -444,7 +454,8 @@ t.test("a window cuts long messages, %tb does not", function()
     local text = errors.text(record, {width = 40})
     io.stderr:write(#text < 2000 and "short" or "long", "\n")
     io.stderr:write(text:match("[^\n]*$"), "\n")
-    io.stderr:write(#errors.traceback(record, {width = 40}), "\n")]]
+    local whole = errors.text(record, {width = 40, all = true})
+    io.stderr:write(#whole, "\n")]]
   t.ok(text:find("^short\n%.%.%. 149 more lines; %%tb shows them\n7%d%d%d\n"),
     text)
 end)

@@ -94,7 +94,7 @@ t.test("messages and commands break lines between words", function()
     local _, n = seen:gsub(words, "")
     t.ok(n >= 1, s:text(true))
     has(seen, "top-level locals: kept until you quit",
-      "runs one of the system.", "test each load and read zero, or pad the",
+      "command of the system.", "test each load and read zero, or pad the",
       "is kept until you quit")
   end
 end)
@@ -141,6 +141,11 @@ t.test("local vanishes between lines: here top-level locals stay", function()
   t.eq(session("local print = function(...) return print('>', ...) end\n"
     .. "print(1)"), ">\t1\n")
   t.eq(session "%set locals=lua\nlocal x = 5\nx", "nil\n")
+end)
+
+t.test("print = 5 leaves the shell its own messages", function()
+  has(session "print = 5\n%set locals\n%history\nprint", "locals=keep",
+    "%set locals", "5\n")
 end)
 
 t.test("the note on locals comes once, on a terminal", function()

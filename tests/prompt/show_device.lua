@@ -101,6 +101,10 @@ t.test("vectors, blocks, views, gaps", function()
   has(text(v), "int 5 ", "\n  1  2  3  4  5\n")
   local long <close> = cl.buffer("uint", 9000, function(i) return i end)
   has(text(long), "\n     1     2", "\n  …\n", " 9000\n")
+  local odd <close> = cl.buffer("uint", 8998, function(i) return i end)
+  has(text(odd), "\n     1     2", "\n  8997  8998\n") -- in the same columns
+  local wide <close> = cl.array("uchar8", 1, 7)
+  has(text(wide, {width = 20}), "(7, 7, 7", "…\n")
   local b <close> = cl.buffer("float", {2, 3, 4}, function(i, j, k)
     return 100 * i + 10 * j + k
   end)

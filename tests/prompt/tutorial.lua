@@ -25,8 +25,9 @@ local steps = lessons[1]
 
 -- What a call prints.
 local function printed(f, ...)
-  local lines, old = {}, print
-  rawset(_G, "print", function(...)
+  local globals = require("clshell.base.lazy").globals -- that clshell uses
+  local lines, old = {}, globals.print
+  rawset(globals, "print", function(...)
     local words = table.pack(...)
     for i = 1, words.n do
       words[i] = tostring(words[i])
@@ -34,7 +35,7 @@ local function printed(f, ...)
     lines[#lines + 1] = table.concat(words, "\t")
   end)
   local ok, err = pcall(f, ...)
-  rawset(_G, "print", old)
+  rawset(globals, "print", old)
   if not ok then
     error(err, 0)
   end

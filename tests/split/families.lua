@@ -214,8 +214,8 @@ t.test("what products of Splits refuse", function()
   local P <close> = cl.split(M, list)
   local x <close> = cl.buffer("float", 16, 1)
   for piece, f in pairs{
-    ["A must be one in rows; got a Buffer"] = function() gemm(A, S) end,
-    ["got one in copies"] = function()
+    ["A must be a Split in rows; got a Buffer"] = function() gemm(A, S) end,
+    ["got a Split in copies"] = function()
       gemm(cl.split(A, list, "copies"), A)
     end,
     ["takes no option trans_a"] = function() gemm(S, A, {trans_a = true}) end,

@@ -189,7 +189,7 @@ t.test("what Splits refuse", function()
     ["dim must be an integer from 1 to 1; got 2"] = function()
       return s:sum(2)
     end,
-    ["the last one of the shape 10 is 1"] = function()
+    ["the last dimension of the shape 10 is 1"] = function()
       return s:sum(0)
     end,
     ["did you mean 'join'?"] = function() return s.jion end,

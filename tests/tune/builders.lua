@@ -133,7 +133,7 @@ local x <close> = cl.buffer("int", 1)
 pcall(tune, {kernel = "kernel void f(global int *x) { *x = A; } // %d",
   params = {a = "1..9"}, range = 1, args = {x}, builders = 2, quiet = true,
   fresh = true, worker = false, reset = function()
-    if #b.children == 2 then
+    if b and #b.children == 2 then
       print(b.children[1].child:pid(), b.children[2].child:pid())
       io.stdout:flush()
       %s

@@ -7,7 +7,7 @@ local cl = require "cl"
 local gemm = require "clshell.gemm"
 local matrix = require "clshell.data.matrix"
 local protocol = require "clshell.measure.protocol"
-local sampling = require "clshell.tune.sampling"
+local evaluation = require "clshell.tune.evaluation"
 local search_loop = require "clshell.tune.search_loop"
 local spaces = require "clshell.tune.space"
 local store = require "clshell.store"
@@ -456,7 +456,7 @@ t.test("a race: two samples for the far, three for the near", function()
   local least = 0.010
   local function look(times)
     local result = {}
-    sampling.measure(least, subject(times), result, protocol.efforts.quick)
+    evaluation.sample(least, subject(times), result, protocol.efforts.quick)
     least = math.min(least, result.median)
     return result.status, result.n
   end
@@ -471,7 +471,7 @@ t.test("a race ends a measurement that can tell a row from the best",
     local limits = {warmup = 0.1, samples = 10, busy = 0.1, seconds = 0.5}
     local function samples(best, ...)
       local result = {}
-      sampling.measure(best, subject{...}, result, limits)
+      evaluation.sample(best, subject{...}, result, limits)
       return result.n
     end
     t.eq(samples(0.010, 0.0100, 0.0101), 10, "a narrow interval")
@@ -481,14 +481,14 @@ t.test("a race ends a measurement that can tell a row from the best",
   end)
 
 t.test("turns: what is slower by more than 1 % loses, ties stay", function()
-  local lists = sampling.turns({subject{0.01}, subject{0.01002},
+  local lists = evaluation.take_turns({subject{0.01}, subject{0.01002},
     subject{0.011}}, 60)
-  local verdicts, best = sampling.judge(lists)
+  local verdicts, best = evaluation.judge(lists)
   t.eq(best, 1)
   t.eq({verdicts[1].verdict, verdicts[2].verdict, verdicts[3].verdict},
     {"SAME", "SAME", "SLOWER"})
   t.near(verdicts[3].ratio, 1.1)
-  t.eq(sampling.turns({subject{5}, subject{5}}, 10), nil, "too long")
+  t.eq(evaluation.take_turns({subject{5}, subject{5}}, 10), nil, "too long")
 end)
 
 t.test("of equally simple winners the one with less local memory is first",

@@ -23,10 +23,11 @@ local methods, operators = expression.methods, expression.operators
 local operand, subject = expression.operand, expression.subject
 local typed = expression.typed
 
--- A tree of the calculations so far: an operation, with the numbers of its
--- operands, leads from a table to the next one. A Buffer takes one more step
--- where its elements are not the result's, one by one. Calculations that end
--- at the same table differ in Buffers, numbers and places alone, and share it.
+-- A tree of the calculations so far. Each operation, with the numbers of its
+-- operands, leads from a table to the next table; a Buffer leads one step
+-- further where its elements do not match the result's elements one by one.
+-- Calculations that end at one table differ in Buffers, numbers and places
+-- alone, and share it.
 local alike = {}
 
 local function next_of(at, key)
@@ -52,9 +53,9 @@ local function add_leaf(c, leaf, at)
   return at
 end
 
--- Adds an expression to a calculation, its operands first; returns the table
--- of the tree of `alike` that it leads to. An operand of several operations is
--- calculated once.
+-- Adds an expression to a calculation, its operands first. Returns the table
+-- of the tree `alike` to which the expression leads. An operand of several
+-- operations is calculated once.
 local function visit(c, e, at)
   local x, y, z, mark, kind = e.a, e.b, e.c, c.mark, e.kind
   local key = kind.key
@@ -449,9 +450,9 @@ function meta.__tostring(e)
     table.concat(e.dims, "]["))
 end
 
--- The Buffer that a launch takes for the expression; a launch on another queue
--- has it wait for the elements. `written` names a parameter that the kernel
--- may write to: the copy of a slice does not serve there.
+-- The Buffer that a launch takes for the expression; `wait` waits for its
+-- elements, for a launch on another queue. `written` names a parameter that
+-- the kernel may write to: the copy of a slice does not serve there.
 function meta.__buffer(e, wait, written)
   if written and e.kind.op == "leaf" then
     cl.error(written .. " is no pointer to const: what the kernel writes to "

@@ -43,10 +43,10 @@ local M = {}
 
 local GROUP = 256 -- work-items of a work-group, at most
 
--- By context: `kernels` by their text, and `known`: by the `known` of a
--- calculation its `forms`, the kernels again, by the form of its places, and
--- its `plans`, by the texts of its places. A loop over slices would make plans
--- without end, so PLACES of them are forgotten now and then.
+-- For each context `kernels`, by their text, and `known`: for the `known` of a
+-- calculation its kernels by the form of its places (`forms`), and its plans
+-- by the texts of its places (`plans`). A loop over slices would make plans
+-- without end: where there are more than PLACES, all are forgotten.
 local kept = setmetatable({}, {__mode = "k"})
 local PLACES = 4096
 
@@ -139,8 +139,8 @@ M.STREAMED, M.STREAM = 1 << 24, 65536
 local NARROW = 64 -- columns: a work-group takes several rows that are shorter
 
 -- Gives part k of a calculation, a Buffer, the index of its element, `at`, as
--- OpenCL C over i1_, i2_ ..., and the names of its parameters; adds the values
--- of these to a list. Returns the index, which tells all but the values.
+-- OpenCL C over i1_, i2_ ..., and the names of the parameters in it; adds the
+-- values of the parameters to a list. Returns the index.
 local function index(part, k, values)
   local words = {}
   part.names = {}
@@ -226,18 +226,18 @@ local SEVERAL = [[
     for (size_t i1_ = first_; i1_ < end_; i1_ += size_)
       element_(i1_, 0, GIVEN PLAIN);]]
 
--- What a variable $n of type $t, loaded from $f, adds to words of SEVERAL.
+-- The texts that a variable $n of type $t, loaded from $f, adds to SEVERAL.
 local VALUE = {DECLARE = "$t $n_v[$e]; ", LOAD = "$n_v[k_] = $f; ",
   LOADED = ", $n_v[k_]", PLAIN = ", $f"}
 
--- Adds to words of a template what a table of forms says for some values.
+-- Adds the texts of a table of forms, with some values in them, to `words`.
 local function add(words, forms, values)
   for word, form in pairs(forms) do
     words[word] = (words[word] or "") .. form:gsub("%$(%a)", values)
   end
 end
 
--- A template with its words.
+-- A template with the words put in.
 local function fill(template, words)
   return (template:gsub("%u%u+", function(word)
     return words[word] or ""
@@ -272,7 +272,7 @@ local STREAM = [[
   for (size_t i1_ = first_; i1_ < min(first_ + EACH, n1_); i1_++)
     element_(i1_, 0, GIVEN);]]
 
--- What a result and an operand add to words of STREAM; $t is the type of slot
+-- The texts that a result and an operand add to STREAM; $t is the type of slot
 -- $k.
 local RESULT = {
   ALIGNED = " && (uintptr_t)b$k_ % 64 == 0",
@@ -390,7 +390,8 @@ local function source(c, parts, dims, way, each)
     body = "  size_t size_ = get_local_size(0);\n  " .. HEAD[way] .. "\n"
       .. one(("element_(c_, q_, %s)"):format(given))
   end
-  -- A function for an element, with more parameters, and stores at its end.
+  -- The text of a function for an element: `more` parameters, `ends` as its
+  -- end.
   local function element(name, more, ends)
     return table.concat({("static %s %s(size_t i1_, size_t q_,\n    %s%s)\n{")
       :format(c.type or "void", name, list, more), coordinates(dims),

@@ -68,7 +68,7 @@ local function check_indices(what, index, n)
     local k, h = wrong:argmax(), index:read()
     cl.error(("%s: index %d of the list must be from 1 to %d; got %d"):format(
       what, k, n, h:reshape(#h)[k]), {hint = ("indices count from 1; {check = "
-      .. "false} %s those outside"):format(OUTSIDE[what])})
+      .. "false} %s indices outside"):format(OUTSIDE[what])})
   end
 end
 

@@ -10,7 +10,7 @@ local types = require "clshell.arrays.types"
 
 local M = {}
 
--- Shapes by their text: equal ones are the same table.
+-- Shapes by their text: equal shapes are one table.
 local shapes = setmetatable({}, {__mode = "v"})
 
 --- layout.shape(sizes) -> shape
@@ -198,7 +198,7 @@ M.new = result.new
 function M.check_context(what, a, b)
   if a.context ~= b.context then
     cl.error(what .. ": the Buffers are of different contexts (devices)",
-      {hint = "b:copy(c) copies to a Buffer c of another one"})
+      {hint = "b:copy(c) copies to a Buffer c of another context"})
   end
 end
 
@@ -233,7 +233,7 @@ function M.dim(what, shape, dim, hint)
   if math.type(dim) ~= "integer" or dim < 1 or dim > #shape then
     cl.error(("%s: dim must be an integer from 1 to %d; got %s"):format(what,
       #shape, text.got(dim)), {arg = "dim", hint = hint
-      or ("dimensions count from 1; the last one of the shape %s is %d")
+      or ("dimensions count from 1; the last dimension of the shape %s is %d")
       :format(text.shape(shape), #shape)})
   end
   return dim

@@ -4,6 +4,7 @@
 -- SPDX-License-Identifier: MIT
 
 local cl = require "cl"
+local lazy = require "clshell.base.lazy"
 
 local M = {}
 
@@ -66,8 +67,8 @@ end
 
 -- The functions of module cl, by the file that has them.
 local FUNCTIONS = {
-  map = words "map", random = words "random",
-  sequences = words "arange concatenate linspace stack",
+  map = "map", random = "random",
+  sequences = "arange concatenate linspace stack",
 }
 
 -- Methods that Arrays have in C.
@@ -87,26 +88,15 @@ end
 --- The methods of Expressions, by their names.
 M.expression = {}
 
--- Sets t[name] to a function that loads the real function, and calls it.
-local function announce(t, list, load)
-  for _, name in ipairs(list or {}) do
-    t[name] = function(...)
-      load()
-      return t[name](...)
-    end
-  end
-end
-
---- method_names.announce(file, load)
---- Announces the functions of a file: the first call of one of them calls
---- `load`, which adds them.
-function M.announce(file, load)
-  announce(cl, FUNCTIONS[file], load)
+for _, file in ipairs(words [[evaluate gather map random scans sequences
+    sorting totals variance views]]) do
+  local module, methods = "clshell.arrays." .. file, M.methods[file] or {}
+  lazy.give(cl, FUNCTIONS[file] or "", module)
   for _, class in ipairs{"Array", "Buffer"} do
-    cl.extend(class, M.of(class, file), load)
+    lazy.give(class, table.concat(M.of(class, file), " "), module)
   end
   if file ~= "evaluate" and file ~= "random" then
-    announce(M.expression, M.methods[file], load)
+    lazy.give(M.expression, table.concat(methods, " "), module)
   end
 end
 

@@ -228,7 +228,7 @@ function cl.random(shape, opts)
   types.check(what, kind)
   if normal and (opts.lo or opts.hi) or not normal and opts.mean then
     cl.error(("%s: lo and hi belong to uniform numbers, mean and deviation to "
-      .. "normal ones"):format(what))
+      .. "normal numbers"):format(what))
   end
   local low, high
   if normal then

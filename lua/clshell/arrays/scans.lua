@@ -22,7 +22,7 @@ local ceil = tiling.groups
 local methods, subject = expression.methods, expression.subject
 
 local BLOCK = 1024 -- elements of a work-item of a CPU
--- Types of which ladder and method give sums of the same type.
+-- Types for which the ladder and the method give sums of the same type.
 local LADDER = {float = true, double = true}
 
 local function words_of(op)

@@ -22,7 +22,7 @@ local ceil = tiling.groups
 local methods, operators = expression.methods, expression.operators
 local subject = expression.subject
 
--- Sums below these may have lost squares to the smallest numbers of a type.
+-- A sum below these limits may lack squares that its type cannot hold.
 local TINY = {float = 2.0^-100, double = 2.0^-900}
 
 local CHAIN = operation.CHAIN

@@ -1,6 +1,6 @@
 -- arrays/types.lua - the element types of expressions: OpenCL C's usual
--- arithmetic conversions, without those of 64-bit integers to reals, which
--- would lose digits silently
+-- arithmetic conversions, but none of 64-bit integers to reals, which would
+-- lose digits silently
 -- SPDX-License-Identifier: MIT
 
 local cl = require "cl"
@@ -37,7 +37,7 @@ local NUMPY = {bool = "uchar", int8 = "char", uint8 = "uchar",
   float64 = "double"}
 
 --- types.check(what, name) -> name
---- Raises unless it is the name of a scalar type.
+--- Raises unless `name` is the name of a scalar type.
 function M.check(what, name)
   if not TYPES[name] then
     local near = NUMPY[name] or type(name) == "string"

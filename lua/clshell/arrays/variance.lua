@@ -15,11 +15,11 @@ local types = require "clshell.arrays.types"
 local methods = expression.methods
 local temporary = require("clshell.base.result").temporary
 
--- The number, or the Buffer along `dim`, from which distances are taken: of
--- reals their mean; of integers, whose distances have 64 bits, the integer
--- next to the mean, which makes the sum of squares twice as large at most. A
--- second result is n times its distance from the mean, which is exact; a third
--- one a Buffer to close when both are used.
+-- The centre of the distances, a number or a Buffer along `dim`: of reals
+-- their mean; of integers the integer next to the mean, so that distances are
+-- exact in 64 bits and the sum of squares is at most twice as large. The
+-- second result is n times the centre's distance from the mean, exact; the
+-- third is a Buffer to close after the use of both.
 local function centre(x, dim, n, work)
   if types.known[x.kind.type].real then
     return methods.mean(x, dim)

@@ -1,5 +1,5 @@
--- base/file.lua - writes a whole file, by parts, in place of an older one, or
--- a temporary one; and the user's folders, clshell/ in the folders of XDG
+-- base/file.lua - files that are written whole, by parts, in place of an older
+-- file, or for a while; and the user's folders, clshell/ in the folders of XDG
 -- SPDX-License-Identifier: MIT
 
 local cl = require "cl"
@@ -12,7 +12,7 @@ local UNSET = {CONFIG = ".config", STATE = ".local/state",
   DATA = ".local/share", CACHE = ".cache"} -- below the home folder
 
 -- file.write(file, text, what)
--- Writes text to an open file, or to the file of a name. A failure raises
+-- Writes text to an open file, or to the file at a path. A failure raises
 -- "cannot write the results", where `what` is "the results". On a terminal
 -- control characters are shown as escapes.
 function M.write(file, text, what)

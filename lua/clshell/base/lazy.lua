@@ -9,7 +9,7 @@
 local own = setmetatable({_G = _G}, {__index = _G, __newindex = _G})
 
 for _, name in ipairs{"assert", "collectgarbage", "error", "getmetatable",
-    "ipairs", "load", "loadfile", "next", "package", "pairs", "pcall",
+    "ipairs", "load", "loadfile", "next", "package", "pairs", "pcall", "print",
     "rawequal", "rawget", "rawlen", "rawset", "require", "select",
     "setmetatable", "tonumber", "tostring", "type", "xpcall"} do
   rawset(own, name, _G[name])
@@ -25,6 +25,8 @@ for _, name in ipairs{"coroutine", "debug", "io", "math", "os", "string",
 end
 
 local _ENV = own -- luacheck: ignore 211
+
+local cl = require "cl"
 
 local M = {}
 
@@ -121,7 +123,7 @@ function M.load(value)
   return value
 end
 
--- What a use of the table does with the table of the module.
+-- The metamethods of an unfilled table, which use the module's table.
 local uses = {
   __index = function(t, key)
     return t[key]
@@ -155,6 +157,39 @@ function M.module(name)
     package.loaded[name] = t
   end
   return t
+end
+
+--- lazy.above
+--- Functions of rooms above, which measurements call; see init.lua.
+M.above = {}
+
+--- lazy.give(target, names, module [, as])
+--- Gives a table, or a class of module cl by its name, functions of a module
+--- by these names, such as "each split". The first call of one of them loads
+--- the module. The functions are those that its file puts into the target, or
+--- else fields of the module: `as` is a field's name where it differs, and a
+--- module may be the function itself.
+function M.give(target, words, module, as)
+  local function from()
+    return M.load(require(module))
+  end
+  local list = {}
+  for name in string.gmatch(words, "%S+") do
+    list[#list + 1] = name
+  end
+  if type(target) == "string" then
+    return cl.extend(target, list, from)
+  end
+  for _, name in ipairs(list) do
+    local function first(...)
+      local given = from()
+      if target[name] ~= first then
+        return target[name](...)
+      end
+      return (type(given) == "table" and given[as or name] or given)(...)
+    end
+    target[name] = first
+  end
 end
 
 --- lazy.table(name) -> table

@@ -19,7 +19,7 @@ end
 local KEYWORDS = M.KEYWORDS
 
 --- lexer.BRACKETS
---- By how much each bracket changes the depth.
+--- The change of the depth by each bracket.
 M.BRACKETS = {["("] = 1, ["{"] = 1, ["["] = 1, [")"] = -1, ["}"] = -1,
   ["]"] = -1}
 
@@ -175,6 +175,25 @@ function M.code(text)
     list[#list + 1] = token.kind ~= "comment" and token or nil
   end
   return list, last
+end
+
+--- lexer.parts(tokens, open) -> list of {first, last}, closing; or nil
+--- The parts between the bracket at token `open` and the bracket that closes
+--- it, by the commas or semicolons on their level, and the place of the
+--- closing bracket; nil if the bracket stays open.
+function M.parts(tokens, open)
+  local list, depth, from = {}, 1, open + 1
+  for i = open + 1, #tokens do
+    local word = tokens[i].text
+    depth = depth + M.step(tokens[i])
+    if depth == 0 or depth == 1 and (word == "," or word == ";") then
+      list[#list + 1] = from < i and {from, i - 1} or nil
+      from = i + 1
+    end
+    if depth == 0 then
+      return list, i
+    end
+  end
 end
 
 return M

@@ -8,6 +8,20 @@ local system = require "clshell.system"
 local text = require "clshell.base.text"
 
 local M = {}
+
+-- progress.tell(name, unlimited, about): set in a worker process.
+M.tell = nil
+
+-- progress.phase(name [, unlimited [, about]])
+-- A phase of a call begins, for the process that waits for the call: a verb
+-- of the past, as in "while it measured", and the value that the phase is
+-- about. The time limit starts anew; unlimited = true: this phase has none.
+function M.phase(name, unlimited, about)
+  if M.tell then
+    M.tell(name, unlimited, about)
+  end
+end
+
 local Progress, Notice = {}, {}
 Progress.__index, Notice.__index = Progress, Notice
 

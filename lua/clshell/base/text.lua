@@ -123,13 +123,14 @@ function M.shape(sizes)
   return table.concat(sizes, "x")
 end
 
--- The values of a list as one string: "4, 8, 16"
-function M.values(list)
+-- The values of a list as one string: "4, 8, 16"; or with other words between
+-- them, or each as f(value).
+function M.values(list, between, f)
   local words = {}
   for i, value in ipairs(list) do
-    words[i] = tostring(value)
+    words[i] = (f or tostring)(value)
   end
-  return table.concat(words, ", ")
+  return table.concat(words, between or ", ")
 end
 
 -- "64 KiB" where that is a whole number, else "66560 bytes"

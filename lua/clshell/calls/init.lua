@@ -1,11 +1,11 @@
 -- calls/init.lua - calls that run in a process of their own, which may hang or
 -- crash without harm to this one, and the loop there. parcel.lua carries
--- values both ways, base/phase.lua tells the phase of a call.
+-- values both ways, base/progress.lua tells the phase of a call.
 -- SPDX-License-Identifier: MIT
 
 local cl = require "cl"
 local parcel = require "clshell.calls.parcel"
-local phase = require "clshell.base.phase"
+local progress = require "clshell.base.progress"
 
 local M = {}
 local Worker = {}
@@ -79,11 +79,11 @@ end
 
 --- w:call(module, name, ...) -> true and results, or nil and a reason
 --- Calls require(module)[name](...) in the process, on copies of the values.
---- An error of the function is raised here. A process that ends, or has a
---- phase of more seconds than the limit, is lost, and also one whose call
---- Ctrl-C ends: until w:restart() w.lost is "ended", "time" or true. Values
---- that cannot be sent give a reason as well, and cost nothing. A third result
---- is the value that its phases were last about, see base/phase.lua.
+--- An error of the function is raised here. A process is lost when it ends,
+--- when a phase takes more seconds than the limit, or when Ctrl-C ends its
+--- call: until w:restart() w.lost is "ended", "time" or true. Values that
+--- cannot be sent give a reason as well, and cost nothing. A third result is
+--- the value that the last phase was about, see base/progress.lua.
 function Worker:call(module, name, ...)
   local ok, reason = self:send(parcel.pack(module, name, ...))
   if not ok then
@@ -189,7 +189,7 @@ end
 --- The loop of a worker process: runs the calls of the parent until it ends.
 function M.serve()
   local parent = require "clshell.child".parent()
-  function phase.tell(...)
+  function progress.tell(...)
     parent:send("P" .. parcel.pack(...))
   end
   local message = parent:receive()

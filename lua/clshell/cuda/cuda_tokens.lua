@@ -80,11 +80,11 @@ local function pair(tokens)
   end
 end
 
---- lexer.tokens(text [, first [, last]]) -> list of {kind, text, first, last}
---- The tokens between two bytes, without comments. kind: "name", "number",
---- "string", "op", and "directive" for a whole line of the preprocessor. A
---- bracket has the place of its partner as `other`. Before and behind the
---- list are empty tokens without end: loops count to #list.
+--- cuda_tokens.tokens(text [, first [, last]]) -> list of tokens
+--- The tokens between two bytes, without comments: {kind, text, first, last}.
+--- kind: "name", "number", "string", "op", and "directive" for a whole line of
+--- the preprocessor. A bracket has the place of its partner as `other`. Before
+--- and behind the list are empty tokens without end: loops count to #list.
 function M.tokens(text, first, last)
   local list, at, fresh = {}, first or 1, first == nil
   last = last or #text
@@ -108,14 +108,14 @@ function M.tokens(text, first, last)
   end})
 end
 
---- lexer.behind(tokens, i) -> place
+--- cuda_tokens.behind(tokens, i) -> place
 --- The place behind token i, or behind the partner of an opening bracket i.
 function M.behind(tokens, i)
   local other = tokens[i].other
   return (other and other > i and other or i) + 1
 end
 
---- lexer.split(tokens, first, last) -> list of {first, last}
+--- cuda_tokens.split(tokens, first, last) -> list of {first, last}
 --- The ranges between the commas of tokens first to last, outside of brackets.
 function M.split(tokens, first, last)
   local list, from, i = {}, first, first

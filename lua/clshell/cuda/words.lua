@@ -4,8 +4,8 @@
 
 local M = {}
 
--- A line each, its columns two spaces apart: CUDA's word, the word here and,
--- where it is too short for messages and pages, what they say in its place.
+-- Each line has columns two spaces apart: CUDA's word, the word here, and,
+-- where that word is too short for messages and pages, a longer text.
 
 -- Words that another word replaces; "-" stands for none.
 local REPLACED = [[

@@ -193,8 +193,8 @@ end
 --- npy.load(path) -> host array; nil, message if the file cannot be opened
 --- Reads a .npy file: real, integer and boolean elements (booleans become
 --- uchar), either byte order, C or Fortran order, up to four dimensions. A
---- scalar becomes an array of one element. Any other file, and a file whose
---- size is not the size by its header, is an error. npy.open reads parts.
+--- scalar becomes an array of one element. Any other file is an error, and so
+--- is a file whose size disagrees with its header. npy.open reads parts.
 --- Example:
 --- npy.save("v.npy", cl.array("double", 3, 2))
 --- local h = npy.load "v.npy"

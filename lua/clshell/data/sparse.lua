@@ -429,16 +429,16 @@ end
 --- dimensions and 9 in three. Values are compared by their bits; places
 --- outside the matrix fit any.
 ---
---- It is a matrix of its own: later writes to M do not change it. It takes
---- what the device holds now, and looks at each value on the host, at 10^8
---- values a second or so: it pays where a matrix is used many times. Printed,
---- it tells its patterns and diagonals. It has rows, cols, ndiags, nnz, type,
---- format ("packed"), places (for each diagonal the number of its stored
---- diagonal, from 0, or -1; two that mirror each other have the same place),
---- stored_type, value_bytes (the bytes of the values that a product reads),
---- the Buffers codes (the pattern of each row), patterns (a row of values for
---- each) and stored, and in `host` offsets, values (by diagonals, at `pitch`)
---- and patterns. Its fields are for reading.
+--- A packed matrix stands alone: later writes to M do not change it. Packing
+--- takes the device's present values, and looks at each value on the host, at
+--- 10^8 values a second or so: it pays where a matrix is used many times.
+--- Printed, it tells its patterns and diagonals. It has rows, cols, ndiags,
+--- nnz, type, format ("packed"), places (for each diagonal the number of its
+--- stored diagonal, from 0, or -1; two that mirror each other have the same
+--- place), stored_type, value_bytes (the bytes of the values that a product
+--- reads), the Buffers codes (the pattern of each row), patterns (a row of
+--- values for each) and stored, and in `host` offsets, values (by diagonals,
+--- at `pitch`) and patterns. Its fields are for reading.
 --- Example:
 --- local M = dia.poisson2d(512, 512)
 --- local P = M:pack()

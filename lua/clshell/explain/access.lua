@@ -381,11 +381,9 @@ function Access:draw(line, n, opts)
   if color == nil then
     color = style.color(1)
   end
-  local parts = {}
-  for i, row in ipairs(drawn(self, line, n)) do
-    parts[i] = picture.text(self.machine, row, color)
-  end
-  return table.concat(parts, "\n\n")
+  return text.values(drawn(self, line, n), "\n\n", function(row)
+    return picture.text(self.machine, row, color)
+  end)
 end
 
 function Access:__tostring()

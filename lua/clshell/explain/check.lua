@@ -1,6 +1,6 @@
--- explain/check.lua - check: what is wrong with a launch, found on the
--- simulator Oclgrind, or without it by guard bands around Buffers; and with
--- the rungs of a ladder, at sizes that fit no tile
+-- explain/check.lua - check: finds the defects of a launch on the simulator
+-- Oclgrind, or without Oclgrind by guard bands around Buffers; and the defects
+-- of the rungs of a ladder, at sizes that fit no tile
 -- SPDX-License-Identifier: MIT
 
 local argument = require "clshell.base.argument"
@@ -265,11 +265,7 @@ end
 local Ladder = {__name = "checks"}
 
 function Ladder:__tostring()
-  local parts = {}
-  for i, r in ipairs(self) do
-    parts[i] = tostring(r)
-  end
-  return table.concat(parts, "\n\n")
+  return text.values(self, "\n\n")
 end
 
 -- Checks a rung of a family, or all rungs of the user's own.

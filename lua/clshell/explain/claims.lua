@@ -1,5 +1,5 @@
--- explain/claims.lua - the trial of a claim: two kernels in turns or a figure,
--- and the verdict; claims_list.lua has the claims
+-- explain/claims.lua - tries claims: compares two kernels in turns, and gives
+-- the verdict; claims_list.lua has the claims, trials.lua their experiments
 -- SPDX-License-Identifier: MIT
 
 local bench = require "clshell.measure.bench"
@@ -10,6 +10,7 @@ local ladder = require "clshell.explain.ladder"
 local options = require "clshell.base.options"
 local report = require "clshell.results.tables"
 local text = require "clshell.base.text"
+local trials = require "clshell.base.lazy".module "clshell.explain.trials"
 local workload = require "clshell.ladder.workload"
 
 local M = {}
@@ -21,14 +22,11 @@ local SAME = 1.05 -- smaller gains do not count
 M.HOLDS, M.NOT = "holds here", "does not hold here"
 M.CANNOT, M.UNCLEAR = "cannot be tried here", "unclear here"
 
--- The metatable of the error that cannot() raises.
-local Cannot = {}
-
 --- claims.cannot(reason)
 --- Ends the trial of a claim: it cannot be tried here.
 --- Example: print(pcall(claims.cannot, "no local memory")) -- a trial gives it
 function M.cannot(reason)
-  error(setmetatable({reason = reason}, Cannot), 0)
+  cl.error("refused: " .. reason)
 end
 
 --- claims.new(opts) -> list
@@ -49,7 +47,7 @@ function M.new(opts)
     claims = require "clshell.explain.claims_list"}, List)
 end
 
--- Methods for the trials in claims_list.lua, which does not know this module.
+-- Methods for the trials in trials.lua, which does not know this module.
 List.cannot = function(_, reason)
   M.cannot(reason)
 end
@@ -75,10 +73,7 @@ end
 local function side(s, samples, how)
   local name, kernel = s[1]:match("^(%w+)%.([%w_]+)$")
   local family = families.get(name)
-  local full = {type = s.type or "float"}
-  for key, value in pairs(s.shape) do
-    full[key] = value
-  end
+  local full = options.with({type = s.type or "float"}, s.shape)
   local shape = family.spec.shape(full)
   local r = bench.of(s[1], samples, {flop = family.spec.flop(shape),
     bytes = family.spec.bytes(shape), type = full.type})
@@ -254,14 +249,6 @@ local function result(claim, o)
   return r
 end
 
--- The reason why a trial was refused, nil for other errors.
-local function refused(e)
-  if getmetatable(e) == Cannot then
-    return e.reason
-  end
-  return tostring(e):match("refused: ([^\n]*)")
-end
-
 --- list:try(claim) -> result
 --- Tries a claim. The result is the result of the side claimed to be faster,
 --- with claim, says, verdict ("holds here", "does not hold here", "cannot be
@@ -273,12 +260,13 @@ end
 --- print(result.claim, result.verdict)
 function List:try(claim)
   local ok, o = pcall(function()
-    return result(claim, claim.try(self, claim))
+    local name = claim.trial[1]
+    return result(claim, trials[name](self, table.unpack(claim.trial, 2)))
   end)
   if ok then
     return o
   end
-  local reason = refused(o)
+  local reason = tostring(o):match("refused: ([^\n]*)")
   if bench.interrupted(o) or not reason and type(o) == "string" then
     error(o, 0)
   end

@@ -1,873 +1,122 @@
 -- explain/claims_list.lua - the claims of five course texts on GPU kernels (A
--- to E) as data: the words, the gain that they claim, and the trial: a
--- function of the list of claims that gives an outcome, see claims.lua
+-- to E) as data: the words, the gain that they claim, and the trial by its
+-- name in trials.lua
 -- SPDX-License-Identifier: MIT
-
-local access = require "clshell.base.lazy".module "clshell.explain.access"
-local bench = require "clshell.measure.bench"
-local check = require "clshell.base.lazy".module "clshell.explain.check"
-local cl = require "cl"
-local gemm = require "clshell.ladders.gemm"
-local occupancy = require "clshell.base.lazy".module "clshell.occupancy"
-local oclgrind = require "clshell.explain.oclgrind"
-local peaks = require "clshell.measure.peaks"
-local program = require "clshell.ladder.program"
-local protocol = require "clshell.measure.protocol"
-local quantity = require "clshell.base.quantity"
-local reading = require "clshell.explain.reading"
-local record = require "clshell.measure.record"
-local roofline = require "clshell.measure.roofline"
-local text = require "clshell.base.text"
-local trace = require "clshell.explain.trace"
-
--- Trials on rungs of ladders ------------------------------------------------
-
--- The text of a kernel file, with its includes in place.
-local function kernel_text(file)
-  local f <close> = assert(io.open(cl.home .. "/kernels/gemm/" .. file))
-  return (f:read("a"):gsub('#include "([^"\n]+)"', kernel_text))
-end
-
--- Defines a rung of gemm under a new name: a copy of `rung` with changes.
-local function like(rung, name, changes)
-  local copy = {name = name, source = changes.source}
-  for _, field in ipairs{"params", "defines", "accepts", "trans",
-      "local_bytes", "range", "prepare", "finish"} do
-    copy[field] = changes[field] or rung[field]
-  end
-  gemm.define(copy)
-end
-
--- Defines a rung with its text as courses print it: work-item dimension 0
--- walks the rows of C.
-local function by_rows(name, source, new_name)
-  local rung = gemm.rung(name)
-  like(rung, new_name or name .. "_by_rows", {
-    source = source:gsub("(get_%a+_id%()([01])%)", function(call, dim)
-      return call .. (dim == "0" and "1)" or "0)")
-    end),
-    range = function(s, p)
-      return rung.range(setmetatable({m = s.n, n = s.m}, {__index = s}), p)
-    end})
-end
-
--- The text of tiles with `turns` turns of their loop unrolled.
-local function unrolled(list, turns)
-  local source, count = kernel_text("tiled.cl"):gsub("#pragma unroll\n",
-    ("#pragma unroll %d\n"):format(turns))
-  if count == 0 then
-    list:cannot("the kernel unrolls no loop by a pragma")
-  end
-  return source
-end
-
-local defined
-
--- Defines the rungs of the claims: kernels by rows, as texts print them;
--- `naive` in the driver's local size; `tiled` with its loop left rolled, and
--- unrolled by 4 turns.
-local function define_rungs(list)
-  if defined then
-    return
-  end
-  defined = true
-  for _, name in ipairs{"naive_global", "transposed_b", "tiled",
-      "tiled_constant", "tiled_padded"} do
-    by_rows(name, kernel_text(name .. ".cl"))
-  end
-  by_rows("tiled", unrolled(list, 4), "tiled_by_rows_unroll_4")
-  for turns, name in pairs{[1] = "tiled_rolled", [4] = "tiled_unroll_4"} do
-    like(gemm.rung "tiled", name, {source = unrolled(list, turns)})
-  end
-  like(gemm.rung "naive", "naive_driver_local", {
-    source = kernel_text("naive.cl"), range = function(s, p)
-      return (gemm.rung "naive".range(s, p))
-    end})
-end
-
--- The shape of a square product.
-local function square(n)
-  return {m = n, n = n, k = n}
-end
-
--- A trial of padded tiles without a pad against another rung, which mends bank
--- conflicts, with the largest tile that the device runs.
-local function mended(rung, pad)
-  return function(list)
-    for _, tile in ipairs{32, 16, 8} do
-      if gemm.check(rung, {tile = tile}, square(list.n)) then
-        return list:gemm("tiled_padded", {tile = tile, pad = 0}, rung,
-          {tile = tile, pad = pad})
-      end
-    end
-    list:cannot("no tile of 8 or more runs here")
-  end
-end
 
 -- The simple kernel as texts print it, by rows; in a local size of 8x8.
 local BY_ROWS = {map = "row"}
 local BY_ROWS_8X8 = {map = "row", lx = 8, ly = 8}
 
-local function naive_share(list)
-  local r = gemm.bench("naive", BY_ROWS, list:square("float"))
-  local top = peaks.get("fma_float")
-  local share = r.flop / r.median / top
-  local limits = reading.read(r)
-  return {holds = share <= 0.1 and limits.limit == "memory", b = r,
-    factor = 1 / share, reason = list:limit(limits),
-    detail = ("peak over gemm.naive map=row, N = %d"):format(list.n)}
-end
-
-local function events_not_host(list)
-  local A = require("clshell.data.matrix").random(64, 64)
-  local r = gemm.bench("tiled", {tile = 8}, {A = A, B = A},
-    {samples = 20, busy = 0.01})
-  if r.timer ~= "event" then
-    list:cannot("the device's event timers are missing or not trusted")
-  end
-  local c = bench.calibration()
-  local factor = c.floor_wall / c.floor
-  return {holds = factor >= 1.5, factor = factor, b = r, detail = "host time "
-    .. "over device time of an empty kernel of 1 work-item",
-    reason = ("launching takes %.3g us of the host, the kernel %.3g us")
-      :format(c.floor_wall * 1e6, c.floor * 1e6)}
-end
-
--- A trial of double against float, with the named rung, or else with the
--- fastest rung for the kind of device.
-local function double(rung, lo, hi)
-  return function(list)
-    if not cl.device():has("cl_khr_fp64") then
-      list:cannot("the device has no double (cl_khr_fp64)")
-    end
-    local name = rung or cl.device().type == "cpu" and "simd" or "register"
-    local params = name == "naive" and BY_ROWS or {}
-    local shape = square(list.n)
-    local o = list:pair({"gemm." .. name, params = params, shape = shape,
-      type = "double"}, {"gemm." .. name, params = params, shape = shape})
-    o.holds = o.factor >= lo and o.factor <= hi
-    o.reason = ("x%.3g to x%.3g counts as that"):format(lo, hi)
-    return o
-  end
-end
-
-local SQUARE = {{bm = 32, bn = 32, rm = 4, rn = 4},
-  {bm = 64, bn = 64, rm = 4, rn = 4}, {bm = 128, bn = 128, rm = 8, rn = 8}}
-local OBLONG = {{bm = 128, bn = 64, rm = 8, rn = 4},
-  {bm = 64, bn = 128, rm = 4, rn = 8}, {bm = 32, bn = 128, rm = 4, rn = 4},
-  {bm = 32, bn = 64, rm = 2, rn = 8}}
-
-local function fastest(list, configurations)
-  local best, chosen
-  for _, p in ipairs(configurations) do
-    local r = gemm.bench("register", p, list:square("float"),
-      {seconds = 0.2, busy = 0.02, warmup = 0.02, roof = false})
-    if r.ok and (not best or r.median < best) then
-      best, chosen = r.median, p
-    end
-  end
-  if not chosen then
-    list:cannot("no such block runs on the device")
-  end
-  return chosen
-end
-
-local function not_square(list)
-  local o = list:gemm("register", fastest(list, SQUARE), "register",
-    fastest(list, OBLONG))
-  o.reason = ("the best of %d oblong blocks, the best of %d square ones")
-    :format(#OBLONG, #SQUARE)
-  return o
-end
-
-local function host_baseline(list)
-  local o = list:square("float")
-  local host = gemm.bench("plain_c", nil, o)
-  local c = gemm.choice(o) -- what a call takes
-  local r = gemm.bench(c.rung, c.params, o)
-  if not host.median or not r.median then
-    list:cannot(host.note or r.note)
-  end
-  return {holds = host.ok and r.ok and r.median < host.median, b = r,
-    factor = host.median / r.median, reason = "both agree with float64",
-    detail = ("gemm.%s against plain C on one core, N = %d"):format(c.rung,
-      list.n)}
-end
-
--- The time of the transfers of A, B and C over the time of the product, and
--- the product's result.
-local function transfer_share(n)
-  local matrix = require "clshell.data.matrix"
-  local o = {A = matrix.random(n, n), B = matrix.random(n, n, {seed = 2})}
-  local c = gemm.choice(o)
-  local r = gemm.bench(c.rung, c.params, o)
-  local ha, hb <const> = o.A:read(), o.B:read()
-  local moved = bench(function()
-    return {o.A:write(ha), o.B:write(hb), (select(2, o.A:read(ha)))}
-  end, {name = "A, B there and C back", effort = "quick", roof = false})
-  return moved.median / r.median, r
-end
-
--- Compares transfers with the product; where they cost less, at smaller sizes.
-local function transfers(list)
-  local n, seen = list.n, {}
-  local share, r = transfer_share(n)
-  while share <= 1 and n > 32 do
-    seen[#seen + 1] = ("N = %d x%.2g"):format(n, share)
-    n = n // 2
-    share, r = transfer_share(n)
-  end
-  return {holds = share > 1, factor = share, b = r,
-    reason = seen[1] and "larger: " .. table.concat(seen, ", ") or nil,
-    detail = ("transfers of A, B and C over gemm.%s, N = %d"):format(r.kernel,
-      n)}
-end
-
-local function tile_32(list)
-  local fits, reason = gemm.check("tiled", {tile = 32}, square(list.n))
-  return {holds = not fits, reason = reason or ("this device allows %d "
-    .. "work-items in a work-group"):format(cl.device().max_work_group_size),
-    detail = ("gemm.tiled tile=32, N = %d"):format(list.n)}
-end
-
--- The mistake behind C's figures, made on purpose: the host's clock stops
--- when the launch is enqueued, not when it has ended. The roofline has to
--- notice.
-local function planted()
-  local n = cl.device().type == "cpu" and 1024 or 4096
-  local matrix = require "clshell.data.matrix"
-  local plan = gemm.plan(matrix.random(n, n), matrix.random(n, n, {seed = 2}))
-  plan():wait()
-  local seconds = {}
-  for i = 1, 7 do
-    local begin = cl.now()
-    local event = plan()
-    seconds[i] = cl.now() - begin -- too early: nothing has waited
-    event:wait()
-  end
-  local least = math.min(table.unpack(seconds))
-  local r = record.new("asynchronous timer", cl.context(), {})
-  r.median, r.ms, r.samples, r.n = least, least * 1e3, {least}, 1
-  r.flop, r.bytes, r.type, r.mode = 2.0 * n^3, 12.0 * n^2, "float", "hot"
-  record.rate(r)
-  roofline.place(r)
-  local caught = protocol.flagged(r, "IMPOSSIBLE?")
-  return {holds = caught, b = r, factor = r.gflops * 1e9
-    / peaks.get("fma_float"), reason = caught and r.note:match(
-      "IMPOSSIBLE%?[^;]*") or "the roofline did not notice",
-    detail = ("N = %d, a clock stopped at the enqueue shows %.4g GFLOPS; "
-      .. "lesson: %s"):format(n, r.gflops, reading.read(r).text)}
-end
-
-local function constant(list)
-  define_rungs(list)
-  local dev = cl.device()
-  local side = math.floor((dev.max_constant_buffer_size / 4)^0.5)
-  local shape = square(math.min(list.n, side // 8 * 8))
-  local o = list:pair({"gemm.tiled_by_rows", params = {tile = 8},
-    shape = shape}, {"gemm.tiled_constant_by_rows", params = {tile = 8},
-    shape = shape})
-  o.reason = ("A and B have %s, the device's cache %s"):format(
-    quantity.format(8.0 * shape.n^2, "B"), quantity.format(
-    dev.global_mem_cache_size, "B"))
-  return o
-end
-
--- A trial of two rungs of transpose.
-local function transpose(a, b)
-  return function(list)
-    local shape = {rows = 4 * list.n, cols = 4 * list.n}
-    return list:pair({"transpose." .. a, shape = shape},
-      {"transpose." .. b, shape = shape}, {cache = "cold"})
-  end
-end
-
--- Two rungs on the five-point matrix of a grid whose size is no multiple of
--- a cache line.
-local function spmv(a, b)
-  return function(list)
-    local side = cl.device().type == "cpu" and 501 or 2001
-    if not list.matrix then
-      local dia = require "clshell.data.dia"
-      local n = side * side
-      local M = dia.banded(n, {-side, -1, 0, 1, side}, {seed = 1})
-      local x = cl.array("float", n):random(2, 0.5, 1.5)
-      list.matrix = {M = M, x = cl.buffer("float", n, x)}
-    end
-    local shape = {rows = side * side, cols = side * side, ndiags = 5}
-    return list:pair({"spmv." .. a, shape = shape},
-      {"spmv." .. b, shape = shape}, {operands = list.matrix,
-        cache = "cold"})
-  end
-end
-
-local function rungs(a, pa, b, pb)
-  return function(list)
-    define_rungs(list)
-    return list:gemm(a, pa, b, pb)
-  end
-end
-
--- The factor of an outcome in words.
-local function factor(o)
-  return o.lo and o.lo < o.hi and ("x%.2f (%.2f to %.2f)"):format(o.factor,
-    o.lo, o.hi) or ("x%.2f"):format(o.factor)
-end
-
--- Unrolls the inner loop, wholly, and by 4 turns where that does not pay.
-local function unrolling(list)
-  define_rungs(list)
-  local p = {tile = 16}
-  local whole = list:gemm("tiled_rolled", p, "tiled", p)
-  if whole.said == "FASTER" then
-    return whole
-  end
-  local part = list:gemm("tiled_rolled", p, "tiled_unroll_4", p)
-  part.reason = ("all 16 turns unrolled: %s of the rolled loop, 4 turns: %s")
-    :format(factor(whole), factor(part))
-  return part
-end
-
--- A trial of tiles of a side against `naive` with these parameters, by rows as
--- texts print both, and by columns. Where tiles do not pay, it tries the whole
--- unrolling of their loop as the cause.
-local function tiles(naive, tile)
-  return function(list)
-    define_rungs(list)
-    local p = {tile = tile}
-    local o = list:gemm("naive", naive, "tiled_by_rows", p)
-    o.reason = "both by columns: " .. factor(list:gemm("naive",
-      {lx = naive.lx, ly = naive.ly}, "tiled", p))
-    o.why = function()
-      local part = list:gemm("tiled_by_rows", p, "tiled_by_rows_unroll_4", p)
-      local other = list:gemm("naive", naive, "tiled_by_rows_unroll_4", p)
-      return ("with 4 turns of the loop unrolled, not all %d: %s of these "
-        .. "tiles, %s of the simple kernel"):format(tile, factor(part),
-        factor(other))
-    end
-    return o
-  end
-end
-
--- Compares a transposed B with B, by rows as texts print it, and by columns.
-local function transposed_b(list)
-  define_rungs(list)
-  local o = list:gemm("naive", BY_ROWS, "transposed_b_by_rows", {})
-  o.reason = "both by columns: " .. factor(list:gemm("naive", {},
-    "transposed_b", {}))
-  return o
-end
-
--- The local size that the driver takes for the simple kernel, which stores it
--- here in place of sums.
-local function driver_choice(n)
-  local source = kernel_text("naive.cl"):gsub("%*c = value;",
-    "*c = get_local_size(col %% 2);")
-  local C = cl.buffer("float", n * n)
-  cl.kernel(source, {defines = {MAP_ROW = 1}}):range{n, n}(n, n, 1, 1, C, n, C,
-    n, 0, C, n):wait()
-  local h = C:read()
-  return ("%.0fx%.0f"):format(h[1], h[2] or 1)
-end
-
--- Compares a local size of 8x8 with the driver's choice.
-local function local_size(list)
-  define_rungs(list)
-  local o = list:gemm("naive_driver_local", BY_ROWS, "naive", BY_ROWS_8X8)
-  o.reason = "the driver takes " .. driver_choice(list.n)
-  return o
-end
-
--- Trials on kernels of kernels/course, which are rungs of no ladder: what a
--- warp does is counted on the simulator, exactly; what takes time is measured
--- on the device -------------------------------------------------------------
-
-local trials = {}
-
-local function kernel(file, defines)
-  return program.kernel(program.get(cl.context(), {path = ("%s/kernels/%s.cl")
-    :format(cl.home, file)}, defines or {}))
-end
-
-local function floats(n)
-  local h <close> = cl.array("float", n):fill(1)
-  return cl.buffer("float", n, h)
-end
-
--- The result of access for a launch; a missing simulator ends the trial.
-local function counted(list, launch, ...)
-  local plugin, missing = trace.plugin()
-  if not plugin then
-    list:cannot(missing)
-  end
-  return access(launch, ...)
-end
-
--- A work-group's size that the device takes, a multiple of 64 if possible.
-local function group(most)
-  return math.min(most, cl.device().max_work_group_size)
-end
-
--- Runs launch(turns) with twice the turns until it takes a millisecond.
-local function turns_of(launch)
-  local turns = 64
-  while turns < 2^20 and launch(turns):wait().ms < 1 do
-    turns = turns * 2
-  end
-  return turns
-end
-
--- Reads of local memory: neighbours `one` cells apart against `other`.
-function trials.local_reads(one, other)
-  return function(list)
-    local size = group(256)
-    local k = kernel("peak/local", {WG = size, CELLS = 1024, UNROLL = 8})
-    local items = 8 * cl.device().compute_units * size
-    local out = cl.buffer("float", items)
-    local launch = k:range({items}, {size})
-    local turns = turns_of(function(n) return launch(n, one, out) end)
-    local o = list:launches(("local reads %d cells apart against %d, %d work-"
-      .. "items"):format(other, one, items), {launch, turns, one, out},
-      {launch, turns, other, out})
-    o.reason = cl.device().local_mem_type == "global" and "the driver tells "
-      .. "that local memory is ordinary memory" or nil
-    return o
-  end
-end
-
--- The most work-groups that were under way at the same time, of `groups` with
--- 64 work-items and `bytes` bytes of local memory.
-local function at_once(groups, bytes)
-  local zeros <close> = cl.array("int", 2, 0)
-  local state, out = cl.buffer("int", 2, zeros), cl.buffer("int", 64 * groups)
-  kernel("course/resident", {ROOM = bytes // 4}):range({64 * groups}, {64})(
-    20000, state, out):wait()
-  return state:read()[2]
-end
-
--- Work-groups of one warp (list.warp, or the device's), with barriers and
--- without.
-function trials.barriers(list)
-  local dev = cl.device()
-  local size = list.warp or dev.nv_warp_size or dev.amd_wavefront_width
-  if not size then
-    list:cannot "the driver tells no size of a warp; it needs a GPU's"
-  end
-  local items = 8 * size * dev.compute_units
-  local x = floats(items)
-  local function launch(barrier)
-    return kernel("course/barrier", {WG = size, BARRIER = barrier}):range(
-      {items}, {size})
-  end
-  local with = launch(1)
-  local turns = turns_of(function(n) return with(n, x) end)
-  return list:launches(("%d work-items in groups of %d, without barriers "
-    .. "against with"):format(items, size), {with, turns, x},
-    {launch(0), turns, x})
-end
-
--- Indices that lead through 16 MiB of memory.
-local function chain_of(n)
-  local h <close> = cl.array("int", n)
-  for i = 1, n do
-    h[i] = (i * 40503 + 7) % n
-  end
-  return cl.buffer("int", n, h)
-end
-
-local CHAIN = 2^22 | 0
-
--- Work-groups under way at the same time, with little local memory against as
--- much as the device has.
-function trials.occupancy()
-  local dev = cl.device()
-  local groups, bytes = 64 * dev.compute_units, dev.local_mem_size - 1024
-  local few, many = at_once(groups, bytes), at_once(groups, 256)
-  return {holds = many > few, factor = many / few,
-    reason = ("%d work-groups at once with %d bytes of local memory, %d with "
-      .. "256"):format(few, bytes, many), detail = ("%d work-groups of 64 on "
-      .. "%s"):format(groups, text.count(dev.compute_units, "unit"))}
-end
-
--- As many loads, in chains where each tells the next, by 16x the work-items.
-function trials.latency(list)
-  local following = chain_of(CHAIN)
-  local k = kernel "course/chain"
-  local units = cl.device().compute_units
-  local few = 64 * units
-  local out = cl.buffer("int", 16 * few)
-  local o = list:launches(("%d work-items of 128 loads against %d of 2048")
-    :format(16 * few, few), {k:range({few}, {64}), 2048, following, out},
-    {k:range({16 * few}, {64}), 128, following, out})
-  o.why = function()
-    return ("of %d work-groups %d run at once, of %d %d"):format(16 * units,
-      at_once(16 * units, 256), units, at_once(units, 256))
-  end
-  return o
-end
-
--- The work of one work-group, spread over a work-group for each unit.
-function trials.units(list)
-  local units = cl.device().compute_units
-  if units == 1 then
-    list:cannot("the device has one compute unit")
-  end
-  local x, k = floats(64 * units), kernel "course/branch"
-  local all, one = k:range({64 * units}, {64}), k:range({64}, {64})
-  local turns = turns_of(function(n) return all(n, 64, x) end)
-  local o = list:launches(("%d work-groups of 64 against one with %d times "
-    .. "the turns"):format(units, units), {one, turns * units, 64, x},
-    {all, turns, 64, x})
-  o.why = function()
-    return ("of %d work-groups %d run at once"):format(units,
-      at_once(units, 256))
-  end
-  return o
-end
-
--- As many updates, of 512 private values of a work-item and of 128.
-function trials.spills(list)
-  local few = kernel("course/private", {CELLS = 128})
-  local many = kernel("course/private", {CELLS = 512})
-  if many.private_mem_size <= few.private_mem_size then
-    list:cannot(("the driver tells %d bytes of private memory for 128 values "
-      .. "of a work-item, %d for 512: it needs one that tells spills"):format(
-        few.private_mem_size, many.private_mem_size))
-  end
-  local items = 64 * 8 * cl.device().compute_units
-  local x, launch = floats(items), many:range({items}, {64})
-  local turns = turns_of(function(n) return launch(n, x) end)
-  -- the driver tells it, whatever GPU the occupancy is asked for
-  local spilled = occupancy(launch, {gpu = "H100"}).spilled
-  return list:launches(("%d work-items; 128 values of each against 512, for "
-    .. "which the driver tells %d and %d bytes of private memory%s"):format(
-      items, few.private_mem_size, many.private_mem_size,
-      spilled and (", the assembler %d of spill stores and loads"):format(
-        spilled) or ""),
-    {launch, turns, x}, {few:range({items}, {64}), 4 * turns, x})
-end
-
--- A kernel that reads a Buffer in the host's memory, and one on the device.
-function trials.host_memory(list)
-  if cl.device().host_unified_memory then
-    list:cannot("the device's memory is the host's; it needs a GPU with its "
-      .. "own")
-  end
-  local n = 2^22 | 0
-  local h <close> = cl.array("float", n):fill(1)
-  local there, here = cl.buffer("float", n, h), cl.buffer("float", n,
-    {host = true})
-  here:write(h)
-  local y = cl.buffer("float", n)
-  local launch = kernel "course/copy":range({n}, {64})
-  return list:launches("16 MiB in the device's memory against the host's",
-    {launch, 0, 0, here, y}, {launch, 0, 0, there, y})
-end
-
--- Lanes of a warp that take two sides of a branch against whole warps.
-function trials.divergence(list)
-  local x, launch = floats(256), kernel "course/branch":range({256}, {64})
-  local function share(width)
-    local least = 1
-    for _, b in ipairs(counted(list, launch, 4, width, x).branches) do
-      least = math.min(least, b.active)
-    end
-    return least
-  end
-  local parted, whole = share(1), share(64)
-  return {holds = parted == 0.5 and whole == 1, factor = whole / parted,
-    reason = ("%.0f %% of the lanes active, against %.0f %%"):format(
-      100 * parted, 100 * whole),
-    detail = "256 work-items in groups of 64, sides in turns of 1 against 64; "
-      .. "the simulator, as an H100"}
-end
-
--- Warps of work-groups of 48 work-items against warps of groups of 64.
-function trials.odd_groups(list)
-  local k, x = kernel "course/branch", floats(768)
-  local function warps(size)
-    return counted(list, k:range({768}, {size}), 4, 1024, x).warps
-  end
-  local odd, even = warps(48), warps(64)
-  return {holds = odd > even, factor = odd / even,
-    reason = ("%d warps in place of %d, for as many work-items"):format(odd,
-      even), detail = "768 work-items in groups of 48 against 64; the "
-      .. "simulator, as an H100"}
-end
-
--- The requests and sectors of the loads of a copy of 1024 floats.
-local function copied(list, width, flip, shift)
-  local n, kind = 1024 // width, width == 1 and "float" or "float" .. width
-  local a = counted(list, kernel("course/copy", {WIDTH = width}):range({n},
-    {64}), flip, shift, cl.buffer(kind, n + 64), cl.buffer(kind, n))
-  for _, row in ipairs(a.rows) do
-    if row.kind == "load" then
-      return row
-    end
-  end
-end
-
--- Loads of 16 bytes against loads of 4.
-function trials.width(list)
-  local narrow, wide = copied(list, 1, 0, 0), copied(list, 4, 0, 0)
-  return {holds = wide.requests * 4 == narrow.requests
-      and wide.sectors == narrow.sectors,
-    factor = narrow.requests / wide.requests,
-    reason = ("%d requests in place of %d, for %d and %d sectors"):format(
-      wide.requests, narrow.requests, wide.sectors, narrow.sectors),
-    detail = "a copy of 1024 floats by float4 against float; the simulator, "
-      .. "as an H100"}
-end
-
--- Lanes in any order within their 128 bytes, and one element further.
-function trials.order(list)
-  local straight, turned = copied(list, 1, 0, 0), copied(list, 1, 21, 0)
-  local further = copied(list, 1, 0, 1)
-  return {holds = turned.sectors == straight.sectors,
-    factor = turned.sectors / straight.sectors,
-    reason = ("%d sectors either way; one element further, %d"):format(
-      turned.sectors, further.sectors),
-    detail = "a copy of 1024 floats, lane i reads element i ^ 21 against i; "
-      .. "the simulator, as an H100"}
-end
-
--- The first sum of 64 ones in each of 4 work-groups, on the device.
-local function sum_of(defines)
-  local x, out = floats(256), floats(4)
-  kernel("course/reduce", defines):range({256}, {64})(x, out):wait()
-  return out:read()[1]
-end
-
--- A sum over a work-group without the barrier between its steps, and with.
-function trials.race(list)
-  if not oclgrind.driver() then
-    list:cannot("the simulator Oclgrind is not installed")
-  end
-  local x, out = floats(256), floats(4)
-  local function findings(barrier)
-    return check(kernel("course/reduce", {BARRIER = barrier}):range(
-      {256}, {64}), x, out).findings
-  end
-  local without, with = findings(0), findings(1)
-  local f = without[1]
-  local sum = sum_of{BARRIER = 0}
-  return {holds = f ~= nil and f.kind == "race" and #with == 0,
-    reason = ("%s; this device's sum of 64 ones was %g"):format(f and f.text
-      or "the simulator finds none", sum),
-    detail = "256 work-items in groups of 64, the barrier left out; the "
-      .. "simulator"}
-end
-
--- The sum that texts begin with, run on the device; where it is wrong, also
--- with the work-group's size as a constant.
-function trials.pairs()
-  local sum = sum_of{PAIRS = 1}
-  return {holds = sum == 64, reason = sum ~= 64 and ("the sum is %g, not 64; "
-    .. "with the constant 64 in place of get_local_size(0) it is %g"):format(
-      sum, sum_of{PAIRS = 1, SIZE = 64}) or nil,
-    detail = "64 ones in each of 4 work-groups, on the device"}
-end
-
--- A text's last version of a product of diagonals: offsets in local memory,
--- four rows for each work-item. The text's mistakes replace parts of it.
-local PRINTED = [[
-#define X(i) ((i) >= 0 && (i) < n ? x[i] : 0.0f)
-kernel void spmv(int n, int diagonals, global const int *offsets,
-                 global const float *values, global const float *x,
-                 global float *y)
-{
-  DECLARE
-  int row = get_global_id(0) * 4;
-  for (int d = get_local_id(0); d < diagonals; d += get_local_size(0))
-    near[d] = offsets[d];
-  barrier(CLK_LOCAL_MEM_FENCE);
-  float4 sum = 0.0f;
-  for (int d = 0; d < diagonals; d++) {
-    int i = row + near[d];
-    sum += vload4(0, values + d * n + row)
-      * (float4)(X(i), X(i + 1), X(i + 2), X(i + 3));
-  }
-  vstore4(sum, 0, y + BASE);
-}
-]]
-
-local RIGHT = {declare = "local int near[256];", base = "row", diagonals = 3}
-
-local MISTAKES = {
-  {says = "an undeclared local array", declare = "", base = "row",
-    diagonals = 3},
-  {says = "a name declared twice", base = "row", diagonals = 3,
-    declare = "local int near[256]; local float near[256];"},
-  {says = "a store at the wrong base", declare = RIGHT.declare,
-    base = "get_global_id(0)", diagonals = 3},
-  {says = "257 diagonals in room for 256", declare = RIGHT.declare,
-    base = "row", diagonals = 257},
-}
-
--- The word on a version: "right", "does not compile" or the defect.
-local function judged(version)
-  local n, d = 64, version.diagonals
-  local source = PRINTED:gsub("DECLARE", version.declare):gsub("BASE",
-    version.base)
-  local built, k = pcall(cl.kernel, source)
-  if not built then
-    return "does not compile"
-  end
-  local offsets <close> = cl.array("int", d)
-  for i = 1, d do
-    offsets[i] = (i - 2) % 3 - 1
-  end
-  local buffers = {cl.buffer("int", d, offsets), floats(d * n), floats(n),
-    floats(n)}
-  local launch = k:range({n // 4}, {8})
-  if d > 256 then
-    local r = oclgrind.driver() and check(launch, n, d,
-      table.unpack(buffers))
-    return not r and "not tried: the simulator Oclgrind is not installed"
-      or r.findings[1] and r.findings[1].text or "right"
-  end
-  launch(n, d, table.unpack(buffers)):wait()
-  local y = buffers[4]:read()
-  for i = 1, n do
-    if y[i] ~= ((i == 1 or i == n) and 2 or 3) then
-      return "wrong result"
-    end
-  end
-  return "right"
-end
-
--- The mistakes of a text's last versions, each built, run and judged.
-function trials.printed(list)
-  local words, wrong = {}, 0
-  for i, version in ipairs(MISTAKES) do
-    local word = judged(version)
-    wrong = wrong + (word ~= "right" and 1 or 0)
-    words[i] = version.says .. ": " .. word
-  end
-  if judged(RIGHT) ~= "right" then
-    list:cannot("the version without mistakes is wrong here")
-  end
-  return {holds = wrong == 0, reason = table.concat(words, "; "),
-    detail = ("%s of 64 rows by one work-item for four; the version without "
-      .. "mistakes is right"):format(text.count(#MISTAKES, "version"))}
-end
-
--- The claims ----------------------------------------------------------------
-
 --- Each: id, says, gain (the factor claimed; true: any; 1: no gain; nil: the
---- trial decides), try(list) -> outcome, see claims.lua; needs: the device or
+--- trial decides), trial (its name and its arguments), needs: the device or
 --- tool without which the trial shows nothing.
 return {
   {id = "A1", says = "a naive product reaches about 1/20 of the arithmetic, "
-    .. "as memory limits it", try = naive_share},
+    .. "as memory limits it", trial = {"naive_share"}},
   {id = "A2", gain = true, says = "tiles of 8x8 in local memory are faster",
-    try = tiles(BY_ROWS_8X8, 8)},
+    trial = {"tiles", BY_ROWS_8X8, 8}},
   {id = "A3", needs = "GPU", gain = 1, says = "in work-groups of one warp the "
     .. "compiler drops barriers: they cost nothing (the factor: without them)",
-    try = trials.barriers},
+    trial = {"barriers"}},
   {id = "A4", gain = 1, says = "sizes beside the tile: guarded loads or "
     .. "padded matrices, both right (the factor: padded against guarded)",
-    try = function(list)
-      local shape = square(list.n + 1)
-      return list:pair({"gemm.tiled", params = {edge = "guard"},
-        shape = shape}, {"gemm.tiled", params = {edge = "pad"}, shape = shape})
-    end},
+    trial = {"edges"}},
   {id = "A5", gain = true, says = "reading in larger pieces is faster",
-    try = rungs("tiled", {tile = 16}, "tiled_float4", {tile = 16})},
+    trial = {"rungs", "tiled", {tile = 16}, "tiled_float4", {tile = 16}}},
   {id = "A6", needs = "GPU", gain = 2,
-    says = "local memory has banks: reads 32 cells "
-    .. "apart meet in one and wait", try = trials.local_reads(32, 1)},
+    says = "local memory has banks: reads 32 cells apart meet in one and "
+    .. "wait", trial = {"local_reads", 32, 1}},
   {id = "A7", needs = "GPU", gain = 1,
-    says = "several reads of one local cell count once "
-    .. "(the factor: a broadcast against neighbouring cells)",
-    try = trials.local_reads(1, 0)},
+    says = "several reads of one local cell count once (the factor: a "
+    .. "broadcast against neighbouring cells)",
+    trial = {"local_reads", 1, 0}},
   {id = "A8", needs = "simulator",
-    says = "a barrier left out of a sum over a work-group is a "
-    .. "race", try = trials.race},
+    says = "a barrier left out of a sum over a work-group is a race",
+    trial = {"race"}},
   {id = "A9", says = "the first sum over a work-group, in neighbouring pairs, "
-    .. "is right", try = trials.pairs},
+    .. "is right", trial = {"pairs"}},
   {id = "B1", says = "time the device by events: the host's clock counts the "
-    .. "launch", try = events_not_host},
+    .. "launch", trial = {"events_not_host"}},
   {id = "B2", says = "double is 2 to 3 times slower on large GPUs and CPUs, "
-    .. "up to 64 times on small ones", try = double(nil, 1.5, 64)},
+    .. "up to 64 times on small ones", trial = {"double", false, 1.5, 64}},
   {id = "B3", needs = "GPU", says = "local memory limits how many work-groups "
-    .. "share a unit (occupancy)", try = trials.occupancy},
-  {id = "B4", gain = true, says = "neighbouring work-items should touch "
-    .. "neighbouring cells",
-    try = rungs("naive", {map = "row"}, "naive", {map = "col"})},
+    .. "share a unit (occupancy)", trial = {"occupancy"}},
+  {id = "B4", gain = true,
+    says = "neighbouring work-items should touch neighbouring cells",
+    trial = {"rungs", "naive", {map = "row"}, "naive", {map = "col"}}},
   {id = "B5", needs = "GPU", gain = true,
-    says = "one more column in the tile mends bank "
-    .. "conflicts", try = mended("tiled_padded", 1)},
+    says = "one more column in the tile mends bank conflicts",
+    trial = {"mended", "tiled_padded", 1}},
   {id = "B6", needs = "GPU", gain = true,
     says = "permuting the elements in the tile's rows mends them as well",
-    try = mended("tiled_swizzled")},
+    trial = {"mended", "tiled_swizzled"}},
   {id = "B7", gain = true, says = "several outputs per work-item pay",
-    try = rungs("tiled", {tile = 16}, "register", {})},
+    trial = {"rungs", "tiled", {tile = 16}, "register", {}}},
   {id = "B8", gain = true, says = "the best tile is not square",
-    try = not_square},
+    trial = {"not_square"}},
   {id = "B9", gain = true, says = "unrolling the inner loop pays",
-    try = unrolling},
+    trial = {"unrolling"}},
   {id = "B10", gain = true, says = "4-wide loads pay (a transpose)",
-    try = transpose("tiled_padded", "float4")},
+    trial = {"transpose", "tiled_padded", "float4"}},
   {id = "B11", says = "a product on the CPU is the baseline and the check",
-    try = host_baseline},
+    trial = {"host_baseline"}},
   {id = "B12", says = "transfers can cost more than the computation",
-    try = transfers},
+    trial = {"transfers"}},
   {id = "B13", needs = "simulator",
-    says = "a branch that parts the lanes of a warp leaves half of "
-    .. "them idle; one between warps none", try = trials.divergence},
+    says = "a branch that parts the lanes of a warp leaves half of them "
+    .. "idle; one between warps none", trial = {"divergence"}},
   {id = "B14", gain = true, says = "work-items in flight hide latency: 16 "
-    .. "times as many do as many loads in less time", try = trials.latency},
+    .. "times as many do as many loads in less time", trial = {"latency"}},
   {id = "B15", gain = true, says = "a work-group for each compute unit, not "
-    .. "one for all", try = trials.units},
+    .. "one for all", trial = {"units"}},
   {id = "B16", needs = "simulator",
-    says = "work-groups of no multiple of the warp leave lanes "
-    .. "idle", try = trials.odd_groups},
+    says = "work-groups of no multiple of the warp leave lanes idle",
+    trial = {"odd_groups"}},
   {id = "B17", needs = "simulator",
     says = "wider loads move as many bytes by fewer requests",
-    try = trials.width},
+    trial = {"width"}},
   {id = "B18", needs = "simulator",
     says = "the order of the lanes within a segment is free",
-    try = trials.order},
+    trial = {"order"}},
   {id = "B19", needs = "GPU", gain = true,
     says = "values beyond the registers spill to memory and cost",
-    try = trials.spills},
+    trial = {"spills"}},
   {id = "B20", needs = "GPU", gain = true,
-    says = "a kernel should read the device's memory, "
-    .. "not the host's", try = trials.host_memory},
+    says = "a kernel should read the device's memory, not the host's",
+    trial = {"host_memory"}},
   {id = "C1", says = "double costs 1.3 to 5.2 times as much in a simple "
-    .. "kernel", try = double("naive", 1.15, 5.5)},
+    .. "kernel", trial = {"double", "naive", 1.15, 5.5}},
   {id = "C2", gain = 36.345 / 23.590, says = "tiles of 8x8: x1.54 over the "
-    .. "simple kernel", try = tiles(BY_ROWS, 8)},
+    .. "simple kernel", trial = {"tiles", BY_ROWS, 8}},
   {id = "C3", gain = 36.345 / 13.234, says = "tiles of 16x16: x2.75 over the "
-    .. "simple kernel", try = tiles(BY_ROWS, 16)},
-  {id = "C4", says = "tiles of 32x32 are beyond the device", try = tile_32},
+    .. "simple kernel", trial = {"tiles", BY_ROWS, 16}},
+  {id = "C4", says = "tiles of 32x32 are beyond the device",
+    trial = {"tile_32"}},
   {id = "C5", says = "83 TFLOPS on a small GPU: a clock stopped too early, "
-    .. "which the roofline notices (planted here)", try = planted},
+    .. "which the roofline notices (planted here)", trial = {"planted"}},
   {id = "D1", gain = 2 / 0.95, says = "a private sum, not global memory: "
-    .. "x2.1", try = rungs("naive_global_by_rows", {}, "naive",
-      BY_ROWS)},
+    .. "x2.1", trial = {"rungs", "naive_global_by_rows", {}, "naive",
+      BY_ROWS}},
   {id = "D2", gain = 1, says = "B transposed: no gain",
-    try = transposed_b},
+    trial = {"transposed_b"}},
   {id = "D3", gain = 0.95 / 0.25, says = "a local size of 8x8 in place of the "
-    .. "driver's: x3.8", try = local_size},
-  {id = "D4", gain = 0.25 / 0.06, says = "local tiles of 8x8: x4.2 "
-    .. "over groups of 8x8 without",
-    try = tiles(BY_ROWS_8X8, 8)},
+    .. "driver's: x3.8", trial = {"local_size"}},
+  {id = "D4", gain = 0.25 / 0.06, says = "local tiles of 8x8: x4.2 over "
+    .. "groups of 8x8 without", trial = {"tiles", BY_ROWS_8X8, 8}},
   {id = "D5", needs = "GPU", gain = true,
     says = "operands in constant memory: a little more",
-    try = constant},
+    trial = {"constant"}},
   {id = "D6", gain = 1, says = "tile rows padded by one: no visible gain",
-    try = rungs("tiled_padded_by_rows", {tile = 8, pad = 0},
-      "tiled_padded_by_rows", {tile = 8, pad = 1})},
+    trial = {"rungs", "tiled_padded_by_rows", {tile = 8, pad = 0},
+      "tiled_padded_by_rows", {tile = 8, pad = 1}}},
   {id = "E1", gain = 10, says = "a transpose through local memory: x10 over "
-    .. "the direct one", try = transpose("naive_read", "tiled_padded")},
+    .. "the direct one", trial = {"transpose", "naive_read", "tiled_padded"}},
   {id = "E2", gain = 1.1, says = "DIA SpMV with aligned rows: +10 %",
-    try = spmv("naive", "pitch")},
+    trial = {"spmv", "naive", "pitch"}},
   {id = "E3", gain = 1.5, says = "offsets copied to local memory: +50 %",
-    try = spmv("pitch", "local_offsets")},
+    trial = {"spmv", "pitch", "local_offsets"}},
   {id = "E4", gain = 1.15, says = "vectors of 4: +15 % more",
-    try = spmv("local_offsets", "float4")},
+    trial = {"spmv", "local_offsets", "float4"}},
   {id = "E5", says = "the text's last versions are right as printed (their "
-    .. "mistakes, made again)", try = trials.printed},
+    .. "mistakes, made again)", trial = {"printed"}},
 }

@@ -6,6 +6,7 @@ local argument = require "clshell.base.argument"
 local cl = require "cl"
 local machine = require "clshell.base.gpu_memory"
 local text = require "clshell.base.text"
+local tiling = require "clshell.ladder.tiling"
 
 local M = require "clshell.base.lazy".table(...)
 
@@ -87,10 +88,6 @@ local function least_pad()
   end
 end
 
-local function up(n, unit)
-  return (n + unit - 1) // unit * unit
-end
-
 -- The share, in percent, of a warp's lanes that a condition leaves active.
 local function active(condition)
   return function()
@@ -157,11 +154,12 @@ local EXERCISES = {
     why = "32 times 16 bytes, side by side: four times as many as of x[i]."},
   {ask = "n = 1000 elements, work-groups of 64, one work-item for each "
     .. "element. What is the least global size?",
-    answer = function() return up(1000, 64) end, hint = "The local size must "
-      .. "divide it.", why = "16 groups of 64; the kernel tests i < n."},
+    answer = function() return tiling.roundup(1000, 64) end,
+    hint = "The local size must divide it.",
+    why = "16 groups of 64; the kernel tests i < n."},
   {ask = "Work-groups of 48 and warps of 32 lanes. How many percent of the "
     .. "lanes have a work-item?",
-    answer = function() return 100 * 48 / up(48, WARP.warp) end,
+    answer = function() return 100 * 48 / tiling.roundup(48, WARP.warp) end,
     hint = "A group takes whole warps.",
     why = "a group takes two warps, 64 lanes."},
   {ask = "if (get_local_id(0) % 4 == 0) f(); How many percent of a warp's "
@@ -196,8 +194,7 @@ function M.exercise(n, answer)
     for i, one in ipairs(EXERCISES) do
       lines[i] = text.hang(("%3d  "):format(i), one.ask, 77)
     end
-    lines[#lines + 1] = "Type: %exercise 1 answer"
-    return table.concat(lines, "\n")
+    return table.concat(lines, "\n") .. "\nType: %exercise 1 answer"
   end
   local e = EXERCISES[n]
   if not e then

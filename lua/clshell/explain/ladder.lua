@@ -8,6 +8,7 @@ local argument = require "clshell.base.argument"
 local bench = require "clshell.measure.bench"
 local cl = require "cl"
 local reading = require "clshell.explain.reading"
+local options = require "clshell.base.options"
 local protocol = require "clshell.measure.protocol"
 local report = require "clshell.results.tables"
 local text = require "clshell.base.text"
@@ -291,8 +292,8 @@ local LEAST = 64     -- a side of the matrices at a small size
 local ROWS = 256     -- rows of a matrix by diagonals
 local DIFFERS = 1.05 -- the least factor of a count that is told
 
--- The counts to compare: the words; of accesses the memory and the field, else
--- of branches; and whether only a device with warps has the count.
+-- The counts to compare: the words; the memory and the field of its accesses,
+-- unless it counts instructions; and whether only a device with warps has it.
 local MEASURES = {
   {"sectors of global memory", "global", "sectors", true},
   {"passes of local memory", "local", "passes", true},
@@ -323,7 +324,7 @@ local function dense(dims, shape, least)
   return small, text.shape(sizes)
 end
 
--- A small matrix with as many diagonals, side by side, and its words; or nil.
+-- A small matrix with so many diagonals, side by side, and its words; or nil.
 local function diagonals(shape)
   local count, offsets = shape.ndiags, {}
   if math.type(count) ~= "integer" or count < 1 or count > ROWS // 4 then
@@ -543,11 +544,8 @@ end
 -- See lesson.ladder.
 function M.text(rows, opts)
   argument.list("lesson.ladder", "the list of results", rows, "table")
-  local own = {}
-  opts = argument.check("lesson.ladder", "options", opts or {}, "table")
-  for key, value in pairs(opts) do
-    own[key] = value
-  end
+  local own = options.with(argument.check("lesson.ladder", "options",
+    opts or {}, "table"), {})
   local width, simulate = own.width or report.width(), own.access ~= false
   own.width, own.access = nil, nil
   local list = groups_of(rows)

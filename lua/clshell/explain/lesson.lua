@@ -51,15 +51,15 @@ end
 --- A reading of a ladder's results, in lines as wide as the window: which step
 --- paid (its factor over the rung it builds on, 5 % at least), which did not
 --- on this device, and why, as far as the traffic model and the readings tell;
---- then the limit of the best. Each factor has the range that another run may
---- show: by the quartiles of the samples where these are within 10 %, else by
---- all samples; twice as wide below 6 samples or where the device was slowed
---- ("clock!"). A step whose range leaves the answer open is "noisy", on a CPU
---- also one below x1.25, as runs on it differ that much unnoticed.
+--- then the limit of the best rung. Each factor has the range that another run
+--- may show: by the quartiles of the samples where these are within 10 %, else
+--- by all samples; twice as wide below 6 samples or where the device was
+--- slowed ("clock!"). A step whose range leaves the answer open is "noisy", on
+--- a CPU also a step below x1.25, as runs on it differ that much unnoticed.
 --- Where the model sees no cause, both rungs run at a small size on the
 --- simulator (see access), and the source line with the largest difference is
 --- told. Of several rows of a rung (its tile sizes, say) the fastest counts,
---- beside the other rung's with the same tile. Options as for lesson.
+--- beside the other rung's row with the same tile. Options as for lesson.
 --- Options:
 ---   width   window  columns
 ---   access  true    false: the simulator is not asked

@@ -56,9 +56,9 @@ local function count(path, word)
   f:write(word, "\n")
 end
 
--- Keeps the memory of Buffers, by views, when they are closed. In memory that
--- is used again the simulator forgets what was written behind the end of the
--- smaller Buffer there before, as in x:sum() in a loop.
+-- Keeps the memory of Buffers, by views, when they are closed. Where a larger
+-- Buffer takes the memory of a smaller one, as in x:sum() in a loop, the
+-- simulator forgets which bytes behind the smaller Buffer's end are written.
 local function keep(...)
   for _, value in ipairs{...} do
     local b = text.class(value) == "Any" and value.buffer or value

@@ -11,6 +11,7 @@ local program = require "clshell.ladder.program"
 local ptx = require "clshell.ladder.ptx"
 local report = require "clshell.results.tables"
 local text = require "clshell.base.text"
+local tiling = require "clshell.ladder.tiling"
 
 local M = require "clshell.base.lazy".table(...)
 
@@ -46,20 +47,16 @@ function M.limits(dev)
   return limits
 end
 
-local function roundup(n, unit)
-  return (n + unit - 1) // unit * unit
-end
-
 -- The registers that a warp takes, and the warps for which a unit has them.
 local function register_share(registers, limits)
-  local per_warp = roundup(registers * limits.warp,
+  local per_warp = tiling.roundup(registers * limits.warp,
     limits.register_unit or REGISTER_UNIT)
   local partitions = limits.partitions or PARTITIONS
   return limits.registers // partitions // per_warp * partitions
 end
 
 local function warps_of(items, limits)
-  return (items + limits.warp - 1) // limits.warp
+  return tiling.groups(items, limits.warp)
 end
 
 --- occupancy.of(use, limits) -> table
@@ -78,7 +75,7 @@ end
 --- print(o.groups, o.share, o.by) --> 2 0.25 registers
 function M.of(use, limits)
   local warps = warps_of(use.items, limits)
-  local bytes = roundup(use.local_bytes + limits.reserve, limits.unit)
+  local bytes = tiling.roundup(use.local_bytes + limits.reserve, limits.unit)
   local groups, by
   for _, pair in ipairs{
       {"work-groups", warps > 1 and limits.barriers or limits.groups},
@@ -258,9 +255,9 @@ local function misfit_of(use, limits)
   end
 end
 
--- The most registers of a work-item and bytes of local memory of a work-group,
--- at most those of `use`, with which a unit holds `groups` groups; nil where a
--- unit holds fewer in any case.
+-- The most registers of a work-item, and the most bytes of local memory of a
+-- work-group, at which a unit holds `groups` groups; `use` has the upper limit
+-- of both. nil where a unit holds fewer groups in any case.
 local function room(use, limits, groups)
   if use.items > LARGEST then
     return nil
@@ -470,17 +467,12 @@ function Occupancy:plot(axis, opts)
     return 100 * row.share
   end, x_label = LABELS[axis], y_label = "occupancy, %", log_x = false,
     title = "occupancy, " .. self.gpu, by = varied[1] and function(row)
-    local words = {}
-    for i, name in ipairs(varied) do
-      words[i] = ("%s=%d"):format(name, row[name])
-    end
-    return table.concat(words, " ")
+    return text.values(varied, " ", function(name)
+      return ("%s=%d"):format(name, row[name])
+    end)
   end or nil}
-  for name, value in pairs(options.given(opts)) do
-    all[name] = value
-  end
   return require "clshell.results.charts".line(rows_of(values, self.limits),
-    all)
+    options.with(all, options.given(opts)))
 end
 
 -- The GPU of a call: its name and limits, of the option gpu or of the device.
@@ -536,7 +528,8 @@ end
 --- items, share, by, step, misfit}, `best` the row with the most occupancy and
 --- then the most registers, `spilled` the bytes that a work-item spills and
 --- loads again, by the code. NVIDIA's driver tells the registers and spills of
---- a kernel, others do not: then a few usual values stand for the registers.
+--- a kernel, other drivers do not: a few usual values stand for the registers
+--- then.
 --- Options:
 ---   gpu  the device  a GPU such as "H100", "RTX 4090" or "MI300", or an
 ---                    NVIDIA compute capability such as "8.6"

@@ -6,6 +6,7 @@ local calls = require "clshell.calls"
 local cl = require "cl"
 local file = require "clshell.base.file"
 local jobs = require "clshell.explain.job"
+local options = require "clshell.base.options"
 
 local M = {}
 
@@ -131,11 +132,8 @@ function M.start(opts)
   local log, said = file.temporary ".log", file.temporary ".said"
   local variables = opts.device and {} or M.environment(log)
   variables.CLSHELL_MEMCHECK = "" -- a job alone reads its log
-  for _, more in ipairs{LIMITS, opts.environment or {}} do
-    for name, value in pairs(more) do
-      variables[name] = value
-    end
-  end
+  variables = options.with(options.with(variables, LIMITS),
+    opts.environment or {})
   local index = opts.device and opts.device.index -- 0: a part of a device
   return setmetatable({log = log, said = said, opts = {env = variables,
     device = index ~= 0 and index or nil}}, Runner)

@@ -44,61 +44,21 @@ local function source_lines(source)
   return lines
 end
 
--- The names of the numbers in the lines of a trace.
-local NUMBERS = {
-  groups = "groups looked warps instructions lost copied",
-  site = "space size elements line column asked distinct",
-  branch = "line column times lanes paths parted",
-}
-
--- Puts the numbers of a line into a table; `file` gets the words behind them.
-local function numbers(into, names, line)
-  local at = 1
-  for name in names:gmatch "%a+" do
-    local word, behind = line:match("^(%d+) ?()", at)
-    into[name], at = tonumber(word), behind
+-- The table that the plugin has written, with the lanes and the addresses of
+-- each request as lists; nil where the plugin did not end.
+local function read(path)
+  local made = loadfile(path, "t", {})
+  local found = made and made()
+  for _, site in ipairs(found and found.sites or {}) do
+    for _, r in ipairs(site.requests) do
+      r.lanes, r.at = {}, {}
+      for i = 1, #r, 2 do
+        table.insert(r.lanes, r[i])
+        table.insert(r.at, r[i + 1])
+      end
+    end
   end
-  into.file = line:sub(at)
-  return into
-end
-
-local read = {}
-
-function read.groups(found, rest)
-  numbers(found, NUMBERS.groups, rest)
-end
-
-function read.group(found, rest)
-  found.localsize = {}
-  for word in rest:gmatch "%d+" do
-    table.insert(found.localsize, tonumber(word))
-  end
-end
-
-function read.site(found, rest)
-  local kind, others = rest:match "^(%a+) (.*)$"
-  table.insert(found.sites, numbers({kind = kind, requests = {}},
-    NUMBERS.site, others))
-end
-
--- A request: the lanes that take part and their addresses.
-function read.request(found, rest)
-  local count, first, pairs_of = rest:match "^(%d+) (%d+)(.*)$"
-  local r = {count = tonumber(count), lanes = {}, at = {}}
-  -- the buffer's number is in the upper bits of the simulator's addresses
-  r.first = tonumber(first) & 0xffffffffff
-  for lane, at in pairs_of:gmatch "(%d+):(%d+)" do
-    r.lanes[#r.lanes + 1], r.at[#r.at + 1] = tonumber(lane), tonumber(at)
-  end
-  table.insert(found.sites[#found.sites].requests, r)
-end
-
-function read.branch(found, rest)
-  table.insert(found.branches, numbers({}, NUMBERS.branch, rest))
-end
-
-read["end"] = function(found)
-  found.whole = true
+  return found
 end
 
 -- Runs a job with optimized code, or with plain code where the optimizer makes
@@ -147,15 +107,9 @@ function M.run(launch, args, warp, groups)
   })
   oclgrind.demand(job, result)
   local lines = source_lines(job.programs[1].source)
-  local found = {kernel = added.kernel, global = added.global, sites = {},
-    branches = {}, plain = plain}
-  for line in io.lines(path) do
-    local kind, rest = line:match "^([%a]+) ?(.*)$"
-    read[kind](found, rest)
-  end
-  if not found.whole then
-    cl.error("access: the simulator ended without a result")
-  end
+  local found = read(path)
+    or cl.error("access: the simulator ended without a result")
+  found.kernel, found.global, found.plain = added.kernel, added.global, plain
   function found.source(name, n)
     return lines[name .. ":" .. n] or lines[":" .. n]
   end

@@ -42,7 +42,7 @@ local function fits(row, dev, s)
     and all_hold(row.where, s)
 end
 
--- The reason why only a call that names the rung may take it; or nil.
+-- The reason why no call takes a row unless it names the rung; or nil.
 local function unsafe(row, rung)
   if rung.input_roundoff then
     return "cuts its operands; name it to have it"

@@ -4,13 +4,12 @@
 
 local argument = require "clshell.base.argument"
 local cl = require "cl"
-local definition = require "clshell.ladder.definition"
 local families = require "clshell.ladder.families"
 local lazy = require "clshell.base.lazy"
 local operands = require "clshell.ladder.operands"
 local result = require "clshell.base.result"
+local rungs = require "clshell.ladder.rung"
 local text = require "clshell.base.text"
-local verify = require "clshell.ladder.verify"
 
 local M = {}
 
@@ -39,7 +38,7 @@ end
 
 local TABLE, STRING = {"table"}, {"string"}
 
--- The fields that are no functions, see definition.fields.
+-- The fields that are no functions, see rung.fields.
 local FIELDS = {
   name = {"string", "of letters and digits", function(x)
     return is_name(x) and not x:find "_"
@@ -57,7 +56,7 @@ local function check_fields(given)
   if type(given) ~= "table" then
     fail(WHAT, "the declaration must be a table; got %s", text.got(given))
   end
-  definition.fields(WHAT, WHAT, given, FIELDS, "name arguments output rungs")
+  rungs.fields(WHAT, WHAT, given, FIELDS, "name arguments output rungs")
 end
 
 -- Raises where a script's family takes a name of clshell's own.
@@ -238,7 +237,7 @@ end
 
 -- Raises unless a value is one of a list.
 local function check_listed(what, name, value, list)
-  if not definition.index_of(list, value) then
+  if not rungs.index_of(list, value) then
     argument.refuse(what, name, "must be one of %s; got %s", text.values(list),
       text.got(value))
   end
@@ -445,6 +444,7 @@ function derived.truth(d, o, s)
   for _, one in ipairs(d.updates(s) and d.parts.all or d.parts.inputs) do
     h[one.name] = o[one.name]:read()
   end
+  local verify = require "clshell.ladder.verify"
   return verify.reference(d.name, s, d.terms and d.terms(s) or 1,
     d.given.reference(h, s)), h[d.parts.output.name]
 end
@@ -559,7 +559,7 @@ function M.spec(given, foreign)
   local parts = parts_of(what, given)
   local d = {name = given.name, given = given, parts = parts,
     terms = given.terms
-      and definition.checked(given.name, "terms", given.terms),
+      and rungs.checked(given.name, "terms", given.terms),
     types = check_types(what, given.types or {"float", "double"},
       "types must be a list of element types; got %s"),
     updates = given.updates or function() return false end}
@@ -567,6 +567,7 @@ function M.spec(given, foreign)
     fail(what, "types must not be empty")
   end
   local spec = {dims = parts.dims, keeps_plans = true, placing = AS_THEY_ARE,
+    cache = "hot",
     flop = function() return 0 end,
     pieces = given.truth and pieces_of(parts)}
   d.parameters, spec.signature = parameters_of(what, given, parts)
@@ -587,7 +588,7 @@ function M.spec(given, foreign)
   spec.hosts = hosts_of(what, given.hosts or {})
   for _, name in ipairs{"flop", "bytes", "make", "measures"} do
     spec[name] = spec[name]
-      and definition.checked(given.name, name, spec[name])
+      and rungs.checked(given.name, name, spec[name])
   end
   spec.page = page(spec, given, parts)
   return spec

@@ -69,28 +69,9 @@ function M.add(family)
   by_name[family.name] = family
 end
 
-local announced = {} -- {names, load, only} of each call of extend
-
---- families.extend(names, load [, only])
---- Announces methods of the families that are made from now on, or of family
---- `only`, as cl.extend does for the classes of module cl: a call of a method
---- takes the function of its name from load(), and hands it the family first.
-function M.extend(names, load, only)
-  announced[#announced + 1] = {names = names, load = load, only = only}
-end
-
---- families.equip(family)
---- Gives a new family the methods that were announced.
-function M.equip(family)
-  for _, more in ipairs(announced) do
-    if (more.only or family.name) == family.name then
-      for _, name in ipairs(more.names) do
-        family[name] = function(...)
-          return more.load()[name](family, ...)
-        end
-      end
-    end
-  end
-end
+--- families.methods
+--- Methods that rooms above the engine give to families, see init.lua: of all
+--- families, and of a family by its name. Each takes the family first.
+M.methods = {all = {}, gemm = {}}
 
 return M

@@ -3,7 +3,6 @@
 -- SPDX-License-Identifier: MIT
 
 local argument = require "clshell.base.argument"
-local choice = require "clshell.ladder.choice"
 local cl = require "cl"
 local declaration = require "clshell.ladder.declaration"
 local families = require "clshell.ladder.families"
@@ -13,9 +12,6 @@ local plan = require "clshell.ladder.plan"
 local program = require "clshell.ladder.program"
 local rungs = require "clshell.ladder.rung"
 local text = require "clshell.base.text"
-local text_table = require "clshell.base.text_table"
-local user_choices = require "clshell.ladder.user_choices"
-local verify = require "clshell.ladder.verify"
 local workload = require "clshell.ladder.workload"
 
 local M = require "clshell.base.lazy".table(...)
@@ -33,7 +29,7 @@ end
 
 local listing = {
   __tostring = function(list)
-    return text_table.format(list, {
+    return require "clshell.base.text_table".format(list, {
       {key = "name", title = "kernel"},
       {key = "parameters", title = "parameters"},
       {key = "lesson", below = true},
@@ -282,7 +278,7 @@ function methods.choices(family, rows)
   if rows ~= nil then
     forget_plans(family)
   end
-  return choice.rows(family, rows)
+  return require "clshell.ladder.choice".rows(family, rows)
 end
 
 --- family.kept() -> rows
@@ -290,7 +286,7 @@ end
 --- that prints as a table.
 --- Example: print(#spmv.kept()) --> 0
 function methods.kept(family)
-  return user_choices.list(family)
+  return require "clshell.ladder.user_choices".list(family)
 end
 
 --- family.forget([target]) -> number
@@ -299,6 +295,7 @@ end
 --- family. Returns the number of rows forgotten.
 --- Example: print(spmv.forget()) --> 0
 function methods.forget(family, target)
+  local user_choices = require "clshell.ladder.user_choices"
   forget_plans(family)
   if target == nil then
     return user_choices.forget(user_choices.list(family))
@@ -359,7 +356,8 @@ function methods.verify(family, name, params, target)
   params, target = workload.behind_name(family, who, params, target)
   target = workload.operands(family, target, nil, who, name)
   local made = plan.new(family, target, named(name, params, target))
-  return verify.run(made, made.output, methods.truth(family, made))
+  return require "clshell.ladder.verify".run(made, made.output,
+    methods.truth(family, made))
 end
 
 -- A plan from tables of parameters and of operands, or nil and the reason
@@ -509,12 +507,14 @@ function M.new(given, family)
   family.reserved = {"kernel", "queue", "after", table.unpack(spec.extras)}
   family.operands = table.move(spec.extras, 1, #spec.extras,
     #spec.inputs + 1, {table.unpack(spec.inputs)})
-  for name, method in pairs(methods) do
-    family[name] = function(...)
-      return method(family, ...)
+  for _, list in ipairs{methods, families.methods.all,
+      families.methods[spec.name]} do
+    for name, method in pairs(list) do
+      family[name] = function(...)
+        return method(family, ...)
+      end
     end
   end
-  families.equip(family)
   for _, def in ipairs(spec.rungs) do
     if own then
       local rung = rungs.new(spec.name, def, family.reserved)
@@ -524,7 +524,6 @@ function M.new(given, family)
       methods.define(family, def)
     end
   end
-  family.choices "default"
   setmetatable(family, {
     __call = call,
     __name = "clshell.family",

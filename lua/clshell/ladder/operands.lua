@@ -220,9 +220,10 @@ local function against(x, opts)
 end
 
 -- operands.packed_for(family, given, opts) -> name, params; nil, nil, reason
--- The rung and the parameters for which operands of a call are packed. The
--- reason where the options name others, or where two operands are packed for
--- different ones. Nothing without packed operands.
+-- The rung and the parameters for which operands of a call are packed. Returns
+-- a reason where the options name another rung or other parameters, or where
+-- two operands are packed for different rungs or parameters; nothing without
+-- packed operands.
 function M.packed_for(family, given, opts)
   local first
   for _, name in ipairs(family.spec.inputs) do

@@ -5,9 +5,7 @@
 -- SPDX-License-Identifier: MIT
 
 local argument = require "clshell.base.argument"
-local choice = require "clshell.ladder.choice"
 local cl = require "cl"
-local device_limits = require "clshell.ladder.device_limits"
 local operands = require "clshell.ladder.operands"
 local options = require "clshell.base.options"
 local program = require "clshell.ladder.program"
@@ -214,7 +212,7 @@ end
 -- The reason why the device cannot run a configuration on a bound shape, found
 -- before anything is built; or nil.
 function M.refusal(family, rung, p, s)
-  return device_limits.device(family.spec.ints, rung, p,
+  return rungs.refusal(family.spec.ints, rung, p,
     M.shape(family, rung, s), s.context.device)
 end
 
@@ -241,7 +239,7 @@ function M.kernel(family, rung, p, s)
     return nil, reason
   end
   local kernel, _, size = program.kernel(prog, rung.kernel), rung.range(s, p)
-  reason = device_limits.kernel(rung, kernel, size, s.context.device)
+  reason = rungs.kernel_refusal(rung, kernel, size, s.context.device)
   return not reason and kernel or nil, reason
 end
 
@@ -297,7 +295,7 @@ local function launch(plan, run, s, o)
   local rung, p, spec = plan.rung, plan.params, plan.family.spec
   local own = M.merged(o, rung.prepare and rung.prepare(s, p, o, run))
   local args, count = spec.placing.pass((rung.args or spec.args)(s, p, own))
-  local reason = device_limits.constants(plan.kernel, args, s.context.device)
+  local reason = rungs.constants_refusal(plan.kernel, args, s.context.device)
   if reason then
     return reason
   end
@@ -357,6 +355,7 @@ function M.configure(family, s, rung, params)
     return kernel and {definition = rung, params = params, kernel = kernel},
       reason
   end
+  local choice = require "clshell.ladder.choice"
   local chosen, kernel = choice.pick(family, s, s.context.device,
     function(other, p)
       return M.kernel(family, other, p, s)

@@ -5,7 +5,6 @@
 
 local cachefile = require "clshell.base.cachefile"
 local cl = require "cl"
-local ptx = require "clshell.ladder.ptx"
 local text = require "clshell.base.text"
 
 local M = {}
@@ -99,8 +98,8 @@ function M.get(context, from, defines, options)
   }), nil
   if from.ptx then
     local source = program
-    program, reason = ptx.rebuild(source, {context = context,
-      options = options, name = name})
+    program, reason = require "clshell.ladder.ptx".rebuild(source,
+      {context = context, options = options, name = name})
     if program then
       before_edit[program] = source
     end

@@ -1,21 +1,138 @@
--- ladder/rung.lua - one rung of a ladder: the checks on its definition and on
--- the parameters of a run
+-- ladder/rung.lua - one rung of a ladder: the checks on its definition, on the
+-- results of its functions and on the parameters of a run, and the reasons of
+-- a device against a launch, each with both numbers
 -- SPDX-License-Identifier: MIT
 
 local argument = require "clshell.base.argument"
 local cl = require "cl"
-local definition = require "clshell.ladder.definition"
+local operands = require "clshell.ladder.operands"
+local options = require "clshell.base.options"
 local text = require "clshell.base.text"
-
-local index_of = definition.index_of
 
 local M = {}
 
+local INT_MAX = 2^31 - 1
+local RESERVE = 1024 -- bytes, see NVRESERVE in context.c
 local TRIES = 10000 -- the configurations that a call looks at, at most
+
+--- rung.fields(what, api, given, kinds, needed)
+--- Raises unless the fields of a definition are among the options of function
+--- `api`, the fields in `needed` are there, and their values are of their
+--- `kinds`, by name: {type (nil: any), rule, test}, with the rule and its test
+--- where the type does not tell all. Fields that are not in `kinds` are
+--- functions.
+function M.fields(what, api, given, kinds, needed)
+  local hint = {hint = ('help "%s" has an example'):format(what)}
+  cl.options(given, options.names(api), what)
+  for name in needed:gmatch "%S+" do
+    if given[name] == nil then
+      cl.error(("%s: field '%s' is missing"):format(what, name), hint)
+    end
+  end
+  for name, value in pairs(given) do
+    local kind, rule, legal = "function", nil, nil
+    if kinds[name] then
+      kind, rule, legal = table.unpack(kinds[name])
+    end
+    if kind and type(value) ~= kind then
+      cl.error(("%s: %s must be %s; got %s"):format(what, name,
+        text.article(kind), text.got(value)), hint)
+    elseif legal and not legal(value) then
+      cl.error(("%s: %s must be %s; got %s"):format(what, name, rule,
+        kind == "string" and "'" .. value .. "'" or "{}"), hint)
+    end
+  end
+end
+
+-- The place of a value in a list; nil for a value that is not there.
+function M.index_of(list, value)
+  for i, other in ipairs(list) do
+    if other == value then
+      return i
+    end
+  end
+end
+
+local function is_table(x)
+  return type(x) == "table"
+end
+
+local function is_amount(x)
+  return math.type(x) ~= nil and x >= 0 and x < math.huge
+end
+
+local function is_words(x)
+  return type(x) == "string"
+end
+
+-- The sizes of an NDRange as a list; nil for any other value.
+local function sizes(x)
+  local list = type(x) == "table" and x or {x}
+  for i = 1, #list do
+    local n = math.type(list[i]) and math.tointeger(list[i])
+    if not n or n < 1 then
+      return nil
+    end
+  end
+  return #list >= 1 and #list <= 3 and list or nil
+end
+
+-- By function: the rule, the test of a result, and whether it may be nil.
+local RULES = {
+  accepts = {"nil, or the reason as a string", is_words, true},
+  args = {"the list of the kernel's arguments", is_table},
+  bytes = {"a number >= 0", is_amount},
+  defines = {"a table of names and values", is_table},
+  flop = {"a number >= 0", is_amount},
+  local_bytes = {"a number of bytes >= 0", is_amount, true},
+  make = {"a table of operands", is_table},
+  measures = {"a table", is_table},
+  options = {"a string", is_words, true},
+  prepare = {"a table of operands, or nothing", is_table, true},
+  terms = {"a number >= 0", is_amount},
+  traffic = {"a table, or nothing", is_table, true},
+}
+
+local function refuse(what, name, rule, value, hint)
+  cl.error(("%s: %s must return %s; got %s"):format(what, name, rule,
+    text.got(value)), {arg = name, hint = hint})
+end
+
+local function checked_range(what, range)
+  return function(s, p)
+    local global, size = range(s, p)
+    local all, group = sizes(global), sizes(size)
+    if not all or size ~= nil and not group then
+      refuse(what, "range", "the global size, then the local size or nil: "
+        .. "numbers >= 1, or lists of 1 to 3", all and size or global,
+        "the shape s has " .. table.concat(text.keys(s), ", "))
+    end
+    return all, group
+  end
+end
+
+--- rung.checked(what, name, f) -> function
+--- Function `name` of the family or rung `what`, such as "gemm.tiled", with a
+--- check of its result. Numbers of a range become lists.
+function M.checked(what, name, f)
+  if name == "range" then
+    return checked_range(what, f)
+  elseif not RULES[name] then
+    return f
+  end
+  local rule, legal, optional = table.unpack(RULES[name])
+  return function(...)
+    local result = f(...)
+    if not legal(result) and not (optional and not result) then
+      refuse(what, name, rule, result)
+    end
+    return result
+  end
+end
 
 local STRING, BOOLEAN, TABLE = {"string"}, {"boolean"}, {"table"}
 
--- The fields that are no functions, see definition.fields.
+-- The fields that are no functions, see rung.fields.
 local FIELDS = {
   name = {"string", "of letters, digits and _", function(x)
     return x:find "^[%a_][%w_]*$" ~= nil
@@ -43,7 +160,7 @@ local function check_param(param, taken, what)
   local default = param.default
   if default == nil then
     default = param.values[1]
-  elseif not index_of(param.values, default) then
+  elseif not M.index_of(param.values, default) then
     cl.error(("%s: the default of parameter '%s' must be one of %s; got %s")
       :format(what, param.name, text.values(param.values), default))
   end
@@ -51,13 +168,13 @@ local function check_param(param, taken, what)
     help = param.help or ""}
 end
 
--- A rung from its definition. `reserved` are option names of the family,
+-- A rung from its M. `reserved` are option names of the family,
 -- which no parameter may have.
 function M.new(family, def, reserved)
   local what = family .. ".define"
   argument.check(what, "the rung", def, "table",
     ('help "%s" has an example'):format(what))
-  definition.fields(what, "family.define", def, FIELDS, "name range")
+  M.fields(what, "family.define", def, FIELDS, "name range")
   if (def.file == nil) == (def.source == nil) then
     cl.error(what .. ": give either 'file', the path of a .cl file, or "
       .. "'source', its text",
@@ -66,7 +183,7 @@ function M.new(family, def, reserved)
   what = ("%s.define: %s"):format(family, def.name)
   local rung, taken = {}, {}
   for key, value in pairs(def) do
-    rung[key] = type(value) == "function" and definition.checked(
+    rung[key] = type(value) == "function" and M.checked(
       ("%s.%s"):format(family, def.name), key, value) or value
   end
   for _, name in ipairs(reserved) do
@@ -94,7 +211,7 @@ function M.parameters(rung, given, what)
     if value == nil then
       p[param.name] = param.default
     else
-      local i = index_of(param.values, value)
+      local i = M.index_of(param.values, value)
       if i == nil then
         cl.error(("%s: %s: %s must be one of %s; got %s"):format(
           what, rung.name, param.name, text.values(param.values), value))
@@ -105,7 +222,7 @@ function M.parameters(rung, given, what)
   return p
 end
 
--- M.parameters, where other names than those of the parameters raise.
+-- M.parameters, but a name that no parameter has raises.
 function M.configured(rung, given, what)
   cl.options(given, M.names(rung), ("%s, kernel %s"):format(what, rung.name))
   return M.parameters(rung, given, what)
@@ -117,7 +234,7 @@ local function left_out(rung, given)
   local free, most = {}, 0
   for _, param in ipairs(rung.params) do
     if given[param.name] == nil then
-      local at = index_of(param.values, param.default)
+      local at = M.index_of(param.values, param.default)
       free[#free + 1] = {name = param.name, values = param.values, at = at}
       most = most + math.max(at - 1, #param.values - at)
     end
@@ -218,6 +335,97 @@ function M.defines(rung, p, s)
   end
   defines.PLACED = s.placed and 1 or nil
   return defines
+end
+
+-- Whether a number is above a limit; false where the device tells no limit.
+local function above(n, limit)
+  return math.type(limit) ~= nil and n > limit
+end
+
+-- The local memory that a work-group of a rung may have.
+local function local_limit(rung, dev)
+  return rung.ptx and require "clshell.ladder.ptx".local_limit(dev)
+    or dev.local_mem_size
+end
+
+-- The work-items of a group of `size` (nil: the driver chooses).
+local function items(size)
+  local group = 1
+  for _, n in ipairs(size or {}) do
+    group = group * n
+  end
+  return group
+end
+
+-- The reason why the device cannot run the rung with parameters p on shape s;
+-- nil where it can. Builds nothing.
+function M.refusal(ints, rung, p, s, dev)
+  if s.type == "double" and not dev:has("cl_khr_fp64") then
+    return "the device has no double (cl_khr_fp64)"
+  elseif s.type == "half" and not rung.half
+      and not dev:has("cl_khr_fp16") then
+    return "the device has no half (cl_khr_fp16)"
+  elseif s.out and s.out ~= s.type and not rung.wide then
+    return ("its result is of its operands' type, %s; C is of %s"):format(
+      s.type, s.out)
+  elseif rung.format and rung.format ~= s.format then
+    return ("takes a %s matrix, this one is %s"):format(rung.format:upper(),
+      tostring(s.format):upper())
+  end
+  for _, name in ipairs(ints) do
+    if s[name] and s[name] > INT_MAX then
+      return ("%s = %.0f, kernels count to %d"):format(name, s[name], INT_MAX)
+    end
+  end
+  local reason = rung.accepts and rung.accepts(dev, s, p)
+  if reason then
+    return reason
+  end
+  local bytes = rung.local_bytes and rung.local_bytes(s, p) or 0
+  local room = local_limit(rung, dev)
+  if above(bytes, room) then
+    return ("local memory: needs %s, device has %s"):format(
+      text.bytes(bytes), text.bytes(room))
+  end
+  local _, size = rung.range(s, p)
+  local most = dev.max_work_item_sizes
+  for i, n in ipairs(size or {}) do
+    local limit = most and most[1] and (most[i] or 1) -- no such dimension: 1
+    if above(n, limit) then
+      return ("local %s: dimension %d allows %d on this device"):format(
+        text.shape(size), i, limit)
+    end
+  end
+  if above(items(size), dev.max_work_group_size) then
+    return ("local %s = %.0f work-items, device allows %d"):format(
+      text.shape(size), items(size), dev.max_work_group_size)
+  end
+end
+
+-- The reason why a limit of a rung's built kernel refuses a launch, or nil.
+function M.kernel_refusal(rung, kernel, size, dev)
+  if above(items(size), kernel.work_group_size) then
+    return ("local %s = %.0f work-items, this kernel allows %d on the device")
+      :format(text.shape(size), items(size), kernel.work_group_size)
+  end
+  local reserve = dev.nv_compute_capability_major and RESERVE or 0
+  local room = local_limit(rung, dev)
+  if above(kernel.local_mem_size - reserve, room) then
+    return ("local memory: the kernel takes %s, device has %s"):format(
+      text.bytes(kernel.local_mem_size), text.bytes(room))
+  end
+end
+
+-- The reason why a Buffer is too large for constant memory, or nil.
+function M.constants_refusal(kernel, args, dev)
+  for i, param in ipairs(kernel.args) do
+    local b = args[i]
+    if param.space == "constant" and operands.is_buffer(b)
+        and above(b.bytes, dev.max_constant_buffer_size) then
+      return ("%s is %s, the device's constant buffer %s"):format(param.name,
+        text.bytes(b.bytes), text.bytes(dev.max_constant_buffer_size))
+    end
+  end
 end
 
 return M

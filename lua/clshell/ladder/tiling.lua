@@ -43,8 +43,8 @@ local function product_of(words)
 end
 
 -- The field `range` of a rung in one dimension: work-groups of `group`
--- work-items (nil: `each`) take `each` elements of the size of that name. Both
--- are products such as "wg height", or functions of the parameters.
+-- work-items (nil: `each`) take `each` elements along the size named `size`.
+-- Both are products such as "wg height", or functions of the parameters.
 function M.line(size, each, group)
   each, group = product_of(each), product_of(group or each)
   return function(s, p)
@@ -62,7 +62,7 @@ function M.elements(count)
   end
 end
 
--- A Buffer for the use of a rung, of the element type or of another one.
+-- A Buffer for a rung's own use, of element type `type` (nil: the operands').
 function M.scratch(s, sizes, type)
   return cl.buffer(type or s.type, sizes, nil, {context = s.context})
 end
@@ -86,8 +86,9 @@ function M.range(cols, rows, width, height, lx, ly)
   return {M.groups(cols, width) * lx, M.groups(rows, height) * ly}, {lx, ly}
 end
 
--- The field `range` of a rung in two dimensions, tiling.range of the sizes of
--- these names; the others are products such as "lx width".
+-- The field `range` of a rung in two dimensions: tiling.range for the sizes
+-- named `cols` and `rows`; the other arguments are products such as "lx
+-- width".
 function M.grid(cols, rows, width, height, lx, ly)
   width, height = product_of(width), product_of(height)
   lx, ly = lx and product_of(lx) or width, ly and product_of(ly) or height
@@ -137,7 +138,8 @@ function M.counters(s, count, run)
 end
 
 -- The reason why a device cannot run a rung for NVIDIA GPUs, or nil: `least`
--- is the compute capability, 9.0 as 90; `only`: the device has exactly this.
+-- is the compute capability, 9.0 as 90; `only`: the device has exactly
+-- `least`.
 function M.lacks(dev, least, only)
   local major = dev.nv_compute_capability_major
   if not major then

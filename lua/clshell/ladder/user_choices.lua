@@ -1,5 +1,5 @@
 -- ladder/user_choices.lua - the configurations that users keep for their
--- devices, as rows above those of choices.lua: files in clshell/choices of
+-- devices, as rows above the rows of choices.lua: files in clshell/choices of
 -- $XDG_CONFIG_HOME, read at the first choice of a session
 -- SPDX-License-Identifier: MIT
 --

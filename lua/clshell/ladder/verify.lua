@@ -5,7 +5,7 @@
 local argument = require "clshell.base.argument"
 local cl = require "cl"
 local host = require "cl.host"
-local phase = require "clshell.base.phase"
+local progress = require "clshell.base.progress"
 local text = require "clshell.base.text"
 
 local M = {}
@@ -115,7 +115,7 @@ end
 --- print(result.ok) --> true
 function M.run(plan, output, truth, before)
   local list, results = pieces(plan, output), {}
-  phase.begin "checked"
+  progress.phase "checked"
   for _, piece in ipairs(list) do
     piece:fill(ROUNDOFF[piece.type] and 0 / 0 or POISON)
   end
@@ -126,25 +126,13 @@ function M.run(plan, output, truth, before)
   for i, piece in ipairs(list) do
     results[i] = piece:read()
   end
-  phase.begin("compared", true)
+  progress.phase("compared", true)
   local result = M.judge(plan.pieces and results or results[1], truth)
   for _, array in ipairs(results) do
     array:close()
   end
   result.event = event
   return result
-end
-
--- verify.once(f) -> function(plan)
--- Computes f(plan), the truth for a plan's operands and the content of its
--- output before the run, once for all plans that round these operands alike.
-function M.once(f)
-  local known = {}
-  return function(plan)
-    local key = ("%s %s"):format(plan.rung.input_roundoff, plan.rung.half)
-    known[key] = known[key] or table.pack(f(plan))
-    return table.unpack(known[key], 1, known[key].n)
-  end
 end
 
 --- verify.all(truths) -> function(list)

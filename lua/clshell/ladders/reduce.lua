@@ -175,7 +175,7 @@ local rungs = {
   }),
   grid{
     name = "nv_one_launch",
-    lesson = "the last work-group to end adds what all have left: no second "
+    lesson = "the last work-group to end adds the sums of all: no second "
       .. "launch",
     accepts = tiling.needs(30),
     defines = function(p, s)

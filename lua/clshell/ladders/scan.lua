@@ -1,7 +1,8 @@
 -- ladders/scan.lua - the scan family, y[i] = x[1] + ... + x[i]
 -- Each rung names its file in kernels/scan/, its one-line lesson, its
--- parameters and its NDRange. The first ones scan within work-groups, scan
--- their sums, and add these; later ones find sums first, or ask for them.
+-- parameters and its NDRange. The first rungs scan within work-groups, scan
+-- the groups' sums, and add these; later rungs find sums first, or ask groups
+-- for them.
 -- SPDX-License-Identifier: MIT
 
 local cl = require "cl"
@@ -93,7 +94,7 @@ end
 local lookback = one_launch({
   name = "lookback", file = "lookback.cl",
   params = {wg, param("each", {4, 8, 16, 32}, 16, "elements per work-item")},
-  lesson = "work-groups ask those before them: each element is read and "
+  lesson = "work-groups ask earlier groups for sums: each element is read and "
     .. "written once",
   accepts = mute,
   range = tiling.line("n", items, "wg"),
@@ -119,7 +120,7 @@ local nv_stream = one_launch({
     param("units", {3, 5, 7, 9, 13}, 7, "16 bytes of a work-item"),
     param("stages", {4, 5, 6, 8}, 4, "tiles in local memory"),
     param("wave", {32, 64, 128, 256}, 64,
-      "tiles that add the sums of those before them"),
+      "tiles that add the sums of earlier tiles"),
   },
   lesson = "for Hopper: sums are told early, the copy engine loads and stores "
     .. "all the time",
@@ -150,7 +151,7 @@ local simd = one_launch({
     param("block", {16384, 65536, 262144}, 65536, "elements of a block"),
     param("streams", {1, 2, 4, 8}, 8, "parts of a block, side by side"),
     param("ahead", {0, 64, 128, 256, 512}, 128,
-      "elements from those added up to those asked for"),
+      "elements between a request and the use"),
     param("width", {4, 8, 16}, 16, "elements per vector"),
   },
   lesson = "for CPU devices: a core adds up its next block while it scans "
@@ -207,7 +208,7 @@ local rungs = {
   }, wg_of),
   rung({
     name = "tree", file = "tree.cl", params = {wg}, pad = 0,
-    lesson = "sums go up a tree, what lies to the left comes down: fewer "
+    lesson = "sums go up a tree, sums on the left come down: fewer "
       .. "additions, bank conflicts",
     local_bytes = tiling.elements "2 wg",
   }, twice),

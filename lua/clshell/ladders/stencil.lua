@@ -27,8 +27,8 @@ local function fetch(s, w, h)
   return s.rows * s.cols * (2 + 2 / w + 2 / h) * s.esize
 end
 
--- The accesses of a work-item to `n` elements of A around its own, and to
--- one of B.
+-- The accesses of a work-item to `n` elements of A around its own, and to one
+-- element of B.
 local function around(s, n)
   local e = s.esize
   return access(n, e, e, s.lda * e), access(1, e, e, s.ldb * e)
@@ -121,7 +121,7 @@ local rungs = {
 --- of a grid (Dirichlet). A is a Buffer of float or double with two
 --- dimensions, whose rows may have gaps (an Array or a nested table is copied
 --- to the device). With the weights below B is a step of Jacobi's method for
---- Laplace's equation; for the next one swap A and B.
+--- Laplace's equation; for the next step swap A and B.
 --- Options:
 ---   centre  0              weight of the element itself
 ---   left    0.25           weight of the element before it in its row

@@ -5,18 +5,15 @@
 local argument = require "clshell.base.argument"
 local calibrate = require "clshell.measure.calibrate"
 local cl = require "cl"
-local handover = require "clshell.measure.handover"
 local interrupt = require "clshell.base.interrupt"
 local operands = require "clshell.ladder.operands"
 local options = require "clshell.base.options"
-local phase = require "clshell.base.phase"
+local progress = require "clshell.base.progress"
 local protocol = require "clshell.measure.protocol"
 local record = require "clshell.measure.record"
-local roofline = require "clshell.measure.roofline"
 local rungs = require "clshell.ladder.rung"
 local text = require "clshell.base.text"
 local timer = require "clshell.measure.timer"
-local user_choices = require "clshell.ladder.user_choices"
 local verify = require "clshell.ladder.verify"
 local workload = require "clshell.ladder.workload"
 
@@ -73,13 +70,6 @@ end
 --- end
 M.interrupted = interrupt.is
 
--- bench.keep(r)
--- Keeps a finished result in the session, and hands it over.
-function M.keep(r)
-  roofline.add(r)
-  handover.finished(r)
-end
-
 -- Ends a result early, with the statistics of the samples so far.
 local function settle(r, subject, status, message)
   record.fail(r, status, message)
@@ -95,7 +85,7 @@ local function keep_part(r, subject, e)
   r.ok = verified
   if r.median then
     record.rate(r)
-    M.keep(r)
+    record.keep(r)
   end
   if type(e) == "table" then
     e.record, e.hint = r, r.median and tostring(r) or e.hint
@@ -127,7 +117,7 @@ local function guarded(r, f)
     settle(r, subject, "failed", e.message:match("^[^\n]*")
       .. (why and ": " .. why.text or ""))
   end
-  M.keep(r)
+  record.keep(r)
   return r
 end
 
@@ -135,15 +125,15 @@ end
 -- out the rates and the note of the result, and places it on the roofline:
 -- `verified` results raise it.
 local function measure(r, subject, limits, verified)
-  phase.begin "measured"
+  progress.phase "measured"
   local take = limits.measure or protocol.measure
   take(subject, r, limits)
   record.rate(r)
   record.explain(r)
   if limits.roof and r.median and subject.context then
-    roofline.place(r, subject.context, verified)
+    require "clshell.measure.roofline".place(r, subject.context, verified)
   elseif limits.roof and r.family then
-    roofline.host(r)
+    require "clshell.measure.roofline".host(r)
   end
 end
 
@@ -178,7 +168,7 @@ local function bench_call(r, job, opts, limits, set)
   local context = job.context or cl.context()
   local subject = set(timer.new(context, {job.call}))
   subject.before = job.before
-  phase.begin "checked"
+  progress.phase "checked"
   subject.sample(1) -- the first launch is not timed
   if not passes(r, opts) then
     return
@@ -214,12 +204,6 @@ local function rotation(family, name, params, given, calls)
   end
 end
 
--- bench.mode(family) -> "hot" or "cold"
--- The state of the caches for the rungs of a family, without an option.
-function M.mode(family)
-  return family.spec.cache or "hot"
-end
-
 local function bench_rung(r, job, opts, limits, set)
   local family, rung = job.family, job.family.rung(job.rung)
   local plan, reason = family.plan_for(job.rung, job.params, job.operands)
@@ -241,7 +225,7 @@ local function bench_rung(r, job, opts, limits, set)
       verify.restore(plan, plan.output, before)
     end
   end
-  r.mode = opts.cache or M.mode(family)
+  r.mode = opts.cache or family.spec.cache
   local _ <close> = r.mode == "cold" and chill(r, subject,
     workload.footprint(plan.operands), not before and rotation(family,
       job.rung, job.params, job.operands, calls)) or nil
@@ -405,9 +389,6 @@ function M.job(job, opts, take, who)
   return run_job(job, opts, limits)
 end
 
--- The methods that this file gives to families; each takes the family first.
-M.of_families = {}
-
 --- family.bench(name, params, operands [, opts]) -> result
 --- Verifies and times a rung, or one of the host's routines (openblas,
 --- plain_c), on operands such as {A = A, B = B}, or random operands of a size,
@@ -426,7 +407,7 @@ M.of_families = {}
 --- Example:
 --- local r = gemm.bench("tiled", {tile = 8},
 ---   {A = matrix.random(64), B = matrix.random(64)}, {seconds = 0.05})
-function M.of_families.bench(family, name, params, target, opts)
+function M.bench_of(family, name, params, target, opts)
   local who = family.name .. ".bench"
   if not family.host(name) then
     family.rung(name, who)
@@ -441,19 +422,19 @@ function M.of_families.bench(family, name, params, target, opts)
 end
 
 --- family.keep(result [, note]) -> row
---- Keeps the configuration of a bench result, such as that of
---- bench("gemm.tiled", {512}, {tile = 8}), for calls that name no kernel: from
---- now on and in later sessions they take it on this device for this element
---- type, the same words of options (the op of reduce) and shapes whose sizes
---- are each within a factor of 2, before the rows of family.choices, until
---- family.forget. The driver and the kernel file must not have changed since
---- the measurement; see family.choice. `note` is for people. The rows are in
+--- Keeps the configuration of a result of bench, such as bench("gemm.tiled",
+--- {512}, {tile = 8}), for calls that name no kernel. From now on and in later
+--- sessions they take it on this device, for this element type, the same words
+--- of options (the op of reduce) and shapes whose sizes are each within a
+--- factor of 2, before the rows of family.choices, until family.forget. The
+--- driver and the kernel file must not have changed since the measurement; see
+--- family.choice. `note` is for people. The rows are in
 --- ~/.config/clshell/choices.
 --- Example:
 --- local r = bench("transpose.tiled", {64}, {tile = 8}, {effort = "quick"})
 --- local row = transpose.keep(r, "an example")
 --- print(transpose.choice{rows = 64, cols = 64}.rung) --> tiled
-function M.of_families.keep(family, r, note)
+function M.keep_of(family, r, note)
   local who = family.name .. ".keep"
   if type(r) ~= "table" or r.family ~= family.name or not r.kernel then
     cl.error(("%s: the result must be a bench of a kernel of %s; got %s")
@@ -471,9 +452,9 @@ function M.of_families.keep(family, r, note)
       :format(who, rung.name))
   end
   family.forget_plans()
-  return user_choices.keep(family, {rung = rung.name, params = r.params,
-    config = r.config, device = device, driver = driver, type = r.type,
-    shape = r.shape, title = r.title, ms = r.median * 1e3,
+  return require "clshell.ladder.user_choices".keep(family, {rung = rung.name,
+    params = r.params, config = r.config, device = device, driver = driver,
+    type = r.type, shape = r.shape, title = r.title, ms = r.median * 1e3,
     source_hash = r.source_hash, note = note})
 end
 
@@ -506,7 +487,7 @@ function M.of(name, samples, opts)
   r.flop, r.bytes = opts.flop, opts.bytes
   protocol.summarise({calibration = {}}, r)
   record.rate(r)
-  M.keep(r)
+  record.keep(r)
   return r
 end
 

@@ -6,7 +6,7 @@ local cachefile = require "clshell.base.cachefile"
 local cl = require "cl"
 local interrupt = require "clshell.base.interrupt"
 local options = require "clshell.base.options"
-local peak_kernels = require "clshell.measure.peak_kernels"
+local program = require "clshell.ladder.program"
 local progress = require "clshell.base.progress"
 local stats = require "clshell.measure.stats"
 
@@ -71,9 +71,15 @@ function M.stamps(event)
   return start, stop
 end
 
+-- A kernel of kernels/peak.
+function M.kernel(context, file, defines, name)
+  local path = ("%s/kernels/peak/%s"):format(cl.home, file)
+  return program.kernel(program.get(context, {path = path}, defines), name)
+end
+
 -- The steps of the timer and the cost of an empty launch.
 local function measure_empty(context, c, notice)
-  local launch = peak_kernels.kernel(context, "empty.cl", {}):range({1}, {1})
+  local launch = M.kernel(context, "empty.cl", {}):range({1}, {1})
   for _ = 1, 20 do
     launch(0):wait()
   end
@@ -109,7 +115,7 @@ local function burner(context)
   local items = dev.compute_units * (cpu and 1 or 8) * size
   local width = cpu and 8 or 1
   local out = cl.buffer("float", items * width, nil, {context = context})
-  local launch = peak_kernels.kernel(context, "fma.cl", {REAL = "float",
+  local launch = M.kernel(context, "fma.cl", {REAL = "float",
     WIDTH = width}):range({items}, {size})
   return function(iterations)
     return launch(iterations, 0.5, 1.0, out)

@@ -4,7 +4,7 @@
 
 local bench = require "clshell.measure.bench"
 local cl = require "cl"
-local handover = require "clshell.measure.handover"
+local lazy = require "clshell.base.lazy"
 local options = require "clshell.base.options"
 local protocol = require "clshell.measure.protocol"
 local quantity = require "clshell.base.quantity"
@@ -14,10 +14,9 @@ local timer = require "clshell.measure.timer"
 local verify = require "clshell.ladder.verify"
 local workload = require "clshell.ladder.workload"
 
-local M = require "clshell.base.lazy".table(...)
+local M = lazy.table(...)
 
 local LEAST = {rounds = 8, samples = 3}
-M.MARGIN = 0.01 -- smaller differences do not count
 
 -- Rounds after which to look for a verdict, unless opts.rounds is given. Four
 -- looks have four chances to be wrong, so each look is stricter: of pairs of
@@ -44,20 +43,7 @@ local defaults = {
 --- Example:
 --- local ratios = {0.5, 0.51, 0.5, 0.49, 0.5, 0.5, 0.51, 0.5}
 --- print(compare.verdict(ratios)) --> FASTER 0.5 0.49 0.51
-function M.verdict(ratios, coverage)
-  local median = stats.median(ratios)
-  local lo, hi = stats.interval(ratios)
-  local low, high = stats.interval(ratios, coverage)
-  if lo == nil then
-    return "UNCLEAR", median
-  elseif low and (low > 1 or high < 1)
-      and math.abs(median - 1) >= M.MARGIN then
-    return median < 1 and "FASTER" or "SLOWER", median, lo, hi
-  elseif lo >= 1 - M.MARGIN and hi <= 1 + M.MARGIN then
-    return "SAME", median, lo, hi
-  end
-  return "UNCLEAR", median, lo, hi
-end
+M.verdict = stats.verdict
 
 -- The turns of a round, 1 for a and 2 for b: A B B A A B ..., or B A A B B A
 -- ..., so that a steady drift hits both alike.
@@ -328,7 +314,8 @@ local function compare_kept(a, b, opts)
         or {x, {args = opts.args, cache = opts.cache}}))
     end
   end
-  return handover.compare(sides[1], sides[2], {threshold = opts.threshold})
+  return lazy.above.compare_runs(sides[1], sides[2],
+    {threshold = opts.threshold})
 end
 
 local function limits(opts, dev)

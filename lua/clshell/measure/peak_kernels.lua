@@ -2,20 +2,16 @@
 -- several ways to reach each peak, of which the best counts
 -- SPDX-License-Identifier: MIT
 
+local calibrate = require "clshell.measure.calibrate"
 local cl = require "cl"
-local program = require "clshell.ladder.program"
 
 local M = {}
+
+local kernel = calibrate.kernel
 
 local MIB = 2^20
 local UNROLL = 16
 local SECONDS = 0.004 -- seconds of a launch of free length
-
--- A kernel of kernels/peak.
-function M.kernel(context, file, defines, name)
-  local path = ("%s/kernels/peak/%s"):format(cl.home, file)
-  return program.kernel(program.get(context, {path = path}, defines), name)
-end
 
 local function is_cpu(dev)
   return dev.type == "cpu"
@@ -40,7 +36,7 @@ end
 local function random(context, own, n, seed)
   local b = buffer(context, own, "float", n)
   local groups, size = filling(context.device)
-  M.kernel(context, "random.cl", {}):range({groups * size}, {size})(n, seed, b)
+  kernel(context, "random.cl", {}):range({groups * size}, {size})(n, seed, b)
   return b
 end
 
@@ -77,7 +73,7 @@ local function fma(type, extension)
       local groups, size = filling(dev)
       local items = groups * size
       local out = buffer(context, own, type, items * width)
-      local launch = M.kernel(context, "fma.cl", {REAL = type, WIDTH = width,
+      local launch = kernel(context, "fma.cl", {REAL = type, WIDTH = width,
         CHAINS = chains, UNROLL = UNROLL, MULTIPLY_ADD = op})
         :range({items}, {size})
       return long_enough(function(iterations)
@@ -127,7 +123,7 @@ local function stream(file, moved, constant)
       local n = bytes // (4 * width)
       local count = items > 0 and (n + items * size - 1) // (items * size)
         or groups
-      local launch = M.kernel(context, file, {REAL = "float", WIDTH = width,
+      local launch = kernel(context, file, {REAL = "float", WIDTH = width,
         ITEMS = items, STREAMS = streams, PAST = past})
         :range({count * size}, {size})
       return function()
@@ -163,7 +159,7 @@ local function cached(context, own)
   local from = random(context, own, bytes // 4, 1)
   local to = buffer(context, own, "float", groups * size)
   return WIDTHS, function(width)
-    local launch = M.kernel(context, "cache.cl", {REAL = "float",
+    local launch = kernel(context, "cache.cl", {REAL = "float",
       WIDTH = width}):range({groups * size}, {size})
     return long_enough(function(turns)
       return launch(bytes // (4 * width), turns, cl.any(from), to)
@@ -183,7 +179,7 @@ local function local_memory(context, own)
   end
   return ways, function(width)
     local out = buffer(context, own, "float", groups * size * width)
-    local launch = M.kernel(context, "local.cl", {REAL = "float",
+    local launch = kernel(context, "local.cl", {REAL = "float",
       WIDTH = width, WG = size, CELLS = 1024, UNROLL = 8})
       :range({groups * size}, {size})
     return long_enough(function(iterations)

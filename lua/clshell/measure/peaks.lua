@@ -267,15 +267,15 @@ printing = {
 --- local memory), upload and download (between host and device), latency (an
 --- empty kernel from launch to end). nil: the device lacks the type. Each peak
 --- is measured under the protocol of bench, with random data and vectors of 1
---- to 16 elements, those of global memory with cold caches, as bench has them
---- for families that memory limits. The best way counts, by the median (on
---- a CPU device, whose rates other programs lower, by their lower quartile).
---- That takes some seconds, once for each device and driver: the numbers are
---- kept in $XDG_CACHE_HOME/clshell. Five later sessions try each peak again;
---- so does a result of bench above a peak, and a verified one raises it: the
---- better figures stay. `best` has the rates of the fastest launches, `tries`
---- the number of tries of each peak, the lowest rate, and the time (seconds
---- since 1970) of the last. Prints as text.
+--- to 16 elements, the peaks of global memory with cold caches, as bench has
+--- them for families that memory limits. The best way counts, by the median
+--- (on a CPU device, whose rates other programs lower, by their lower
+--- quartile). That takes some seconds, once for each device and driver: the
+--- numbers are kept in $XDG_CACHE_HOME/clshell. Five later sessions try each
+--- peak again; so does a result of bench above a peak, and a verified result
+--- raises the peak: the better figures stay. `best` has the rates of the
+--- fastest launches, `tries` the number of tries of each peak, the lowest
+--- rate, and the time of the last try (seconds since 1970). Prints as text.
 --- Options:
 ---   again    false      true: forgets the kept peaks and measures anew
 ---   context  session's  the Context of another device

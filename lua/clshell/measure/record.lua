@@ -3,6 +3,7 @@
 -- SPDX-License-Identifier: MIT
 
 local cl = require "cl"
+local lazy = require "clshell.base.lazy"
 local program = require "clshell.ladder.program"
 local protocol = require "clshell.measure.protocol"
 local rungs = require "clshell.ladder.rung"
@@ -11,6 +12,7 @@ local workload = require "clshell.ladder.workload"
 local M = {}
 
 M.tag = nil -- the tag of results without a tag of their own
+M.recent = {} -- all results of the session
 
 -- The device of a context, as a record keeps it.
 function M.device(context)
@@ -39,6 +41,18 @@ function M.new(name, context, opts)
     tag = opts.tag or M.tag, time = os.date("!%Y-%m-%dT%H:%M:%SZ"),
     protocol = protocol.version, version = cl.version,
   }
+end
+
+local printing = {
+  __tostring = function(r)
+    return lazy.above.text_of(r)
+  end,
+}
+
+-- Keeps a finished result in the session and in the run store.
+function M.keep(r)
+  table.insert(M.recent, r)
+  lazy.above.keep_run(setmetatable(r, printing))
 end
 
 function M.note(r, note)

@@ -16,18 +16,12 @@ local IMPOSSIBLE = 1.05 -- times the fastest measured launch
 local COMPUTE = {float = true, double = true, half = true}
 local MEMORY = {"copy", "read", "write"}
 
-local results = {} -- results of the session
 local again = {}   -- peaks that doubt() measured again, and when
 local AGAIN = 60   -- seconds between two doubts of a peak
 
--- Keeps a result for roofline().
-function M.add(r)
-  results[#results + 1] = r
-end
-
 -- All results of the session.
 function M.recent()
-  return results
+  return record.recent
 end
 
 -- The highest of several peaks: the median's rate, and the fastest launch's.
@@ -99,8 +93,8 @@ local function least_times(r, context)
     by_memory > by_compute and "memory" or "compute", math.max(limit, other)
 end
 
--- Measures known peaks once more that are below 1/1.05 of this rate: the
--- device may have been busy before. The better figures stay.
+-- Measures the known peaks below 1/1.05 of this rate once more: the device may
+-- have been busy before. The better figures stay.
 local function check(names, rate, context)
   local top = highest(names, context)
   for _, name in ipairs(top > 0 and rate > IMPOSSIBLE * top and names or {}) do
@@ -143,9 +137,9 @@ end
 --- the two. The memory of a result on hot operands is the cache. A result
 --- above 105 % of a peak has the peak measured again; a result that is
 --- `verified` (with counts of FLOP and bytes that are right) and still above
---- it raises the peak; others above 105 % of the fastest known launches get
---- the flag "IMPOSSIBLE?": dead code, a wrong count of FLOP, or a timer that
---- stopped too early. nil without flop and bytes. (Williams, Waterman and
+--- the peak raises it; other results above 105 % of the fastest known launches
+--- get the flag "IMPOSSIBLE?": dead code, a wrong count of FLOP, or a timer
+--- that stopped too early. nil without flop and bytes. (Williams, Waterman and
 --- Patterson, Communications of the ACM 52, 2009.)
 --- Example:
 --- local fraction, bound = roofline.place{median = 1e-3, flop = 1e4,
@@ -255,7 +249,7 @@ function M.roofline(r)
     return M.place(r)
   end
   local list = {}
-  for _, result in ipairs(results) do
+  for _, result in ipairs(record.recent) do
     if result.roof then
       list[#list + 1] = result
     end

@@ -10,6 +10,7 @@ local M = {}
 M.COVERAGE = 0.95 -- of intervals, at least
 
 local EXACT = 40 -- the most samples in all that mann_whitney enumerates
+local MARGIN = 0.01 -- smaller differences do not count in a verdict
 
 -- A sorted copy. A NaN raises: it has no place in an order.
 local function sorted(list, what)
@@ -166,6 +167,23 @@ function M.mad_outliers(list, limit)
     end
   end
   return #found, found
+end
+
+-- stats.verdict(ratios [, coverage]) -> text, median, lo, hi
+-- See compare.verdict.
+function M.verdict(ratios, coverage)
+  local median = M.median(ratios)
+  local lo, hi = M.interval(ratios)
+  local low, high = M.interval(ratios, coverage)
+  if lo == nil then
+    return "UNCLEAR", median
+  elseif low and (low > 1 or high < 1)
+      and math.abs(median - 1) >= MARGIN then
+    return median < 1 and "FASTER" or "SLOWER", median, lo, hi
+  elseif lo >= 1 - MARGIN and hi <= 1 + MARGIN then
+    return "SAME", median, lo, hi
+  end
+  return "UNCLEAR", median, lo, hi
 end
 
 -- Both samples in one order: twice the rank of each value (ties share their

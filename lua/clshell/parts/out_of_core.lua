@@ -23,6 +23,7 @@ local argument = require "clshell.base.argument"
 local npy = require "clshell.data.npy"
 local operands = require "clshell.ladders.gemm.gemm_operands"
 local options = require "clshell.base.options"
+local panels = require "clshell.parts.panels"
 local quantity = require "clshell.base.quantity"
 local staging = require "clshell.parts.staging"
 local text = require "clshell.base.text"
@@ -68,7 +69,7 @@ local function store(name, x)
   end
   cl.error(("%s: %s must be an Array of two dimensions or the path of a .npy "
     .. "file; got %s"):format(WHO, name, text.got(x)), {arg = name,
-    hint = "what is on the device goes to gemm(A, B)"})
+    hint = "matrices on the device go to gemm(A, B)"})
 end
 
 local function close(stores)
@@ -255,19 +256,6 @@ end
 local Job = {} -- one product under way
 Job.__index = Job
 
--- Allocates device memory: `tiles` tiles of C and two slots of panels.
-local function allocate(s, tile, context, tiles)
-  local function buffers(count, elements)
-    local list = {}
-    for i = 1, count do
-      list[i] = cl.buffer(s.type, elements, nil, {context = context})
-    end
-    return list
-  end
-  return {c = buffers(tiles, tile.m * tile.n),
-    a = buffers(2, tile.m * tile.k), b = buffers(2, tile.k * tile.n)}
-end
-
 -- The elements of a pinned piece: PIECE bytes at most, a row of a part at
 -- least.
 local function longest(s, tile)
@@ -275,42 +263,14 @@ local function longest(s, tile)
     tile.k * tile.n, tile.m * tile.n)), tile.m, tile.n, tile.k)
 end
 
--- The launch of a product of panels into a tile, planned once for its sizes.
-function Job:plan(slot, c, rows, cols, d)
-  local key = ("%d %d %d"):format(slot, c, d)
-  local size = rows .. "x" .. cols
-  if self.planned_size ~= size then -- frees the copies packed for other sizes
-    self.plans, self.planned_size = {}, size
+-- Sends panel i of operand "a" or "b", of depth d, from its place in op(X),
+-- and returns the event.
+function Job:send(name, x, i, d, row, col)
+  local panel = self.panels:panel(i, name, d)
+  if self.panels["trans_" .. name] then
+    row, col = col, row
   end
-  if not self.plans[key] then
-    local a, b, opts = self.stores.A, self.stores.B, self.opts
-    local _, _, am, an = lying(a, opts.trans_a, 1, 1, rows, d)
-    local _, _, bm, bn = lying(b, opts.trans_b, 1, 1, d, cols)
-    self.plans[key] = self.gemm.plan(
-      self.memory.a[slot]:matrix(1, am, an),
-      self.memory.b[slot]:matrix(1, bm, bn), {
-        C = self.memory.c[c]:matrix(1, rows, cols), alpha = self.shape.alpha,
-        beta = 1, trans_a = opts.trans_a ~= a.trans,
-        trans_b = opts.trans_b ~= b.trans, kernel = opts.kernel,
-        queue = self.queue})
-  end
-  return self.plans[key]
-end
-
--- Sends a part of op(X) and returns the event.
-function Job:send(x, trans, buffer, row, col, rows, cols)
-  local r, c, n, m = lying(x, trans, row, col, rows, cols)
-  return self.staging:up(x, r, c, n, m, buffer)
-end
-
--- Waits for the product that used a slot last, and counts its time.
-function Job:free(slot)
-  local last = self.running[slot]
-  if last then
-    last:wait()
-    self.busy = self.busy + last.ms / 1e3
-    self.running[slot] = nil
-  end
+  return self.staging:up(x, row, col, panel.rows, panel.cols, panel)
 end
 
 -- Fetches pieces of the tile before: `count` pieces, or all.
@@ -321,47 +281,39 @@ function Job:fetch(count)
   end
 end
 
--- Sets a tile of C to beta C.
-function Job:begin(C, row, col)
-  if self.shape.beta == 0 then
-    C:fill(0, {queue = self.queue, async = true})
-    return
-  end
-  local there = self.staging:up(self.stores.C0, row, col, C.rows, C.cols, C)
-  self.queue:barrier{after = {there}}
-  if self.shape.beta ~= 1 then -- with alpha = 0: C = beta C
-    self.gemm(self.memory.a[1]:matrix(1, C.rows, 1),
-      self.memory.b[1]:matrix(1, 1, C.cols), {C = C, alpha = 0,
-        beta = self.shape.beta, queue = self.queue})
-  end
+-- Products are added to the tile of C in Buffer c from now on; returns the
+-- tile.
+function Job:into(c, row, col)
+  local s, t = self.shape, self.tile_sizes
+  self.panels:into(self.tiles[c]:matrix(1, math.min(t.m, s.m - row + 1),
+    math.min(t.n, s.n - col + 1)), c)
+  return self.panels.C
 end
 
 -- Calculates one tile of C: sends its panels, launches its products, and
 -- meanwhile fetches the tile before.
 function Job:tile(c, row, col)
-  local s, t, opts = self.shape, self.tile_sizes, self.opts
-  local rows, cols = math.min(t.m, s.m - row + 1), math.min(t.n, s.n - col + 1)
-  local C = self.memory.c[c]:matrix(1, rows, cols)
+  local s, t, p, stores = self.shape, self.tile_sizes, self.panels, self.stores
+  local C = self:into(c, row, col)
   local share = math.ceil((self.pieces or 0) / t.steps)
-  self:begin(C, row, col)
+  if s.beta ~= 0 then
+    local there = self.staging:up(stores.C0, row, col, C.rows, C.cols, C)
+    p.queue:barrier{after = {there}}
+  end
+  p:scale(s.beta)
   for k = 1, s.k, t.k do
-    local d, slot = math.min(t.k, s.k - k + 1), self.slot
-    self:free(slot)
-    self:send(self.stores.A, opts.trans_a, self.memory.a[slot], row, k, rows,
-      d)
-    local there = self:send(self.stores.B, opts.trans_b, self.memory.b[slot],
-      k, col, d, cols)
-    self.queue:barrier{after = {there}}
-    self.running[slot] = self:plan(slot, c, rows, cols, d)()
-    self.queue:flush()
+    local d, i = math.min(t.k, s.k - k + 1), self.sent + 1
+    p:free(i)
+    self:send("a", stores.A, i, d, row, k)
+    local there = self:send("b", stores.B, i, d, k, col)
+    p:add(i, d, {there})
     self:fetch(share)
-    self.slot = 3 - slot
+    self.sent = i
   end
   self:fetch(math.huge)
-  local whole = self.queue:marker()
-  self.queue:flush() -- another queue waits for it
-  self.fetching, self.pieces = self.staging:down(C, self.stores.C, row, col,
-    whole)
+  local whole = p.queue:marker()
+  p.queue:flush() -- another queue waits for it
+  self.fetching, self.pieces = self.staging:down(C, stores.C, row, col, whole)
 end
 
 -- Calculates all tiles, back and forth, so that neighbours follow one another.
@@ -371,21 +323,19 @@ function Job:run()
     for j = 0, t.cols - 1 do
       local at = i % 2 == 0 and j or t.cols - 1 - j
       self:tile(c, i * t.m + 1, at * t.n + 1)
-      c = c % #self.memory.c + 1
+      c = c % #self.tiles + 1
     end
   end
   self:fetch(math.huge)
-  self:free(1)
-  self:free(2)
+  self.panels:finish()
 end
 
 function Job:__close()
-  self.queue:finish()
+  self.panels.queue:finish()
   self.staging:close()
-  for _, list in pairs(self.memory) do
-    for _, b in ipairs(list) do
-      b:close()
-    end
+  self.panels:close()
+  for _, tile in ipairs(self.tiles) do
+    tile:close()
   end
 end
 
@@ -424,17 +374,23 @@ local function report(job, seconds, err, bound)
     tile = job.tile_sizes, seconds = seconds, flop = flop, err = err,
     err_bound = bound, ok = err <= bound, gflops = err <= bound
       and flop / seconds / 1e9 or nil,
-    product_gflops = err <= bound and flop / job.busy / 1e9 or nil,
-    share = job.busy / seconds, up_bytes = job.staging.up_bytes,
+    product_gflops = err <= bound and flop / job.panels.busy / 1e9 or nil,
+    share = job.panels.busy / seconds, up_bytes = job.staging.up_bytes,
     down_bytes = job.staging.down_bytes, copied = job.staging.copied},
     run_meta)
 end
 
-local function job_of(gemm, stores, s, tile, opts, context)
-  return setmetatable({gemm = gemm, stores = stores, shape = s, opts = opts,
-    tile_sizes = tile, slot = 1, running = {}, busy = 0, plans = {},
-    memory = allocate(s, tile, context, tile.rows * tile.cols > 1 and 2 or 1),
-    queue = cl.queue{context = context},
+local function job_of(stores, s, tile, opts, context)
+  local tiles = {}
+  for i = 1, tile.rows * tile.cols > 1 and 2 or 1 do
+    tiles[i] = cl.buffer(s.type, tile.m * tile.n, nil, {context = context})
+  end
+  return setmetatable({stores = stores, shape = s, sent = 0,
+    tile_sizes = tile, tiles = tiles, panels = panels.new{type = s.type,
+      rows = tile.m, cols = tile.n, depth = tile.k, count = 2,
+      context = context, alpha = s.alpha, kernel = opts.kernel,
+      trans_a = opts.trans_a ~= stores.A.trans,
+      trans_b = opts.trans_b ~= stores.B.trans},
     staging = staging.new(context, s.type, longest(s, tile))}, Job)
 end
 
@@ -457,7 +413,13 @@ end
 ---   kernel   the best known  a rung's name, see gemm.kernels
 ---   context  session's  the Context of another device
 --- Example:
-function M.out_of_core(gemm, A, B, given)
+--- npy.save("A.npy", cl.array("float", {70, 60}, 1))
+--- npy.save("B.npy", cl.array("float", {60, 50}, 2))
+--- local C, run = gemm.out_of_core("A.npy", "B.npy", {C = "C.npy",
+---   memory = 32768})
+--- print(C, run.tile.rows * run.tile.cols > 1, run.ok) --> C.npy true true
+--- print(npy.load(C)[1], run)
+function M.out_of_core(_, A, B, given)
   local opts = options.with(options.check(given, WHO), {})
   for _, name in ipairs{"trans_a", "trans_b"} do
     opts[name] = operands.transposed(name, opts[name])
@@ -486,8 +448,9 @@ function M.out_of_core(gemm, A, B, given)
       finish(false)
     end
   end})
-  local job <close> = job_of(gemm, stores, s, tile, opts, context)
-  job:plan(1, 1, math.min(tile.m, s.m), math.min(tile.n, s.n), tile.k)
+  local job <close> = job_of(stores, s, tile, opts, context)
+  job:into(1, 1, 1)
+  job.panels:plan(1, tile.k)
   local begin = cl.now() -- after the kernels are built
   job:run()
   local seconds = cl.now() - begin

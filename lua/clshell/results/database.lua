@@ -275,6 +275,31 @@ local function check(db)
   must(db, "SELECT id FROM run ORDER BY id DESC LIMIT 1")
 end
 
+-- Makes an open store ready: private, with all tables and columns, in the mode
+-- for several writers. `create` allows a new or empty file; a newer store, or
+-- a file that cannot be written for the reason `readonly`, is read only.
+local function make_ready(db, create, readonly)
+  local kind = kind_of(db)
+  if kind == "new" and not create then
+    refuse(NONE)
+  elseif kind == "new" then
+    as_one(db, create_tables)
+  end
+  check(db)
+  local lacking = missing(db)
+  db.readonly = readonly or kind == "newer" and "a newer clshell wrote it"
+  if db.readonly then
+    db:run "PRAGMA query_only = 1"
+    return
+  end
+  make_private(db.path)
+  if #lacking > 0 then
+    as_one(db, migrate)
+  end
+  -- On some network disks there can be no WAL: SQLite keeps its journal.
+  must(db, "PRAGMA journal_mode = WAL")
+end
+
 -- Opens a file on a read-only disk as a file that nobody changes: SQLite
 -- cannot keep its shared memory beside it.
 local function open_fixed(driver, path)
@@ -287,38 +312,8 @@ local function open_fixed(driver, path)
   end) .. "?immutable=1"
   return connect(driver, uri, driver.SQLITE_OPEN_READONLY
     | driver.SQLITE_OPEN_URI, function(db)
-      db.readonly, db.path = "the file or its disk is read-only", path
-      kind_of(db)
-      check(db)
-      missing(db)
-    end)
-end
-
--- Opens a file for writing: a private store with all tables and columns, in
--- the mode for several writers; `create` allows a new or empty file. A newer
--- store is read only.
-local function open_shared(driver, path, create)
-  return connect(driver, path, driver.SQLITE_OPEN_READWRITE
-    | (create and driver.SQLITE_OPEN_CREATE or 0), function(db)
-      local kind = kind_of(db)
-      if kind == "new" and not create then
-        refuse(NONE)
-      elseif kind == "new" then
-        as_one(db, create_tables)
-      end
-      check(db)
-      if kind == "newer" then
-        db.readonly = "a newer clshell wrote it"
-        db:run "PRAGMA query_only = 1"
-        missing(db)
-        return
-      end
-      make_private(db.path)
-      if #missing(db) > 0 then
-        as_one(db, migrate)
-      end
-      -- On some network disks there can be no WAL: SQLite keeps its journal.
-      must(db, "PRAGMA journal_mode = WAL")
+      db.path = path
+      make_ready(db, false, "the file or its disk is read-only")
     end)
 end
 
@@ -349,7 +344,10 @@ function M.open(path, opts)
       return nil, reason
     end
   end
-  local db, reason = open_shared(driver, path, create)
+  local db, reason = connect(driver, path, driver.SQLITE_OPEN_READWRITE
+    | (create and driver.SQLITE_OPEN_CREATE or 0), function(db)
+      make_ready(db, create)
+    end)
   if not db and size > 0 and (reason:find("readonly")
       or reason:find("unable to open")) then
     return open_fixed(driver, path)

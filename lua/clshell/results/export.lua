@@ -194,11 +194,9 @@ end
 
 -- Numbers in one line of JSON.
 local function number_list(list)
-  local texts = {}
-  for i, x in ipairs(list) do
-    texts[i] = exact(x)[1]
-  end
-  return json.raw("[" .. table.concat(texts, ", ") .. "]")
+  return json.raw("[" .. text.values(list, ", ", function(x)
+    return exact(x)[1]
+  end) .. "]")
 end
 
 local function plain_part(part)

@@ -98,10 +98,8 @@ local function summary(runs)
   for _, run in ipairs(runs) do
     medians[#medians + 1] = run.median
   end
-  local row = {runs = runs, count = #runs, trend = M.sparkline(medians)}
-  for key, value in pairs(newest) do
-    row[key] = value
-  end
+  local row = options.with({runs = runs, count = #runs,
+    trend = M.sparkline(medians)}, newest)
   if newest.median and #medians > 1 then
     local before = medians[#medians - 1]
     row.change = before > 0 and 100 * (newest.median / before - 1) or nil

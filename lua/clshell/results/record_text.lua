@@ -76,31 +76,25 @@ local function flow(lines, words, behind)
   end
 end
 
-local printing = {
-  __tostring = function(r)
-    -- with the digits that the result deserves
-    local function number(x)
-      return fields.number(x, r)
-    end
-    local lines = {(("%s %s %s"):format(r.name, r.config or "",
-      r.title or ""):gsub(" +", " "):gsub(" $", ""))}
-    if r.ms then
-      flow(lines, time_words(r, number), true)
-      flow(lines, how_words(r))
-      flow(lines, rate_words(r, number))
-    end
-    if r.flags and #r.flags > 0 then
-      lines[#lines + 1] = "  " .. table.concat(r.flags, ", ")
-    end
-    lines[#lines + 1] = r.note and "  " .. r.note or nil
-    return table.concat(lines, "\n")
-  end,
-}
-
--- record_text.give(result) -> result
--- Makes a result print as text.
-function M.give(r)
-  return setmetatable(r, printing)
+--- record_text.text(result) -> string
+--- A result of bench as text.
+function M.text(r)
+  -- with the digits that the result deserves
+  local function number(x)
+    return fields.number(x, r)
+  end
+  local lines = {(("%s %s %s"):format(r.name, r.config or "",
+    r.title or ""):gsub(" +", " "):gsub(" $", ""))}
+  if r.ms then
+    flow(lines, time_words(r, number), true)
+    flow(lines, how_words(r))
+    flow(lines, rate_words(r, number))
+  end
+  if r.flags and #r.flags > 0 then
+    lines[#lines + 1] = "  " .. table.concat(r.flags, ", ")
+  end
+  lines[#lines + 1] = r.note and "  " .. r.note or nil
+  return table.concat(lines, "\n")
 end
 
 return M

@@ -72,10 +72,8 @@ end
 --- print(list:table{width = 60})
 function Results:table(opts)
   fields.list_of(self, "results")
-  local all = {best = fields.rate(self)}
-  for name, value in pairs(options.check(opts, "report.format")) do
-    all[name] = value
-  end
+  local all = options.with({best = fields.rate(self)},
+    options.check(opts, "report.format"))
   local columns, common = columns_of(self)
   return (common ~= "" and common .. "\n" or "")
     .. report.format(self, columns, all)

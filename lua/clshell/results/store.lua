@@ -1,7 +1,7 @@
 -- results/store.lua - the run store: every result of bench with its whole
 -- record, in an SQLite file (database.lua) that outlives the session. Many
--- processes may write at once, a killed one loses no run that it kept, and a
--- foreign or damaged file is never changed.
+-- processes may write at once, a killed process loses no run that it kept, and
+-- a foreign or damaged file is never changed.
 -- SPDX-License-Identifier: MIT
 
 local cl = require "cl"

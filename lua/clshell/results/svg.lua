@@ -103,12 +103,10 @@ function Drawing:segment(class, x1, y1, x2, y2)
 end
 
 function Drawing:polyline(class, points, box)
-  local path = {}
-  for i, p in ipairs(points) do
-    path[i] = ("%.1f,%.1f"):format(box.x(p.x), box.y(p.y))
-  end
   self:add('<polyline class="%s" points="%s"/>', class,
-    table.concat(path, " "))
+    text.values(points, " ", function(p)
+      return ("%.1f,%.1f"):format(box.x(p.x), box.y(p.y))
+    end))
 end
 
 -- Outlines around 0, 0: the shape tells series apart without their colour.

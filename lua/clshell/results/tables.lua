@@ -155,10 +155,7 @@ return setmetatable(M, {
   --- local rows = {{name = "a", ms = 1.5}, {name = "b", ms = 12.25}}
   --- report(rows, {"name", {key = "ms", title = "ms", format = "%.2f"}})
   __call = function(_, rows, wanted, opts)
-    local all = {color = style.color(1)}
-    for name, value in pairs(opts or {}) do
-      all[name] = value
-    end
-    io.write(M.format(rows, wanted, all), "\n")
+    io.write(M.format(rows, wanted, options.with({color = style.color(1)},
+      opts or {})), "\n")
   end,
 })

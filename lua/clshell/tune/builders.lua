@@ -16,8 +16,8 @@ local workers = require "clshell.calls"
 
 local M = {}
 
-local FIRST = 2     -- points to measure before builders start
 local WORTH = 5     -- the least seconds of builds to come that need builders
+local FIRST = 2     -- points to measure before builders start
 local PATIENCE = 60 -- seconds for a build
 local DEPTH = 3     -- points ahead for each builder, where one would wait
 local LOOK = 0.005  -- seconds between looks at builders
@@ -207,6 +207,13 @@ function Builders:measured(seconds, running, building)
   end
 end
 
+--- builders:took(seconds, found)
+--- Notes the measurement of a point and its seconds in all.
+function Builders:took(seconds, found)
+  local launch = found.record and found.record.median or 0 -- checked
+  self:measured(seconds, launch + (found.sampled or 0), found.building or 0)
+end
+
 --- builders:measure(id, best, ahead, wanted, left, seconds) -> found
 --- The measurement of a point, after the builds of its programs and of
 --- programs of the next points; see builders:prepare.
@@ -215,9 +222,7 @@ function Builders:measure(id, best, ...)
   local ready = cl.now()
   local found = fault and {status = "failed", reason = fault}
     or src:measure(src.space:point(id), best)
-  local launch = found.record and found.record.median or 0 -- checked
-  self:measured(cl.now() - ready, launch + (found.sampled or 0),
-    found.building or 0)
+  self:took(cl.now() - ready, found)
   return found
 end
 
@@ -229,10 +234,12 @@ function Builders:note()
     "configuration")) or nil
 end
 
-function Builders:__close()
+function Builders:close()
   for _, w in ipairs(self.children) do
     w:close()
   end
 end
+
+Builders.__close = Builders.close
 
 return M

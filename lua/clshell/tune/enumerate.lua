@@ -178,25 +178,9 @@ local function next_place(rest, left, placed)
   return best
 end
 
---- enumerate.number(part)
---- Gives each parameter of a part, in the order of its list, the unit of its
---- digit in a code; part.product is the number of all combinations.
-function M.number(part)
-  local unit = 1
-  for i = #part.params, 1, -1 do
-    local p = part.params[i]
-    p.unit = unit
-    if unit > math.maxinteger // #p.values then
-      cl.error("tune: the product of the values is too large")
-    end
-    unit = unit * #p.values
-  end
-  part.product = unit
-end
-
 -- Puts the parameters of a part in the order of the loops; part.tests[i] is
 -- the list of the constraints that the i-th loop tests.
-local function arrange(part)
+local function arrange(part, number)
   local placed, rest = {}, {table.unpack(part.params)}
   local left, order = {table.unpack(part.constraints)}, {}
   part.tests = {}
@@ -213,7 +197,7 @@ local function arrange(part)
     part.tests[#order] = tests
   end
   part.params = order
-  M.number(part)
+  number(part)
 end
 
 -- Visits the values of the i-th parameter of a part. The earlier parameters of
@@ -258,13 +242,14 @@ local function count(part, refused, visits)
   end
 end
 
---- enumerate.points(part) -> true, or nil
+--- enumerate.points(part, number) -> true, or nil
 --- Finds the points of a part: part.count, part.product of all combinations,
 --- params with the unit of their digit, and codes, nil where all combinations
 --- are points. nil: a function among the constraints reads a parameter for the
---- first time; its `names` have it now, and may join other parts.
-function M.points(part)
-  arrange(part)
+--- first time; its `names` have it now, and may join other parts. `number` is
+--- the function of space.lua that gives the parameters their units.
+function M.points(part, number)
+  arrange(part, number)
   if #part.constraints == 0 then
     part.count = part.product
     return true

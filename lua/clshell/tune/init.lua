@@ -1,18 +1,17 @@
 -- tune/init.lua - tune: the search for the best setting of a kernel. space.lua
 -- has the points (enumerate.lua finds them), strategy.lua and
--- surrogate.lua their order, search_loop.lua goes through them, sampling.lua
--- says how often each is measured.
--- rung_source.lua and kernel_source.lua build, check and measure a point,
--- remote_source.lua in a process of its own; recorded_space.lua answers from a
--- file and known_runs.lua from the run store; builders.lua builds the next
--- points ahead, and rank_search.lua shares the points with other processes of
--- mpirun. tune_result.lua is the end, search_progress.lua shows a search.
+-- surrogate.lua their order, search_loop.lua goes through them, evaluation.lua
+-- says how often each is measured. rung_source.lua and kernel_source.lua
+-- build, check and measure a point, remote_source.lua in a process of its own;
+-- recorded_space.lua answers from a file and known_runs.lua from the run
+-- store; builders.lua builds the next points ahead, and rank_search.lua shares
+-- the points with other processes of mpirun. tune_result.lua shows a search
+-- and its end.
 -- SPDX-License-Identifier: MIT
 
 local argument = require "clshell.base.argument"
 local cl = require "cl"
 local options = require "clshell.base.options"
-local remote_source = require "clshell.tune.remote_source"
 local search_loop = require "clshell.tune.search_loop"
 
 local M = require "clshell.base.lazy".table(...)
@@ -126,11 +125,11 @@ end
 ---   seconds  60     in all, a fifth of them for the finals; no limit where
 ---            evaluations are given
 ---   evaluations  all  configurations to measure at most
----   strategy  by the space and the budget  exhaustive, random, one_factor,
----            local, anneal, genetic, surrogate, or function(space, random) ->
----            ask, tell: ask() gives the number of a point, tell(number,
----            value) takes the result, nil for a failure; a third, ahead(k),
----            may list the next k points, for builders
+---   strategy  by the space and the budget  exhaustive, random, local,
+---            surrogate, or function(space, random) -> ask, tell: ask() gives
+---            the number of a point, tell(number, value) takes the result, nil
+---            for a failure; a third, ahead(k), may list the next k points,
+---            for builders
 ---   builders  by the time of the first builds  processes that build the next
 ---            configurations while nothing is measured, and on a CPU, whose
 ---            driver compiles then, launch them once; the worker process is
@@ -155,7 +154,7 @@ end
 ---   quiet    false  true: shows no progress
 ---   ranks    false  true: all processes of mpirun call tune, with the same
 ---            arguments, and measure points in turn, each on a device of its
----            own that is like that of rank 0; each gets the result. A point
+---            own that is like rank 0's device; each gets the result. A point
 ---            that ends a rank's worker process costs that point. So does a
 ---            rank that ends, if mpirun lets the others go on, as Open MPI's
 ---            does with --enable-recovery
@@ -207,8 +206,10 @@ function M.tune(what, shape, opts)
     opts = options.check(opts, "tune.rung", "tune")
   end
   local limits = checked(opts)
-  local link <close> = remote_source.new(opts)
-  local source = link:wrap(source_of(what, shape, opts))
+  local source = source_of(what, shape, opts)
+  local remote <close> = opts.worker ~= false and source.again
+    and require "clshell.tune.remote_source".new(source, opts.limit) or nil
+  source = remote or source
   if not opts.ranks or cl.commandline.ranks == 1 then
     return search_loop.run(source, opts, limits)
   end

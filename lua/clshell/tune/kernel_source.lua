@@ -4,11 +4,11 @@
 
 local arguments = require "clshell.ladder.operands"
 local cl = require "cl"
-local device_limits = require "clshell.ladder.device_limits"
 local evaluation = require "clshell.tune.evaluation"
 local program = require "clshell.ladder.program"
+local rungs = require "clshell.ladder.rung"
 local space = require "clshell.tune.space"
-local phase = require "clshell.base.phase"
+local progress = require "clshell.base.progress"
 local text = require "clshell.base.text"
 
 local M = {}
@@ -197,7 +197,7 @@ local function unused_of(t, params, first, source)
   return unused
 end
 
--- The rung that device_limits takes for a configuration.
+-- The rung that rung.refusal takes for a configuration.
 local function as_rung(name, t)
   return {name = name,
     range = function(_, p)
@@ -255,7 +255,7 @@ function Kernel:split(p) -- luacheck: ignore 212
 end
 
 function Kernel:refusal(p)
-  return device_limits.device({}, self.rung, p, {}, self.context.device)
+  return rungs.refusal({}, self.rung, p, {}, self.context.device)
 end
 
 -- The output of a kernel that names none: its only Buffer that is not const;
@@ -353,7 +353,7 @@ end
 -- where there is no launch.
 function Kernel:prepared(p)
   local t, context = self.options, self.context
-  phase.begin "built"
+  progress.phase "built"
   local ok, kernel = pcall(function()
     return program.kernel(program.get(context, self.from, defines_of(t, p),
       value(t.options, p)), t.entry)
@@ -364,8 +364,8 @@ function Kernel:prepared(p)
   local args = args_of(t, p)
   ready_reference(self, kernel, args)
   local _, size = range_of(t, p)
-  local reason = device_limits.kernel({}, kernel, size, context.device)
-    or device_limits.constants(kernel, args, context.device)
+  local reason = rungs.kernel_refusal({}, kernel, size, context.device)
+    or rungs.constants_refusal(kernel, args, context.device)
   if reason then
     return nil, {status = "refused", reason = reason}
   end

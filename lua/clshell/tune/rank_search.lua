@@ -1,18 +1,18 @@
 -- tune/rank_search.lua - a search whose points several processes of mpirun
 -- measure, each on a device of its own. Rank 0 searches: it gives the next
 -- points to ranks that are free, measures one itself meanwhile, and has the
--- run store. The others measure, each in a worker process: a point that ends
--- the process costs the point. So does a rank that ends, where mpirun lets the
--- others go on, as Open MPI's does with --enable-recovery. A rank measures
--- only where its device is like the device of rank 0, and where no other rank
--- measures on it: its times would not be comparable.
+-- run store. The other ranks measure, each in a worker process: a point that
+-- ends the process costs the point. So does a rank that ends, where mpirun
+-- lets the others go on, as Open MPI's does with --enable-recovery. A rank
+-- measures only where its device is like the device of rank 0, and where no
+-- other rank measures on it: its times would not be comparable.
 -- SPDX-License-Identifier: MIT
 
-local bench = require "clshell.measure.bench"
 local builders = require "clshell.tune.builders"
 local cachefile = require "clshell.base.cachefile"
 local cl = require "cl"
 local parcel = require "clshell.calls.parcel"
+local record = require "clshell.measure.record"
 local remote = require "clshell.tune.remote_source"
 local text = require "clshell.base.text"
 
@@ -204,7 +204,7 @@ function Ranks:collect()
       local r = found.record
       if r then
         self.source:describe(r, self.source.space:point(id))
-        bench.keep(r)
+        record.keep(r)
       end
       self.answers[id], self.under_way[id] = found, nil
       self.points = self.points + 1

@@ -4,17 +4,15 @@
 -- store, stay in the process of the user.
 -- SPDX-License-Identifier: MIT
 
-local bench = require "clshell.measure.bench"
 local cl = require "cl"
 local evaluation = require "clshell.tune.evaluation"
 local interrupt = require "clshell.base.interrupt"
 local program = require "clshell.ladder.program"
 local protocol = require "clshell.measure.protocol"
+local record = require "clshell.measure.record"
 local workers = require "clshell.calls"
 
 local M = {}
-local Link = {}
-Link.__index = Link
 
 local NAME = "clshell.tune.remote_source"
 local START = 60 -- seconds for the start, and to take the arguments
@@ -76,17 +74,18 @@ function M.turns(points, seconds)
   return evaluation.turns(served, points, seconds)
 end
 
---- remote_source.new(opts) -> link
---- The worker process of a search, by the options of tune: worker and limit.
---- It starts when the first point is measured, and ends with link:close().
-function M.new(opts)
-  return setmetatable({off = opts.worker == false,
-    limit = opts.limit or M.LIMIT}, Link)
+-- A source that measures in a worker process, its `child`. `near` is the
+-- source here, which has all other fields and methods; `reason` tells why it
+-- measures here, where the process cannot start or take the source.
+local Remote = {}
+
+function Remote:__index(key)
+  return Remote[key] or self.near[key]
 end
 
--- The arguments of remote_source.open for the source of a link.
-local function recipe(link)
-  local src, efforts = link.source, {}
+-- The arguments of remote_source.open for a source.
+local function recipe(src)
+  local efforts = {}
   for name, effort in pairs(protocol.efforts) do
     efforts[name] = {table.unpack(effort)}
     for key, value in pairs(effort) do
@@ -98,36 +97,32 @@ end
 
 -- Starts the process, with the source. Returns whether the start succeeded, or
 -- nil and a reason.
-local function start(link)
-  local w = link.worker
-  if w then
-    w.opts.limit = START
-    local ok, reason = w:restart()
-    if not ok then
-      return nil, reason
-    end
+local function start(self)
+  local child, ok, reason = self.child, true
+  if child then
+    child.opts.limit = START
+    ok, reason = child:restart()
   else
-    local reason
-    w, reason = workers.start{limit = START, device = cl.device().index}
-    if not w then
-      return nil, reason
-    end
-    link.worker = w
+    child, reason = workers.start{limit = START, device = cl.device().index}
   end
-  local ok, reason = w:call(NAME, "open", recipe(link))
-  w.opts.limit = link.limit
-  return ok, reason
+  if not (child and ok) then
+    return nil, reason
+  end
+  self.child = child
+  local taken, refused = child:call(NAME, "open", recipe(self.near))
+  child.opts.limit = self.limit
+  return taken, refused
 end
 
 -- Whether the process runs. Where it cannot start, this process serves; a
 -- process that was lost and does not start again raises.
-function Link:ready()
+function Remote:ready()
   if self.reason then
     return false
-  elseif self.worker and not self.worker.lost then
+  elseif self.child and not self.child.lost then
     return true
   end
-  local again = self.worker ~= nil
+  local again = self.child ~= nil
   local ran, ok, reason = interrupt.pcall(start, self)
   if not ran then
     ok, reason = nil, type(ok) == "table" and ok.message or tostring(ok)
@@ -144,64 +139,55 @@ end
 -- Calls a function of this file in the process, or here where there is none.
 -- Returns true and results; nil, a reason and a number where the process is
 -- lost.
-function Link:call(name, ...)
+function Remote:call(name, ...)
   if self:ready() then
-    local results = table.pack(self.worker:call(NAME, name, ...))
-    if results[1] or self.worker.lost then
+    local results = table.pack(self.child:call(NAME, name, ...))
+    if results[1] or self.child.lost then
       return table.unpack(results, 1, results.n)
     end
     self.reason = results[2] -- it cannot be sent
     self:close()
   end
-  served = self.source
+  served = self.near
   return true, M[name](...)
-end
-
--- A source that measures in the worker process of a link. `near` is the source
--- here, which has all other fields and methods.
-local Remote = {}
-
-function Remote:__index(key)
-  return Remote[key] or self.near[key]
 end
 
 -- The call that makes the source in another process, for parcel.pack.
 function Remote:opening()
-  return NAME, "open", recipe(self.link)
+  return NAME, "open", recipe(self.near)
 end
 
 function Remote:measure(p, best)
-  local link, near = self.link, self.near
-  local done, found, note, learned = link:call("measure", p, best)
+  local near = self.near
+  local done, found, note, learned = self:call("measure", p, best)
   if not done then
     return {status = "failed", reason = found}
   end
-  self.remark = note or self.remark
+  self.remark = note or rawget(self, "remark")
   near.learned = learned or near.learned
-  local r = found.record
-  if link.worker then
-    link.worker.lost = found.lost ~= nil and found.lost ~= false
+  if self.child then
+    self.child.lost = found.lost ~= nil and found.lost ~= false
   end
-  if link.worker and r then
-    near:describe(r, p)
-    bench.keep(r)
+  if self.child and found.record then
+    near:describe(found.record, p)
+    record.keep(found.record)
   end
   return found
 end
 
 function Remote:worker()
-  return self.link:ready() and self.link.worker or nil
+  return self:ready() and self.child or nil
 end
 
 function Remote:awkward(p)
-  local done, reason = self.link:call("awkward", p)
+  local done, reason = self:call("awkward", p)
   return reason, not done and "failed" or nil
 end
 
 function Remote:turns(points, seconds)
   local ended = {}
   while true do
-    local done, lists, at = self.link:call("turns", points, seconds)
+    local done, lists, at = self:call("turns", points, seconds)
     if done or not at then
       return done and lists or nil
     end
@@ -217,30 +203,27 @@ function Remote:note()
 end
 
 function Remote:process()
-  return self.link.reason and "measured without a worker process: "
-    .. self.link.reason or nil
+  return self.reason and "measured without a worker process: " .. self.reason
+    or nil
 end
 
---- link:wrap(source) -> source
---- A source that measures in the worker process; the source itself where the
---- process cannot make it again.
-function Link:wrap(src)
-  if self.off or not src.again then
-    return src
-  end
-  self.source = src
-  return setmetatable({near = src, link = self}, Remote)
-end
-
---- link:close()
+--- remote:close()
 --- Ends the process; closing twice is fine.
-function Link:close()
-  if self.worker then
-    self.worker:close()
+function Remote:close()
+  if self.child then
+    self.child:close()
   end
-  self.worker = nil
+  self.child = nil
 end
 
-Link.__close = Link.close
+Remote.__close = Remote.close
+
+--- remote_source.new(source [, limit]) -> source
+--- A source that measures in a worker process, each phase in `limit` seconds,
+--- for a source that another process can make again. The process starts when
+--- the first point is measured, and ends with remote:close().
+function M.new(src, limit)
+  return setmetatable({near = src, limit = limit or M.LIMIT}, Remote)
+end
 
 return M

@@ -2,15 +2,13 @@
 -- family, as a source; see evaluation.lua
 -- SPDX-License-Identifier: MIT
 
-local bench = require "clshell.measure.bench"
 local cl = require "cl"
 local evaluation = require "clshell.tune.evaluation"
-local phase = require "clshell.base.phase"
+local progress = require "clshell.base.progress"
 local plans = require "clshell.ladder.plan"
 local program = require "clshell.ladder.program"
 local rungs = require "clshell.ladder.rung"
 local space = require "clshell.tune.space"
-local verify = require "clshell.ladder.verify"
 local workload = require "clshell.ladder.workload"
 
 local M = {}
@@ -130,6 +128,17 @@ local function take_family(self, where)
   end
 end
 
+-- Computes f(plan), the truth for a plan's operands and the content of its
+-- output before the run, once for all plans that round these operands alike.
+local function once(f)
+  local known = {}
+  return function(plan)
+    local key = ("%s %s"):format(plan.rung.input_roundoff, plan.rung.half)
+    known[key] = known[key] or table.pack(f(plan))
+    return table.unpack(known[key], 1, known[key].n)
+  end
+end
+
 -- The sizes of a shape, without its operands.
 local function plain_sizes(family, s)
   local plain = {}
@@ -154,8 +163,8 @@ function M.source(job, opts, known)
   local self = setmetatable({job = job, options = opts, family = family,
     name = job.rung and ("%s.%s"):format(family.name, job.rung)
       or family.name, title = family.spec.title(s), shape = s, first = {},
-    context = s.context, out = {}, mode = opts.cache or bench.mode(family),
-    sizes = plain_sizes(family, s), truth = verify.once(family.truth),
+    context = s.context, out = {}, mode = opts.cache or family.spec.cache,
+    sizes = plain_sizes(family, s), truth = once(family.truth),
     module = MODULE}, Rungs)
   if not known and job.rung then
     take_rung(self, family.rung(job.rung), opts.where)
@@ -203,7 +212,7 @@ end
 function Rungs:measure(p, best)
   local job, family = self.job, self.family
   local name, own = rung_of(self, p)
-  phase.begin "built"
+  progress.phase "built"
   local ok, usable_kernel, reason = pcall(family.check, name, own,
     job.operands)
   if not ok then
@@ -218,7 +227,7 @@ end
 
 function Rungs:prepared(p)
   local name, own = rung_of(self, p)
-  phase.begin "built"
+  progress.phase "built"
   local plan = self.family.plan_for(name, own, self.job.operands)
   local declared = plan and plan.rung.local_bytes
   return plan and {call = plan,
@@ -244,13 +253,14 @@ local function awkward_operands(self)
       return cases
     end
     cases[i] = {operands = workload.longer(o.operands) or o.operands,
-      truth = verify.once(family.truth)}
+      truth = once(family.truth)}
   end
   return cases
 end
 
 -- The reason against a plan whose result is compared with the truth, or nil.
 local function fault_of(family, plan, truth)
+  local verify = require "clshell.ladder.verify"
   local good, result = pcall(function()
     return verify.run(plan, plan.output, truth(plan))
   end)
@@ -265,7 +275,7 @@ end
 
 function Rungs:awkward(p)
   local name, own = rung_of(self, p)
-  phase.begin "built"
+  progress.phase "built"
   self.cases = self.cases or awkward_operands(self)
   for _, case in ipairs(self.cases) do
     local ok, plan = pcall(self.family.plan_for, name, own, case.operands)

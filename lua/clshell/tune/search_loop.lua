@@ -3,13 +3,10 @@
 -- shapes that fit no tile and run in turns, which tells the winners
 -- SPDX-License-Identifier: MIT
 
-local builders = require "clshell.tune.builders"
 local cl = require "cl"
 local evaluation = require "clshell.tune.evaluation"
 local interrupt = require "clshell.base.interrupt"
 local results = require "clshell.tune.tune_result"
-local sampling = require "clshell.tune.sampling"
-local search_progress = require "clshell.tune.search_progress"
 local spaces = require "clshell.tune.space"
 local stats = require "clshell.measure.stats"
 local strategy = require "clshell.tune.strategy"
@@ -20,6 +17,7 @@ local SEARCH = 0.8 -- the part of the seconds before the final round
 -- The statuses of a point on a lost device.
 local FAILURES = {failed = true, build = true, refused = true}
 local IDLE = 10000 -- known points in a row that end a strategy
+local BUILDS = 5   -- the least seconds to come that may need builders
 local TIE = 0.01   -- the part of the best that ties, without turns
 local FINALISTS = 8
 local FAR = 10     -- times the best: a default too slow for turns
@@ -27,9 +25,37 @@ local FAR = 10     -- times the best: a default too slow for turns
 local Search = {}
 Search.__index = Search
 
+function Search:__close()
+  if self.builders then
+    self.builders:close()
+  end
+end
+
 -- The seconds that are left for measuring points.
 local function seconds_left(search)
   return SEARCH * search.limits.seconds - (cl.now() - search.begin)
+end
+
+-- The number of points that the search may still measure.
+local function points_left(search)
+  return math.min(#search.source.space - search.count,
+    (search.limits.evaluations or math.huge) - search.evaluations)
+end
+
+-- Measures a point in this process. Where measurements like it take long, or
+-- the user asks for builders, they build from the next point on.
+local function measure_here(search, p, best)
+  local src, asked, begin = search.source, search.limits.builders, cl.now()
+  local found = src:measure(p, best)
+  local took = cl.now() - begin
+  local building = points_left(search) * (took - (found.sampled or 0))
+  if src.programs and (asked or building > BUILDS and 2 or 0) > 1 then
+    search.builders = require "clshell.tune.builders".new(src, asked)
+  end
+  if search.builders then
+    search.builders:took(took, found)
+  end
+  return found
 end
 
 -- The measurement of a point, here or on another rank; meanwhile programs of
@@ -39,15 +65,13 @@ local function measurement(search, id, p, ahead)
   local best = search.raced and search.least or nil
   local helpers = search.ranks or search.builders
   if not helpers then
-    return src:measure(p, best)
+    return measure_here(search, p, best)
   end
-  local left = math.min(#src.space - search.count,
-    (search.limits.evaluations or math.huge) - search.evaluations)
   return helpers:measure(id, best, ahead, function(other)
     local q = src.space:point(other)
     return not search.seen[other] and not src:refusal(q)
       and not (known and known:knows(q))
-  end, left, seconds_left(search))
+  end, points_left(search), seconds_left(search))
 end
 
 -- Notes the median of a record for the points that follow.
@@ -201,7 +225,7 @@ local function finalists(rows)
   local list, good = {}, evaluation.sorted(rows, "ok")
   local best = good[1]
   for _, row in ipairs(good) do
-    local near = math.max(sampling.near, row.rel or 0, best.rel or 0)
+    local near = math.max(evaluation.near, row.rel or 0, best.rel or 0)
     list[#list + 1] = #list < FINALISTS and row.cost <= best.cost
       + near * math.abs(best.cost) and row or nil
   end
@@ -237,7 +261,7 @@ local function in_turns(search, rows, seconds)
     end
     return false, at ~= nil
   end
-  for i, v in ipairs(sampling.judge(lists)) do
+  for i, v in ipairs(evaluation.judge(lists)) do
     rows[i].turns, rows[i].verdict, rows[i].rounds = v.median, v.verdict,
       lists[i]
   end
@@ -453,9 +477,10 @@ function M.run(source, opts, limits, ranks)
     cl.error("tune: no point meets the constraints",
       {hint = tostring(source.space)})
   end
-  local search = setmetatable({source = source, opts = opts, limits = limits,
-    rows = {}, seen = {}, count = 0, evaluations = 0, stored = 0, spent = 0,
-    sampled = 0, least = math.huge, begin = cl.now(), ranks = ranks,
+  local search <close> = setmetatable({source = source, opts = opts,
+    limits = limits, rows = {}, seen = {}, count = 0, evaluations = 0,
+    stored = 0, spent = 0, sampled = 0, least = math.huge, begin = cl.now(),
+    ranks = ranks,
     -- the time says too little of another objective to end a measurement
     raced = opts.race ~= false and not opts.objective}, Search)
   if opts.strategy ~= nil and type(opts.strategy) ~= "function" then
@@ -464,14 +489,11 @@ function M.run(source, opts, limits, ranks)
   if not source.recorded then
     search.known = require "clshell.tune.known_runs".new(source, opts)
   end
-  local shown <close> = search_progress.new{quiet = opts.quiet
+  local shown <close> = results.progress{quiet = opts.quiet
     or source.recorded, seconds = limits.seconds < math.huge
     and SEARCH * limits.seconds or nil, total = math.min(#source.space,
     limits.evaluations or #source.space)}
   search.progress = shown
-  local running <close> = not ranks and builders.new(source, limits.builders)
-    or nil
-  search.builders = running
   local ok, answer = xpcall(searched, with_stack, search)
   if ok then
     return answer

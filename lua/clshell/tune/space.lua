@@ -5,7 +5,6 @@
 -- SPDX-License-Identifier: MIT
 
 local cl = require "cl"
-local enumerate = require "clshell.tune.enumerate"
 local argument = require "clshell.base.argument"
 local text = require "clshell.base.text"
 
@@ -83,7 +82,7 @@ end
 -- A space of parameters, still without its parts.
 local function empty(params)
   local space = setmetatable({params = parameters(params), by_name = {},
-    constraints = {}, count = 1, product = 1}, Space)
+    constraints = {}, parts = {}, count = 1, product = 1}, Space)
   for _, p in ipairs(space.params) do
     if space.by_name[p.name] then
       fail("params: two parameters are called '%s'", p.name)
@@ -93,16 +92,42 @@ local function empty(params)
   return space
 end
 
--- Finds the points of a space in parts. A function may read a parameter only
+-- Gives each parameter of a part, in the order of its list, the unit of its
+-- digit in a code; part.product is the number of all combinations.
+local function number(part)
+  local unit = 1
+  for i = #part.params, 1, -1 do
+    local p = part.params[i]
+    p.unit = unit
+    if unit > math.maxinteger // #p.values then
+      fail "the product of the values is too large"
+    end
+    unit = unit * #p.values
+  end
+  part.product = unit
+end
+
+-- Finds the points of a space in parts, which its constraints join; without
+-- constraints each parameter is a part. A function may read a parameter only
 -- at some points; when the search for the points meets such a parameter, the
 -- parts are made anew.
-local function find_points(space)
+local function find_points(space, where)
   local again
+  if where == nil then
+    for i, param in ipairs(space.params) do
+      local count = #param.values
+      param.unit = 1
+      space.parts[i] = {params = {param}, count = count, product = count}
+    end
+    return
+  end
+  local enumerate = require "clshell.tune.enumerate"
+  space.constraints = enumerate.constraints(where, space.by_name)
   repeat
     space.parts, again = enumerate.parts(space.params, space.constraints),
       false
     for _, part in ipairs(space.parts) do
-      again = again or not enumerate.points(part)
+      again = again or not enumerate.points(part, number)
     end
   until not again
 end
@@ -125,13 +150,12 @@ end
 --- number of points, which have numbers from 1.
 function M.new(params, where)
   local space = empty(params)
-  space.constraints = enumerate.constraints(where, space.by_name)
-  find_points(space)
+  find_points(space, where)
   for _, part in ipairs(space.parts) do
     multiply(space, part)
   end
   for _, c in ipairs(space.constraints) do -- without parameters
-    if #c.names == 0 and not enumerate.holds(c, {}) then
+    if #c.names == 0 and not require "clshell.tune.enumerate".holds(c, {}) then
       space.count, c.refused, c.tested = 0, 1, 1
     end
   end
@@ -143,7 +167,7 @@ end
 function M.of(params, points)
   local space, codes, seen = empty(params), {}, {}
   local part = {params = {table.unpack(space.params)}, constraints = {}}
-  enumerate.number(part)
+  number(part)
   for _, point in ipairs(points) do
     local code = 0
     for _, param in ipairs(part.params) do
@@ -236,7 +260,7 @@ function Space:why(p)
     end
   end
   for _, c in ipairs(self.constraints) do
-    if not enumerate.holds(c, p) then
+    if not require "clshell.tune.enumerate".holds(c, p) then
       return c.code and c.text .. " is false"
         or ("where '%s' is false"):format(c.text)
     end
@@ -286,7 +310,7 @@ function Space.__tostring(space)
     "parameter"))}
   for _, c in ipairs(space.constraints) do
     if c.tested and c.tested > 0 then
-      lines[#lines + 1] = ("  %s refuses %.0f %% of those it sees"):format(
+      lines[#lines + 1] = ("  %s refuses %.0f %% of the tested points"):format(
         c.text, 100 * c.refused / c.tested)
     end
   end

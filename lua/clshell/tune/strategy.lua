@@ -4,8 +4,8 @@
 -- the lower the better; ahead(k, more), between the two, lists up to k points
 -- that ask() will return next, as far as the strategy knows them, so that they
 -- can be built together, and up to `more` points behind them. Most strategies
--- only look ahead; genetic and surrogate choose k points before they are told
--- of the points before them, and no point for the sake of `more`.
+-- only look ahead; surrogate chooses k points before it is told of the points
+-- before them, and no point for the sake of `more`.
 -- SPDX-License-Identifier: MIT
 
 local cl = require "cl"
@@ -15,34 +15,7 @@ local M = {}
 
 local START = 12    -- random points before a search by neighbours begins
 local STRIKES = 50  -- moves that did not help, before a fresh start
-local POPULATION = 20
-local COOLING = 0.95
 local MODEL = 300    -- evaluations that a model is worth
-
--- A strategy from body(measure, together), which calls measure(number, list,
--- at) -> value: the points behind `at` in the list come next, unless the value
--- changes that. together() is the number of points that are built together.
-local function sequential(body)
-  local together = 1
-  local walk = coroutine.wrap(function()
-    body(coroutine.yield, function()
-      return together
-    end)
-  end)
-  local value, list, at
-  return function()
-    local id
-    id, list, at = walk(value)
-    value = nil
-    return id
-  end, function(_, v)
-    value = v
-  end, function(k, more)
-    together = k + 1
-    return list and table.move(list, at + 1, math.min(at + k + (more or 0),
-      #list), 1, {}) or {}
-  end
-end
 
 -- A value that can be compared: failures are the worst.
 local function cost(value)
@@ -112,34 +85,6 @@ function M.random(space, random)
   end)
 end
 
--- Varies one parameter at a time over all of its values and keeps the best
--- value, until no parameter helps; then it begins elsewhere.
-function M.one_factor(space, random)
-  return sequential(function(measure)
-    while true do
-      local at, least = best_of(space, random, measure, START)
-      local better
-      repeat
-        better = false
-        local order = shuffle({table.unpack(space.params)}, random)
-        for _, param in ipairs(order) do
-          local p, list = space:point(at), {}
-          for _, v in ipairs(param.values) do
-            p[param.name] = v
-            list[#list + 1] = space:number(p)
-          end
-          for i, id in ipairs(list) do
-            local c = cost(measure(id, list, i))
-            if c < least then
-              at, least, better = id, c, true
-            end
-          end
-        end
-      until not better
-    end
-  end)
-end
-
 -- A point some moves away from another.
 local function moved(space, random, at, moves)
   for _ = 1, moves do
@@ -152,138 +97,56 @@ end
 -- Iterated local search: it goes to the first better neighbour, until there is
 -- none; then two steps away from the best, and elsewhere after a while.
 -- Lourenco, Martin and Stutzle, Iterated Local Search (2003).
+local function climb(space, random, measure)
+  local best, least = best_of(space, random, measure, START)
+  local at, c, strikes = best, least, 0
+  while strikes < STRIKES do
+    local better
+    repeat
+      better = false
+      local near = shuffle(space:neighbours(at), random)
+      for i, id in ipairs(near) do
+        local other = cost(measure(id, near, i))
+        if other < c then
+          at, c, better = id, other, true
+          break
+        end
+        strikes = strikes + 1
+      end
+    until not better
+    if c < least then
+      best, least, strikes = at, c, 0
+    end
+    at = moved(space, random, best, 2)
+    c = cost(measure(at))
+  end
+end
+
 M["local"] = function(space, random)
-  return sequential(function(measure)
-    while true do
-      local best, least = best_of(space, random, measure, START)
-      local at, c, strikes = best, least, 0
-      while strikes < STRIKES do
-        local better
-        repeat
-          better = false
-          local near = shuffle(space:neighbours(at), random)
-          for i, id in ipairs(near) do
-            local other = cost(measure(id, near, i))
-            if other < c then
-              at, c, better = id, other, true
-              break
-            end
-            strikes = strikes + 1
-          end
-        until not better
-        if c < least then
-          best, least, strikes = at, c, 0
-        end
-        at = moved(space, random, best, 2)
-        c = cost(measure(at))
-      end
+  local walk = coroutine.wrap(function()
+    while true do -- measure(id, list, at): the list behind `at` comes next
+      climb(space, random, coroutine.yield)
     end
   end)
-end
-
--- Simulated annealing on the logarithm of the value (Kirkpatrick, Gelatt and
--- Vecchi 1983), cooled anew from the best point.
-function M.anneal(space, random)
-  return sequential(function(measure)
-    local best, least = best_of(space, random, measure, START)
-    while true do
-      local at, c, heat = best, least, 0.5
-      while heat > 0.005 do
-        local id = moved(space, random, at, 1)
-        local other = cost(measure(id))
-        if other < c or other > 0 and c > 0 and random()
-            < math.exp((math.log(c) - math.log(other)) / heat) then
-          at, c = id, other
-        end
-        if c < least then
-          best, least = at, c
-        end
-        heat = heat * COOLING
-      end
-      if least == math.huge then
-        best, least = best_of(space, random, measure, START)
-      end
-    end
-  end)
-end
-
--- Measures the points of a list and adds the new points to a crowd, a list of
--- {id, cost}. Known points are measured too: that may end the search.
-local function add_all(crowd, measure, list)
-  for i, id in ipairs(list) do
-    local c, known = cost(measure(id, list, i)), false
-    for _, one in ipairs(crowd) do
-      known = known or one.id == id
-    end
-    crowd[#crowd + 1] = not known and {id = id, cost = c} or nil
+  local value, list, at
+  return function()
+    local id
+    id, list, at = walk(value)
+    value = nil
+    return id
+  end, function(_, v)
+    value = v
+  end, function(k, more)
+    return list and table.move(list, at + 1, math.min(at + k + (more or 0),
+      #list), 1, {}) or {}
   end
-end
-
--- A parent by tournament: the better of two points of a crowd.
-local function parent(space, random, crowd)
-  local a, b = crowd[random(#crowd)], crowd[random(#crowd)]
-  return space:point((a.cost <= b.cost and a or b).id)
-end
-
--- A child: each parameter comes from one of two parents, now and then changed;
--- a random point where a constraint excludes the child.
-local function child(space, random, crowd)
-  local a, b = parent(space, random, crowd), parent(space, random, crowd)
-  for _, param in ipairs(space.params) do
-    if random(2) == 1 then
-      a[param.name] = b[param.name]
-    end
-    if random() < 0.1 then
-      a[param.name] = param.values[random(#param.values)]
-    end
-  end
-  return space:number(a) or random(#space)
-end
-
--- Leaves only the best points of a crowd.
-local function select_best(crowd)
-  table.sort(crowd, function(a, b)
-    return a.cost < b.cost or a.cost == b.cost and a.id < b.id
-  end)
-  for i = #crowd, POPULATION + 1, -1 do
-    crowd[i] = nil
-  end
-end
-
--- A list of `count` points of a function.
-local function some(count, new, ...)
-  local list = {}
-  for i = 1, count do
-    list[i] = new(...)
-  end
-  return list
-end
-
--- A genetic search: it makes as many children as the crowd has points, and the
--- better half lives on.
-function M.genetic(space, random)
-  return sequential(function(measure, together)
-    local crowd = {}
-    add_all(crowd, measure, some(POPULATION, random, #space))
-    while true do
-      local left = POPULATION
-      while left > 0 do
-        local children = some(math.min(left, together()), child, space, random,
-          crowd)
-        add_all(crowd, measure, children)
-        left = left - #children
-      end
-      select_best(crowd)
-    end
-  end)
 end
 
 function M.surrogate(space, random)
   return require "clshell.tune.surrogate".new(space, random, MODEL)
 end
 
-M.names = {"exhaustive", "random", "one_factor", "local", "anneal", "genetic",
-  "surrogate"}
+M.names = {"exhaustive", "random", "local", "surrogate"}
 
 --- strategy.choose(space, budget) -> name, reason
 --- The strategy of a search that names none. `budget` is the number of

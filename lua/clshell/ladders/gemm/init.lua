@@ -1,24 +1,26 @@
 -- ladders/gemm/init.lua - the matrix product family, C = alpha A B + beta C
 -- SPDX-License-Identifier: MIT
 
+local cl = require "cl"
 local host = require "cl.host"
 local family = require "clshell.ladder"
-local matrix = require "clshell.data.matrix"
 local operands = require "clshell.ladders.gemm.gemm_operands"
-local packing = require "clshell.ladders.gemm.packing"
 local submatrix = require "clshell.ladders.gemm.submatrix"
-local verify = require "clshell.ladder.verify"
 
--- The portable ladder, its rungs for small products, and the vendor's rungs
--- above it.
+-- The portable ladder, and the vendor's rungs above it.
 local function all_rungs()
   local list = {}
   for _, rungs in ipairs{require "clshell.ladders.gemm.rungs",
-      require "clshell.ladders.gemm.small_rungs",
       require "clshell.ladders.gemm.nv_rungs"} do
     table.move(rungs, 1, #rungs, #list + 1, list)
   end
   return list
+end
+
+-- A random matrix, as matrix.random makes it.
+local function random(type, rows, cols, seed)
+  local h <close> = cl.array(type or "float", {rows, cols})
+  return cl.buffer(h.type, h.shape, h:random(seed))
 end
 
 -- The matrices that the result consists of.
@@ -50,6 +52,7 @@ end
 
 -- The truth of a list of results, and a list of the contents of C before.
 local function truth(o, s, input_roundoff, in_float)
+  local verify = require "clshell.ladder.verify"
   local read, checks = reader(o, s), {}
   local before = s.beta ~= 0 and {} or nil
   for i = 1, s.batch do
@@ -163,8 +166,8 @@ local gemm = family.new({
   dims = {"m", "n", "k"},          -- the order of the sizes in a shape
   make = function(s, seed)         -- operands of a shape
     return {
-      A = matrix.random(s.m, s.k, {type = s.type, seed = seed}),
-      B = matrix.random(s.k, s.n, {type = s.type, seed = seed + 1}),
+      A = random(s.type, s.m, s.k, seed),
+      B = random(s.type, s.k, s.n, seed + 1),
     }
   end,
   bind = operands.bind,            -- checks operands, returns their shape
@@ -228,7 +231,7 @@ local gemm = family.new({
 --- local P <close> = gemm.pack(B, {kernel = on_cpu and "simd" or "nv_fp16x3"})
 --- print(gemm(A, P).cols, P.bytes > B.bytes) --> 512 true
 function gemm.pack(B, opts)
-  return packing.pack(gemm, B, opts)
+  return require "clshell.ladders.gemm.packing".pack(gemm, B, opts)
 end
 
 return gemm

@@ -3,15 +3,12 @@
 -- SPDX-License-Identifier: MIT
 
 local submatrix = require "clshell.ladders.gemm.submatrix"
+local tiles = require "clshell.ladders.gemm.nv_tiles"
 local tiling = require "clshell.ladder.tiling"
 
 local groups, roundup = tiling.groups, tiling.roundup
 
 local M = {}
-
---- nv_pairs.PANEL
---- The number of lines of an operand is rounded up to a multiple of it.
-M.PANEL = 128
 
 local PACK = "nv_fp16x3_pack.cl"
 local HELD = 4    -- pieces of a line that a work-item keeps in registers
@@ -26,7 +23,7 @@ local WHOLE, SHARES = 2^20, 8
 -- Memory for an operand with so many lines, rows of A or columns of B, in
 -- blocks of `block` elements.
 local function packed(s, lines, block)
-  local height = roundup(lines, M.PANEL)
+  local height = roundup(lines, tiles.PANEL)
   local pieces = groups(s.k, block) * (block // 8)
   return {
     lines = lines, height = height, pieces = pieces, block = block,
@@ -128,20 +125,18 @@ function M.operands(s, o, run, block)
   return s.packed
 end
 
---- nv_pairs.once(block) -> function(s, p, side, X, run) -> packed, check
---- The field `pack` of a rung, for blocks of `block` elements. The check
---- returns the reason why the operand does not go into pairs, or nil.
-function M.once(block)
-  return function(s, _, side, X, run)
-    local to = packed(s, lines_of(s, side), block)
-    local refused = tiling.counters(s, 2, run)
-    pack(s, run, {{side = side, to = to, X = X}}, refused)
-    return to, function()
-      local found <close> = refused:read()
-      refused:close()
-      return found[1] ~= 0 and "it has infinities, NaN or 8 neighbours below "
-        .. "2^-19 of the largest in their line, which nv_ffma computes" or nil
-    end
+--- nv_pairs.pack(s, side, X, run, block) -> packed, check
+--- Packs an operand once, in blocks of `block` elements. The check returns the
+--- reason why the operand does not go into pairs, or nil.
+function M.pack(s, side, X, run, block)
+  local to = packed(s, lines_of(s, side), block)
+  local refused = tiling.counters(s, 2, run)
+  pack(s, run, {{side = side, to = to, X = X}}, refused)
+  return to, function()
+    local found <close> = refused:read()
+    refused:close()
+    return found[1] ~= 0 and "it has infinities, NaN or 8 neighbours below "
+      .. "2^-19 of the largest in their line, which nv_ffma computes" or nil
   end
 end
 

@@ -4,13 +4,12 @@
 -- SPDX-License-Identifier: MIT
 
 local cl = require "cl"
-local hopper = require "clshell.ladders.gemm.nv_hopper"
-local pairs_of = require "clshell.ladders.gemm.nv_pairs"
+local submatrix = require "clshell.ladders.gemm.submatrix"
 local tiles = require "clshell.ladders.gemm.nv_tiles"
 local tiling = require "clshell.ladder.tiling"
 
 local tiled, tilings = tiles.tiled, tiles.tilings
-local groups = tiling.groups
+local groups, roundup = tiling.groups, tiling.roundup
 
 local FFMA = {
   float = tilings("bm bn bk wm wn lm stages spread resident rate", {
@@ -42,6 +41,18 @@ local TF32 = {
   }),
 }
 local BLOCK = 16 -- depth of the packed blocks of nv_fp16x3_mma.cl
+
+-- The module that packs operands as pairs of halves.
+local function pairs_of()
+  return require "clshell.ladders.gemm.nv_pairs"
+end
+
+-- The field `pack` of a rung that takes pairs in blocks of `block` elements.
+local function in_pairs(block)
+  return function(s, _, side, X, run)
+    return pairs_of().pack(s, side, X, run, block)
+  end
+end
 
 -- Operands that nv_ffma.cl turns are copied element by element.
 local function ffma_defines(t, splits, s)
@@ -107,16 +118,16 @@ local rungs = {
       return tiles.other_type({float = true}, s) or tiling.lacks(dev, 80)
     end,
     range = function(s)
-      return {groups(s.m, pairs_of.PANEL) * groups(s.n, pairs_of.PANEL)
+      return {groups(s.m, tiles.PANEL) * groups(s.n, tiles.PANEL)
         * 128}, {128}
     end,
     local_bytes = function()
-      return 2 * 2 * pairs_of.PANEL * 4 * BLOCK
+      return 2 * 2 * tiles.PANEL * 4 * BLOCK
     end,
     prepare = function(s, _, o, run)
-      return pairs_of.operands(s, o, run, BLOCK)
+      return pairs_of().operands(s, o, run, BLOCK)
     end,
-    pack = pairs_of.once(BLOCK),
+    pack = in_pairs(BLOCK),
     args = function(s, _, o)
       local a, b = o.packed_a, o.packed_b
       return {s.m, s.n, groups(s.k, BLOCK), s.alpha, a.data, b.data, a.top,
@@ -133,4 +144,258 @@ local rungs = {
     end,
   }, TF32, 80),
 }
-return table.move(hopper(stand_by), 1, 3, #rungs + 1, rungs)
+
+-- The rungs for Hopper: operands fetched by tensor maps, more local memory
+-- than OpenCL gives, warp groups.
+
+local LINE = 128      -- bytes of a line of a stage
+local MAP_BYTES = 128 -- bytes of a tensor map, and its alignment
+local HALF, CUT = 6, 11 -- element types of tensor maps: half, and TF32
+local BYTES = {[HALF] = 2, [CUT] = 4} -- of an element
+local PAIR_DEPTH = 32    -- elements of a line of pairs
+local LEAST = 4          -- stages of a part that is worth its addition
+
+local function staged(rows)
+  return tiles.tilings("bm bn stages rate", rows)
+end
+
+local HALVES = staged{{128, 256, 4, 740}, {128, 128, 6, 586}}
+local FLOATS = staged{{128, 256, 4, 420}, {128, 128, 6, 330}}
+-- C^T is computed, 64 columns of C by each warp group
+local TURNED = staged{{256, 128, 4, 420}, {128, 128, 6, 330}}
+local PAIRS = staged{{128, 128, 6, 220}}
+
+-- The work-groups that run at one time, one on each multiprocessor.
+local function units(s)
+  return tiling.units(s, 132)
+end
+
+-- Whether all parts of the sums, `splits` for each sum, have work-groups at
+-- one time, and each part has a stage.
+local function splits_fit(t, s, splits)
+  return tiles.count(t, s) * splits <= units(s)
+    and groups(s.k, PAIR_DEPTH) >= splits
+end
+
+-- The number of parts of each sum: the parameter, or as many parts of LEAST
+-- stages or more as there are multiprocessors for.
+local function splits_of(t, s, p)
+  local splits = p.split or 1
+  if splits == 0 then
+    splits = 1
+    for _, n in ipairs(tiles.SPLITS) do
+      splits = splits_fit(t, s, n)
+        and groups(s.k, PAIR_DEPTH) >= LEAST * n and n or splits
+    end
+  end
+  return splits
+end
+
+-- The tile that the parameters name, or the tile with the least time on the
+-- multiprocessor with the most tiles; nil if there is none. lists(s) are the
+-- tiles of a shape.
+local function choose(lists, s, p)
+  local best, chosen
+  for _, t in ipairs(lists(s)) do
+    local time = groups(tiles.count(t, s) * s.batch, units(s)) * t.bm * t.bn
+      / t.rate
+    if p.tile == t.name or (p.tile or "auto") == "auto"
+        and not (best and best <= time) then
+      best, chosen = time, t
+    end
+  end
+  return chosen
+end
+
+-- The tiles of nv_wgmma, by the way in which B lies.
+local function floats(s)
+  return s.trans_b and FLOATS or TURNED
+end
+
+local function always(x)
+  return function()
+    return x
+  end
+end
+
+-- Work-items: eight warps compute, and in some rungs one asks for operands.
+local EIGHT, NINE = 256, 288
+
+-- The field `accepts`: it refuses a device, a type, or a tile of other shapes.
+local function accepts(type, lists)
+  return function(dev, s, p)
+    local reason = tiles.other_type({[type] = true}, s)
+      or tiling.lacks(dev, 90, true)
+    if not reason and not choose(lists, s, p) then
+      reason = ("tile = %s does not go with a B that is%s transposed"):format(
+        p.tile, s.trans_b and "" or " not")
+    end
+    return reason
+  end
+end
+
+local function accepts_pairs(dev, s, p)
+  local split = p.split or 0
+  return accepts("float", always(PAIRS))(dev, s, p)
+    or split > 1 and not splits_fit(PAIRS[1], s, split)
+    and ("split = %d takes %d work-groups at one time, the device has %d "
+      .. "multiprocessors; and %d elements of each sum at least"):format(split,
+      tiles.count(PAIRS[1], s) * split, units(s), split * PAIR_DEPTH) or nil
+end
+
+-- The fields that these rungs have in common; lists(s): their tiles;
+-- size(s): work-items of a work-group.
+local function rung(r, lists, size)
+  r.ptx = true
+  function r.range(s, p)
+    local t, items = choose(lists, s, p), size(s)
+    local parts = tiles.count(t, s) * splits_of(t, s, p)
+    return {math.min(parts, units(s)) * items}, {items}
+  end
+  function r.local_bytes(s, p)
+    local t = choose(lists, s, p)
+    return t.stages * (t.bm + t.bn) * LINE
+  end
+  function r.traffic(s, p)
+    local t = choose(lists, s, p)
+    return {fetch = tiling.product(s, t.bm, t.bn)}
+  end
+  local more = r.defines
+  function r.defines(p, s)
+    local t = choose(lists, s, p)
+    local defines = more(s, p)
+    defines.BM, defines.BN, defines.STAGES = t.bm, t.bn, t.stages
+    defines.WIDE_C = s.out ~= s.type and 1 or nil
+    defines.RASTER = tiles.RASTER
+    defines.VC = submatrix.vector(16 // s.out_esize, s.n, s, "c")
+    return defines
+  end
+  return r
+end
+
+-- Whether k runs along the stored rows of A and B, for nv_hopper.cl.
+local function along(s)
+  return {ALONG_A = s.trans_a and 0 or 1, ALONG_B = s.trans_b and 1 or 0}
+end
+
+-- The defines of nv_fp16x3. Sums of CHUNK stages stay in the tensor cores:
+-- only with few stages is a short sum as exact as a sum of floats.
+local function pair_defines(s, p)
+  return {CHUNK = s.k >= 2048 and 2 or 1, SPLITS = splits_of(PAIRS[1], s, p)}
+end
+
+-- Sets map number m.place of m.maps to m.X, m.count matrices of m.rows x
+-- m.cols, in boxes of m.lines lines of 128 bytes. Once is enough: the Buffers
+-- of a plan stay.
+local function set_map(run, m)
+  run({file = "nv_map.cl", ptx = true, once = true}, "tensor_map",
+    {TYPE = m.type, LINE = LINE // BYTES[m.type]}, {1}, {1},
+    m.maps, cl.int(m.place), cl.int(m.rows), cl.int(m.cols), cl.int(m.count),
+    cl.int(m.lines), m.X, cl.int(m.ld))
+end
+
+local function new_maps(s)
+  return tiling.scratch(s, 2 * MAP_BYTES // 8, "ulong")
+end
+
+-- Operand "A" or "B" where the copy engine can fetch it: itself, or a copy
+-- whose rows begin at multiples of 16 bytes.
+local function fetchable(s, name, X, run)
+  local wide = 16 // s.esize
+  if submatrix.vector(wide, 0, s, name:lower()) == wide then
+    return X
+  end
+  local rows, cols = submatrix.extent(s, name)
+  return submatrix.pad(s, run, X, rows, cols, rows, roundup(cols, wide),
+    {32, 8})
+end
+
+-- The operands as they are stored, and their maps. A box has all lines of a
+-- tile where k runs along the rows of the matrix, else the lines of a stage.
+local function map_operands(lists, type)
+  return function(s, p, o, run)
+    local t, own = choose(lists, s, p), {maps = new_maps(s)}
+    local depth = LINE // s.esize
+    local lines = {A = s.trans_a and depth or t.bm,
+      B = s.trans_b and t.bn or depth}
+    for place, name in ipairs{"A", "B"} do
+      local X = fetchable(s, name, o[name], run)
+      local rows, cols = submatrix.extent(s, name)
+      set_map(run, {maps = own.maps, place = place - 1, X = X, ld = X.ld,
+        type = type, rows = rows, cols = cols,
+        count = s.placed and X.count or 1, lines = lines[name]})
+      own[name] = X
+    end
+    return own
+  end
+end
+
+-- The arguments of nv_hopper.cl, each of its type, for stages of `depth`.
+local function args(depth)
+  return function(s, _, o)
+    return {cl.int(s.m), cl.int(s.n), cl.int(groups(s.k, depth)),
+      cl.float(s.alpha), o.maps, o.A, o.B, cl.float(s.beta), o.C,
+      cl.int(o.C.ld)}
+  end
+end
+
+local function pack_operands(s, p, o, run)
+  local own = pairs_of().operands(s, o, run, PAIR_DEPTH)
+  local t = PAIRS[1]
+  local splits, count = splits_of(t, s, p), tiles.count(t, s)
+  if splits > 1 and not own.parts then
+    local more = tiles.parts(t, s, splits, count, run)
+    own.parts, own.counters = more.parts, more.counters
+  end
+  own.maps = new_maps(s)
+  for place, x in ipairs{own.packed_a, own.packed_b} do
+    local cols = x.pieces * 16 -- upper and lower halves
+    set_map(run, {maps = own.maps, place = place - 1, X = x.data, ld = cols,
+      type = HALF, rows = x.height, cols = cols, count = 1,
+      lines = tiles.PANEL})
+  end
+  return own
+end
+
+local plain_args = args(PAIR_DEPTH)
+local function pair_args(s, p, o)
+  local a, b = o.packed_a, o.packed_b
+  local list = plain_args(s, p, {maps = o.maps, A = a.data, B = b.data,
+    C = o.C})
+  return table.move({a.top, b.top, o.refused, o.parts, o.counters}, 1, 5,
+    #list + 1, list)
+end
+
+local pairs_only, halves = always(PAIRS), always(HALVES)
+local hopper_rungs = {
+  rung({
+    name = "nv_fp16x3", file = "nv_fp16x3.cl", places = "one",
+    trans = {a = "any", b = "any"}, guarded = true,
+    lesson = "the same by warp groups, fed by the copy engine",
+    params = {tiles.split},
+    accepts = accepts_pairs, prepare = pack_operands,
+    pack = in_pairs(PAIR_DEPTH), finish = stand_by,
+    args = pair_args, defines = pair_defines,
+  }, pairs_only, always(NINE)),
+  rung({
+    name = "nv_wgmma", file = "nv_wgmma.cl", places = "batch",
+    params = {tiles.tile_param(FLOATS, TURNED)}, trans = {b = "any"},
+    input_roundoff = 2^-11,
+    lesson = "elements rounded to 11 bits: fast, three digits, by warp "
+      .. "groups",
+    accepts = accepts("float", floats), prepare = map_operands(floats, CUT),
+    args = args(32), defines = along,
+  }, floats, function(s)
+    return s.trans_b and NINE or EIGHT
+  end),
+  rung({
+    name = "nv_hgemm", file = "nv_hgemm.cl", places = "batch",
+    params = {tiles.tile_param(HALVES)}, trans = {a = "any", b = "any"},
+    half = true, wide = true,
+    lesson = "halves at the tensor cores' own rate, sums in float",
+    accepts = accepts("half", halves), prepare = map_operands(halves, HALF),
+    args = args(64), defines = along,
+  }, halves, always(NINE)),
+}
+
+return table.move(hopper_rungs, 1, 3, #rungs + 1, rungs)

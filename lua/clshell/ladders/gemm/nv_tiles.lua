@@ -3,7 +3,6 @@
 -- width of copies
 -- SPDX-License-Identifier: MIT
 
-local ptx = require "clshell.ladder.ptx"
 local submatrix = require "clshell.ladders.gemm.submatrix"
 local text = require "clshell.base.text"
 local tiling = require "clshell.ladder.tiling"
@@ -13,6 +12,7 @@ local M = {}
 local groups = tiling.groups
 
 M.SPLITS = {1, 2, 4, 8}
+M.PANEL = 128 -- lines of an operand that nv_pairs.lua packs: a multiple of it
 M.RASTER = 8 -- rows of tiles worked off together, unless t.raster
 
 -- Tilings by columns and a row for each. A work-group computes bm x bn
@@ -61,8 +61,10 @@ end
 -- kernels whose local memory ladder/ptx.lua enlarges.
 local function fits(t, s)
   local dev = s.context and s.context.device
-  local limit = dev and (t.large and ptx.local_limit(dev)
-    or dev.local_mem_size) or 49152
+  local limit = dev and dev.local_mem_size or 49152
+  if dev and t.large then
+    limit = require "clshell.ladder.ptx".local_limit(dev)
+  end
   return footprint(t, s) <= limit
 end
 

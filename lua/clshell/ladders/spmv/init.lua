@@ -267,9 +267,9 @@ end
 --- copied there). A rung that wants the diagonals at another pitch makes that
 --- copy in the first run, which the event then covers too. A row of a CSR
 --- matrix with an index outside M is NaN. An M that cl.split has spread over
---- devices gives a Split y; x is one as well, or is copied there. Of a matrix
---- that is used many times, spmv(M:pack(), x) reads fewer bytes where that
---- loses nothing: see Dia:pack.
+--- devices gives a Split y; x is a Split too, or is copied to the devices. Of
+--- a matrix that is used many times, spmv(M:pack(), x) reads fewer bytes where
+--- that loses nothing: see Dia:pack.
 --- Options:
 ---   kernel  the best known  a rung's name, see spmv.kernels; with it the
 ---           rung's own parameters

@@ -158,7 +158,7 @@ return {
       param("block", {256, 1024, 2048, 4096, 16384}, 4096,
         "rows per work-item"),
       param("ahead", {0, 256, 1024}, 256,
-        "rows from the use of a value to what is asked for"),
+        "rows between a request and the use of a value"),
       tiling.stream "y",
     },
     range = tiling.line("rows", "block", 1),

@@ -15,6 +15,7 @@ local gemm = require "clshell.ladders.gemm"
 local grids = require "clshell.parts.ranks.grid"
 local matrix = require "clshell.parts.ranks.rank_matrix"
 local options = require "clshell.base.options"
+local panels = require "clshell.parts.panels"
 local quantity = require "clshell.base.quantity"
 local tasks = require "clshell.parts.ranks.tasks"
 
@@ -57,52 +58,20 @@ local function steps(k, g, depth)
   return list
 end
 
--- The state of one operand X: the Comm that its panels go along, `lines` (the
--- rows of A or columns of B of this rank), slots of device memory, and by
--- panel: ready, the event after which the panel is on the device, and sent,
--- whether the other ranks have it.
-local function side(X, comm, lines, depth, name, opts)
-  local s = {X = X, comm = comm, lines = lines, name = name, ready = {},
-    sent = {}}
-  if lines > 0 then
-    for i = 1, opts.slots do
-      s[i] = cl.buffer(X.type, lines * depth)
-    end
-    s.channel = exchange.new(comm, X.type, name == "a" and depth or lines,
-      opts.shared ~= false)
-  end
-  return s
-end
-
--- Rows and columns of a panel of depth d.
-local function extent(s, d)
-  if s.name == "a" then
-    return s.lines, d
-  end
-  return d, s.lines
-end
-
--- The slot of a panel, as a matrix without gaps.
-function Job:panel(s, i)
-  return s[(i - 1) % self.slots + 1]:matrix(1, extent(s, self.list[i].d))
-end
-
--- Whether the product with panel i has ended; its time is counted once.
-function Job:ended(i)
-  local event = self.products[i]
-  if event and not tasks.ended(event) then
-    return false
-  elseif event then
-    self.busy = self.busy + event.ms / 1e3
-    self.products[i] = false
-  end
-  return event ~= nil
+-- The state of one operand X, "a" or "b": the Comm that its panels go along
+-- and the channel for them, none without `lines` (rows of A or columns of B of
+-- this rank), and by panel: ready, the event after which the panel is on the
+-- device, and sent, whether the other ranks have it.
+local function side(name, X, comm, lines, depth, shared)
+  return {name = name, X = X, comm = comm, ready = {}, sent = {},
+    channel = lines > 0 and exchange.new(comm, X.type,
+      name == "a" and depth or lines, shared ~= false) or nil}
 end
 
 -- Whether the slot of panel i is free: the panel before in it is sent and its
 -- product has ended.
 function Job:is_free(i)
-  local before = i - self.slots
+  local before = i - self.panels.count
   if before < 1 then
     return true
   end
@@ -112,7 +81,7 @@ function Job:is_free(i)
       return false
     end
   end
-  return self:ended(before)
+  return self.panels:ended(before)
 end
 
 -- Task: copies this rank's panels of an operand from its block to the slots
@@ -122,10 +91,11 @@ function Job:send(s)
   for i, step in ipairs(self.list) do
     if step[s.name] == s.comm:rank() then
       tasks.wait(self.is_free, self, i)
-      local panel, queue = self:panel(s, i), channel.pieces.up_queue
+      local panel = self.panels:panel(i, s.name, step.d)
+      local queue = channel.pieces.up_queue
       s.ready[i] = X.block:copy(panel, {from = s.name == "a"
         and {1, step.k - X.first_col + 1} or {step.k - X.first_row + 1, 1},
-        size = {extent(s, step.d)}, to = {1, 1}, queue = queue, async = true})
+        size = panel.shape, to = {1, 1}, queue = queue, async = true})
       queue:flush()
       if s.comm:size() > 1 then
         channel:send(panel, s.ready[i])
@@ -140,49 +110,23 @@ function Job:receive(s, rank)
   for i, step in ipairs(self.list) do
     if step[s.name] == rank then
       tasks.wait(self.is_free, self, i)
-      s.ready[i] = s.channel:receive(rank, self:panel(s, i))
+      s.ready[i] = s.channel:receive(rank, self.panels:panel(i, s.name,
+        step.d))
     end
   end
 end
 
--- The launch of a product of panels of depth d, planned once.
-function Job:plan(slot, d)
-  local a, b, key = self.sides[1], self.sides[2], slot .. " " .. d
-  self.plans[key] = self.plans[key] or gemm.plan(
-    a[slot]:matrix(1, extent(a, d)), b[slot]:matrix(1, extent(b, d)),
-    {C = self.C.block, alpha = self.alpha, beta = 1, queue = self.queue,
-      kernel = self.kernel})
-  return self.plans[key]
-end
-
 function Job:is_ready(i)
   local a, b = self.sides[1], self.sides[2]
-  return (a.lines == 0 or a.ready[i]) and (b.lines == 0 or b.ready[i])
+  return (not a.channel or a.ready[i]) and (not b.channel or b.ready[i])
 end
 
 -- Task: adds the products of all panels to the block of C.
 function Job:multiply()
   for i, step in ipairs(self.list) do
     tasks.wait(self.is_ready, self, i)
-    self.products[i] = false
-    if self.C.block then
-      self.queue:barrier{after = {self.sides[1].ready[i],
-        self.sides[2].ready[i]}}
-      self.products[i] = self:plan((i - 1) % self.slots + 1, step.d)()
-      self.queue:flush()
-    end
-  end
-end
-
--- C = beta C.
-function Job:scale(beta)
-  local C = self.C.block
-  if C and beta == 0 then
-    C:fill(0, {queue = self.queue})
-  elseif C and beta ~= 1 then
-    gemm(self.sides[1][1]:matrix(1, C.rows, 1),
-      self.sides[2][1]:matrix(1, 1, C.cols),
-      {C = C, alpha = 0, beta = beta, queue = self.queue})
+    self.panels:add(i, step.d, {self.sides[1].ready[i],
+      self.sides[2].ready[i]})
   end
 end
 
@@ -198,10 +142,7 @@ function Job:run()
     end
   end
   tasks.run(list)
-  self.queue:finish()
-  for i in ipairs(self.list) do
-    self:ended(i)
-  end
+  self.panels:finish()
   for _, s in ipairs(self.sides) do
     if s.channel then
       s.channel:finish()
@@ -210,15 +151,13 @@ function Job:run()
 end
 
 function Job:__close()
-  self.queue:finish()
+  self.panels.queue:finish()
   for _, s in ipairs(self.sides) do
     if s.channel then
       s.channel:close()
     end
-    for _, buffer in ipairs(s) do
-      buffer:close()
-    end
   end
+  self.panels:close()
 end
 
 local run_meta = {__name = "Ranks run"}
@@ -272,22 +211,25 @@ local function summa(A, B, C, opts)
   local depth = math.min(A.cols, opts.depth
     or M.depth(A.rows, B.cols, A.cols, g))
   local list = steps(A.cols, g, depth)
-  local shape = {slots = math.min(PANELS, #list), shared = opts.shared}
-  local sides = {side(A, g.row_comm, A.height, depth, "a", shape),
-    side(B, g.col_comm, B.width, depth, "b", shape)}
-  local job <close> = setmetatable({C = C, sides = sides, list = list,
-    slots = shape.slots, products = {}, plans = {}, busy = 0,
-    alpha = opts.alpha or 1, kernel = opts.kernel, queue = cl.queue()}, Job)
-  job:scale(opts.beta or 0)
-  job.queue:finish()
+  local job <close> = setmetatable({list = list, sides = {
+    side("a", A, g.row_comm, A.height, depth, opts.shared),
+    side("b", B, g.col_comm, B.width, depth, opts.shared)},
+    panels = panels.new{type = A.type, rows = A.height, cols = B.width,
+      depth = depth, count = math.min(PANELS, #list),
+      alpha = opts.alpha or 1, kernel = opts.kernel}}, Job)
+  if C.block then
+    job.panels:into(C.block, 1)
+  end
+  job.panels:scale(opts.beta or 0)
+  job.panels.queue:finish()
   for i, step in ipairs(C.block and list or {}) do
-    job:plan((i - 1) % job.slots + 1, step.d) -- builds the kernels
+    job.panels:plan(i, step.d) -- builds the kernels
   end
   world:barrier()
   local begin = cl.now()
   job:run()
   local seconds = world:allreduce(cl.now() - begin, "max")
-  return seconds, world:allreduce(job.busy) / world:size()
+  return seconds, world:allreduce(job.panels.busy) / world:size()
 end
 
 --- ranks.gemm(A, B [, opts]) -> C, run

@@ -264,13 +264,9 @@ function meta.__close(s)
 end
 
 function meta.__tostring(s)
-  local rows = {}
-  for i, n in ipairs(s.sizes) do
-    rows[i] = tostring(n)
-  end
   return ("Split %s[%s] in %s"):format(s.type, table.concat(s.shape, "]["),
-    s.axis == "copies" and #rows .. " copies"
-      or "rows " .. table.concat(rows, " + "))
+    s.axis == "copies" and #s.sizes .. " copies"
+      or "rows " .. text.values(s.sizes, " + "))
 end
 
 return M

@@ -159,8 +159,8 @@ end
 function of_family.gemm(gemm, A, B, opts)
   opts = options.with(opts, {})
   if not class.is(A) or A.axis ~= "rows" then
-    cl.error("gemm: with a Split, A must be one in rows; got "
-      .. (class.is(A) and "one in copies" or text.got(A)), {arg = "A",
+    cl.error("gemm: with a Split, A must be a Split in rows; got "
+      .. (class.is(A) and "a Split in copies" or text.got(A)), {arg = "A",
       hint = 'cl.split(A, s.devices, "rows"), or B:join()'})
   end
   check_options("gemm", opts, {"queue", "after", "batch", "stride_a",

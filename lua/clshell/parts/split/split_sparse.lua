@@ -160,12 +160,8 @@ function meta.__close(m)
 end
 
 function meta.__tostring(m)
-  local rows = {}
-  for i, n in ipairs(m.sizes) do
-    rows[i] = tostring(n)
-  end
   return ("Split %s matrix %d x %d of %s in rows %s"):format(
-    m.format:upper(), m.rows, m.cols, m.type, table.concat(rows, " + "))
+    m.format:upper(), m.rows, m.cols, m.type, text.values(m.sizes, " + "))
 end
 
 argument.methods("Split matrix", methods, meta.__name)

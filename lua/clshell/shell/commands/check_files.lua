@@ -167,7 +167,7 @@ end
 function Check:module(file, call)
   local name = call.args[1]
   if not (name and name.known and type(name.value) == "string") then
-    return self:unknown(file, call.line, "what is required")
+    return self:unknown(file, call.line, "the name of a required module")
   end
   local path = package.searchpath(name.value, ("%s?.lua;%s?/init.lua"):format(
     file.folder, file.folder))
@@ -197,7 +197,7 @@ function Check:text(text, file)
         and self.family or name:find "%.define$" and self.rung or self.build
       check(self, file, call)
     elseif name ~= "require" then
-      self:unknown(file, call.line, "what %s is handed on to", name)
+      self:unknown(file, call.line, "the use of %s as a value", name)
     end
   end
 end
@@ -247,9 +247,9 @@ function Check:finish()
   return OK
 end
 
---- check.cuda(file) -> exit code
+--- check_files.cuda(file) -> exit code
 --- Compiles a file of CUDA ("-" is standard input). Exit codes as for
---- check.run.
+--- check_files.run.
 function M.cuda(file)
   if not file then
     return needs("--cuda", "a file")
@@ -265,7 +265,7 @@ function M.cuda(file)
   return self:finish()
 end
 
---- check.run([script, ...]) -> exit code
+--- check_files.run([script, ...]) -> exit code
 --- Checks a script ("-" is standard input; a .cl or .cu file is compiled) and
 --- texts of Lua. 0: all compiles; 1: something does not, which standard error
 --- tells; 3: there are kernels, and no device to compile them for.

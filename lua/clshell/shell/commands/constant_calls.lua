@@ -12,24 +12,6 @@ local PLAIN = {["nil"] = true, ["true"] = true, ["false"] = true,
   ["not"] = true, ["and"] = true, ["or"] = true} -- keywords in constants
 local NONE = {}
 
--- The parts between the bracket at `open` and the bracket that closes it, by
--- the commas or semicolons on their level: a list of {first, last}, and the
--- index of the closing bracket. Nil if the bracket stays open.
-local function parts(tokens, open)
-  local list, depth, from = {}, 1, open + 1
-  for i = open + 1, #tokens do
-    local word = tokens[i].text
-    depth = depth + lexer.step(tokens[i])
-    if depth == 0 or depth == 1 and (word == "," or word == ";") then
-      list[#list + 1] = from < i and {from, i - 1} or nil
-      from = i + 1
-    end
-    if depth == 0 then
-      return list, i
-    end
-  end
-end
-
 -- The number of times each name is bound: by local, =, for, or as a parameter.
 -- Names in lists count twice, as their values are not matched.
 local function bindings(tokens)
@@ -121,7 +103,7 @@ function Reader:describe(first, last)
   if tokens[first].text ~= "{" then
     return about
   end
-  local list, close = parts(tokens, first)
+  local list, close = lexer.parts(tokens, first)
   about.fields = close == last and {} or nil
   for _, part in ipairs(close == last and list or NONE) do
     local a, b = part[1], part[2]
@@ -141,7 +123,7 @@ function Reader:arguments(i)
   local t = self.tokens[i]
   local list, close
   if t.text == "(" or t.text == "{" then
-    list, close = parts(self.tokens, i)
+    list, close = lexer.parts(self.tokens, i)
   end
   if t.kind == "string" or list and t.text == "{" then
     return {self:describe(i, close or i)}
@@ -154,10 +136,10 @@ end
 
 --- constant_calls.find(text, names) -> list of {name, line, args}
 --- The calls in a Lua text of functions by their names, such as {"cl.build",
---- "require"}. An argument is {line =, known = true, value =} where it is
---- written out, or made of locals that are; a table constructor has `fields`
---- as well, each described in the same way (the key is "?" for a computed
---- name). args is nil where a function is not called but handed on.
+--- "require"}. An argument is {line =, known = true, value =} where the text
+--- has its value, or locals with known values make it; a table constructor has
+--- `fields` as well, each described in the same way (the key is "?" for a
+--- computed name). args is nil where a function is not called but handed on.
 function M.find(text, names)
   local tokens = locals.code(text)
   local self = setmetatable({text = text, tokens = tokens, known = {}},

@@ -122,13 +122,13 @@ local function show(list, format, runs, path)
 end
 
 local COMMANDS = {
-  history = {"What became of each bench: its runs, the newest median, and all "
+  history = {"Each bench over time: its runs, the newest median, and all "
     .. "medians as a line of bars, oldest first.",
     options = options(FILTERS, format_option "table")},
   best = {"The fastest run of each bench, problem and device that was right, "
     .. "and whether source or driver changed since.",
     options = options(FILTERS, format_option "table")},
-  compare = {"What became of runs A in runs B: "
+  compare = {"Compares runs B with runs A: "
     .. "FASTER, SLOWER, SAME or UNCLEAR. A and B are the number of a run, "
     .. "'last' ('last~1' is the one before), or a tag: then runs of the same "
     .. "bench, problem and device are compared.",
@@ -142,13 +142,13 @@ local COMMANDS = {
     .. "are for other programs.",
     options = options(FILTERS, format_option "runs", {"-o --output",
       "file to write; otherwise standard output", "FILE"})},
-  import = {"Takes runs into the store that clshell export has written, all "
-    .. "or none; those it has already stay single.", options = {STORE},
-    arguments = {{"file", "what to read; - is standard input",
+  import = {"Takes runs that clshell export has written into the store, all "
+    .. "or none, and each run once.", options = {STORE},
+    arguments = {{"file", "file to read; - is standard input",
       files = true}}},
-  prune = {"Forgets runs: those that all of the "
-    .. "options given fit, but never the newest --keep of a bench, problem "
-    .. "and device. --keep alone forgets all others.",
+  prune = {"Forgets the runs that fit all options "
+    .. "given, but never the newest --keep of a bench, problem "
+    .. "and device. --keep alone forgets all other runs.",
     options = {STORE, {"--name", "of this bench, kernel or family"},
       {"--device", "of devices with this in their name"},
       {"--tag", "with this tag"},

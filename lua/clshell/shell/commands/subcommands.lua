@@ -20,7 +20,7 @@ local M = {}
 local FAILED = 1 -- exit code
 local KINDS = {FILE = "file", DEVICE = "device"}
 
---- commands.names
+--- subcommands.names
 --- The names of the commands.
 M.names = {"tune", "history", "best", "compare", "export", "import", "prune"}
 
@@ -28,7 +28,7 @@ local function get(name)
   return name == "tune" and tune_command or store_commands[name]
 end
 
---- commands.run(name, args) -> exit code, or nil
+--- subcommands.run(name, args) -> exit code, or nil
 --- Runs a command with its arguments; nil for other names.
 --- A mistake in the arguments prints the usage and exits with 2.
 function M.run(name, args)
@@ -69,7 +69,7 @@ local function listed(rows)
   return list
 end
 
---- commands.own([all]) -> list of options
+--- subcommands.own([all]) -> list of options
 --- The options of clshell itself, each also with its `group` and the sentences
 --- of the manual page, `more`; `all`: also the options for programs, which
 --- have no group.
@@ -86,7 +86,7 @@ function M.own(all)
   return list
 end
 
---- commands.list() -> list of {name, description, options, arguments}
+--- subcommands.list() -> list of {name, description, options, arguments}
 --- The commands such as history, with the names of their arguments; `words`
 --- are the legal arguments, and `files` allows files.
 function M.list()
@@ -107,7 +107,7 @@ function M.list()
   return list
 end
 
---- commands.shared() -> list of options
+--- subcommands.shared() -> list of options
 --- The options that all measuring scripts share.
 function M.shared()
   return listed(require "clshell.results.output".rows)

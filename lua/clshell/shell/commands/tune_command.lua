@@ -1,6 +1,6 @@
 -- shell/commands/tune_command.lua - the command `clshell tune`: searches the
 -- fastest kernels of the ladders on this device, compares each in turns with
--- the one that calls take today, and keeps it where it is better
+-- the kernel that calls take today, and keeps it where it is faster
 -- SPDX-License-Identifier: MIT
 
 local cl = require "cl"
@@ -35,8 +35,8 @@ local VECTOR = {cpu = {"1m"}, other = {"64m"}, sizes = one_size,
     return 2.0 * n
   end}
 
--- The ladder of a matrix of two sizes, with so many times its elements in
--- memory; the further fields are in `more`.
+-- The ladder of a matrix of two sizes; memory holds `times` its elements, and
+-- the further fields are in `more`.
 local function of_matrix(cpu, other, times, more)
   more = more or {}
   more.cpu, more.other, more.sizes = {cpu}, {other}, script.matrix_shape
@@ -148,8 +148,8 @@ local function words_of(rung, params)
   return table.concat(list, " ")
 end
 
--- Judges the best of a search against today's choice, and keeps it if it is
--- worth that. The bench result of the search gets the cells of its row.
+-- Judges the best of a search against today's choice, and keeps it if the gain
+-- is large enough. The bench result of the search gets the cells of its row.
 local function judge(family, today, r, operands, keep)
   local name = family.name .. "."
   local rung = family.rung(r.kernel)
@@ -322,9 +322,9 @@ return {"Searches the fastest kernel of each family and size on this device, "
   .. "compares it in turns with the kernel that calls take today, and keeps "
   .. "it for calls where it is better by more than 2 %.",
   epilog = "Under mpirun all processes measure, each on a device of its own. "
-    .. "What is kept lies in clshell/choices of $XDG_CONFIG_HOME (~/.config); "
-    .. "help gemm.keep says more. Ctrl-C ends the search; what was kept "
-    .. "before stays. Help tune tells of searches of your own kernels.",
+    .. "Kept kernels lie in clshell/choices of $XDG_CONFIG_HOME (~/.config); "
+    .. "help gemm.keep says more. Ctrl-C ends the search; kernels kept "
+    .. "before it stay. Help tune tells of searches of your own kernels.",
   arguments = {{"family", table.concat(FAMILIES, ", ") .. "; all if left out",
     args = "*", values = FAMILIES}},
   options = {
@@ -343,9 +343,9 @@ return {"Searches the fastest kernel of each family and size on this device, "
         choices = names}
     end,
     {"--seed", "of the strategy, 1 if left out", "N", script.integer},
-    {"--resume", "go on with what the run store has; that is the default",
+    {"--resume", "go on from the samples in the run store (the default)",
       flag = true},
-    {"--fresh", "measure anew what the run store has", flag = true},
+    {"--fresh", "measure anew, without samples of the run store", flag = true},
     {"--limit", "that a configuration may take to build, to be checked or to "
       .. "be measured, 30 if left out", "SECONDS", positive},
     {"--builders", "processes that build the next configurations while "
@@ -355,8 +355,8 @@ return {"Searches the fastest kernel of each family and size on this device, "
     {"--no-worker", "build and run in this process: a configuration that "
       .. "crashes ends the search", flag = true},
     {"--no-keep", "keep nothing", flag = true},
-    {"--kept", "print what is kept, and end", flag = true},
-    {"--forget", "forget what is kept, and end", flag = true},
+    {"--kept", "print the kept kernels, and end", flag = true},
+    {"--forget", "forget the kept kernels, and end", flag = true},
     table.unpack(output.rows),
   },
   run = run}

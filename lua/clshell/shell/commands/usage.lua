@@ -32,11 +32,11 @@ M.ENVIRONMENT = {
   {"FORCE_COLOR", "colour without a terminal; also CLICOLOR_FORCE"},
   {"COLUMNS", "the width of tables, otherwise the window's"},
   {"TERM", "dumb: no colour, no line editing"},
-  {"LUA_PATH_5_4", "where require searches besides"},
+  {"LUA_PATH_5_4", "more folders in which require searches"},
   {"XDG_CONFIG_HOME", "holds clshell/init.lua and choices (~/.config)"},
   {"XDG_STATE_HOME", "holds clshell/history (~/.local/state)"},
   {"XDG_DATA_HOME", "holds clshell/runs.db (~/.local/share)"},
-  {"XDG_CACHE_HOME", "holds what was measured once (~/.cache)"},
+  {"XDG_CACHE_HOME", "holds figures measured once (~/.cache)"},
   {"OCL_ICD_VENDORS", "where the OpenCL loader looks for drivers"},
   {"POCL_AFFINITY", "0: PoCL's threads may move between processors"},
 }
@@ -44,7 +44,7 @@ M.ENVIRONMENT = {
 M.FILES = {
   {"~/.config/clshell/init.lua", "run before the first prompt"},
   {"~/.config/clshell/choices/", "kernels kept for your devices"},
-  {"~/.local/state/clshell/history", "what was typed at the prompt"},
+  {"~/.local/state/clshell/history", "lines typed at the prompt"},
   {"~/.local/share/clshell/runs.db", "benches, with their samples"},
   {"/etc/OpenCL/vendors/*.icd", "the drivers that the loader offers"},
 }
@@ -239,7 +239,7 @@ local function commands(lines)
   end
   say(lines, ".Ss Scripts that measure",
     "Scripts take options of their own, after their name; their",
-    ".Fl -help", "lists them.", "Those that measure share these:")
+    ".Fl -help", "lists them.", "Scripts that measure share these:")
   items(lines, subcommands.shared(), described)
 end
 

@@ -85,7 +85,7 @@ Try: ?gemm.register
 
 constant memory
 A small read-only memory with a cache made for all work-items of a warp reading
-the same address at once; other patterns are taken one address after another.
+the same address at once; other patterns take one address after another.
 Try: ?gemm.tiled_constant
 
 barrier
@@ -213,7 +213,7 @@ device, and is rounded where it is stored: x + y, x - y and x * y have the bits
 that half arithmetic (cl_khr_fp16) gives, longer expressions are rounded less
 often; astype "half" rounds in between. A number takes the highest type that it
 meets, and an integer must fit; a Lua float beside integers makes float. 64-bit
-integers beside reals are an error: astype says what is meant. / gives reals;
+integers beside reals are an error: astype gives the type. / gives reals;
 // and % round as Lua's do, and by 0 give 0 for integers. x << k and x >> k are
 C's, k modulo the bits. x:slice(2, -1), A:transpose(), A:diagonal() and
 x:shift(1) are views: they read, and set, elements where they lie. x:reshape{m,
@@ -481,8 +481,8 @@ each its number, mpi.rank() from 0, and functions that pass numbers, strings,
 Arrays and Buffers. Each process takes the next device of its host; -d gpu
 keeps to GPUs; Open MPI ties one or two processes to a core each, which a CPU's
 device then has alone: mpirun --bind-to none. An error in one ends all, with
-its rank in front. Lines of several come whole. Rank 0 alone keeps runs and
-writes the file of -o.
+its rank in front. Lines of several ranks come whole. Rank 0 alone keeps runs
+and writes the file of -o.
 cl.commandline.rank and ranks tell the same without MPI.
 local ranks = require "clshell.ranks" has matrices and vectors in parts, one on
 each process, and multiplies and transposes them.

@@ -75,7 +75,7 @@ local function add_families()
     if pages[name] ~= page then
       local old = entries[name]
       entries[name], pages[name] = page, page
-      for i, entry in ipairs(entries) do -- the new one has the old one's place
+      for i, entry in ipairs(entries) do -- the new page takes the old place
         entries[i] = entry == old and page or entry
       end
       entries[#entries + 1] = not old and page or nil

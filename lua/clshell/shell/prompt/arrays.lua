@@ -20,8 +20,7 @@ M.most = 100000
 local ROWS = 11 -- of a larger matrix, with the … between
 local LINES = 7 -- of a larger vector
 local GAP = "  " -- between two elements, and before the first
-local LONGEST = {char = 4, uchar = 3, short = 6, ushort = 5, long = 20,
-  ulong = 20} -- columns of a number; 11 of other types
+local SMALL = 256 -- elements of a buffer that is read as a whole
 local PIXELS = 1 << 20 -- pixels of an image that is read as a whole
 local HOST = 1 << 28 -- elements of a host array that are
 local DIAGONALS = 64 -- diagonals that are summed up one by one
@@ -40,13 +39,6 @@ local function number(x, f)
     return ("%.0e"):format(x) -- not zero, whatever the others are
   end
   return (f.form:format(x):gsub("^%-(0%.?0*)$", "%1"))
-end
-
--- The format of whole numbers from lo to hi.
-local function whole(lo, hi, kind)
-  local f = {form = "%.0f", unsigned = kind == "ulong"}
-  f.width = math.max(#number(lo, f), #number(hi, f))
-  return f
 end
 
 -- The format of reals: fixed, with enough digits for the largest number and
@@ -69,16 +61,17 @@ end
 -- Array:summary or summary.of (nil: unknown).
 local function format_of(kind, stats)
   local is_real = kind == "float" or kind == "double" or kind == "half"
-  local f
-  if not stats then
-    f = is_real and {form = "%.3e", width = 10} or whole(0, 10^10, kind)
-  elseif not stats.min then
-    f = {form = "%.0f", width = 3}
-  elseif not is_real or stats.whole and math.max(-stats.min, stats.max)
-      < 1e7 then
-    f = whole(stats.min, stats.max, kind)
-  else
-    f = real(stats.min, stats.max)
+  local lo, hi = 0, 10^10
+  if stats then
+    lo, hi = stats.min, stats.max
+  end
+  local f = {form = "%.0f", unsigned = kind == "ulong", width = 3}
+  if is_real and not stats then
+    f = {form = "%.3e", width = 10}
+  elseif is_real and lo and not (stats.whole and math.max(-lo, hi) < 1e7) then
+    f = real(lo, hi)
+  elseif lo then
+    f.width = math.max(#number(lo, f), #number(hi, f))
   end
   if not stats or stats.nan > 0 or stats.inf > 0 then
     f.width = math.max(f.width, stats and stats.inf > 0 and 4 or 3)
@@ -100,11 +93,6 @@ local function element(x, f)
     f.width, true)
 end
 
--- The columns of an element.
-local function columns_of(f, lanes)
-  return lanes == 1 and f.width or lanes * (f.width + 2)
-end
-
 -- Parts {first, count} of 1..n: the first and the last numbers, `shown` in
 -- all.
 local function ends(n, shown)
@@ -114,6 +102,30 @@ local function ends(n, shown)
   local head = (shown + 1) // 2
   return {{1, head}, shown > 1 and {n - (shown - head) + 1, shown - head}
     or nil}
+end
+
+-- Rows of elements from place `at` of a list on, each `step` behind the row
+-- before.
+local function rows_of(list, at, step, rows, cols)
+  local parts = {}
+  for i = 1, rows do
+    parts[i] = table.move(list, at, at + cols - 1, 1, {})
+    at = at + step
+  end
+  return parts
+end
+
+-- A vector as a matrix of the lines that fill the window.
+local function folded(src, width, o)
+  local n = src.cols
+  local cols = math.min(n, math.max(1, o.width // (width + #GAP)))
+  return {rows = (n + cols - 1) // cols, cols = cols, lanes = src.lanes,
+    most = LINES, fetch = function(_, _, r, rows)
+      local first = (r - 1) * cols + 1
+      local all = src:fetch(1, 1, 1, first, math.min(rows * cols,
+        n + 1 - first))[1]
+      return rows_of(all, 1, cols, rows, cols)
+    end}
 end
 
 -- The numbers of rows and of columns that fit; an element takes `width`
@@ -127,22 +139,25 @@ local function fitting(src, width, o, room)
     wide = (o.width - printable.width(printable.ellipsis()) - #GAP)
       // (width + #GAP)
   end
-  local high = src.rows <= room and src.rows or math.min(room, ROWS) - 1
+  local high = src.rows <= room and src.rows
+    or math.min(room, src.most or ROWS) - 1
   return math.max(high, 1), math.max(wide, 1)
 end
 
--- The lines of a slice of a matrix, and whether elements are left out.
-local function matrix_lines(src, f, o, room, slice)
-  local lines, mark = {}, printable.ellipsis()
-  local width = columns_of(f, src.lanes)
+-- The lines of a slice of a matrix, or of a vector, and whether elements are
+-- left out.
+local function grid_lines(src, f, o, room, slice)
+  local lines, cut, mark = {}, false, printable.ellipsis()
+  local width = f.width
+  if src.lanes > 1 then
+    width = src.lanes * (width + 2)
+  end
+  src = #src.shape == 1 and folded(src, width, o) or src
   local high, wide = fitting(src, width, o, room)
   for i, r in ipairs(ends(src.rows, high)) do
-    local texts = {}
-    for k = 1, r[2] do
-      texts[k] = {""}
-    end
+    local texts = rows_of({""}, 1, 0, r[2], 1)
     for j, c in ipairs(ends(src.cols, wide)) do
-      for k, row in ipairs(src.fetch(slice, r[1], r[2], c[1], c[2])) do
+      for k, row in ipairs(src:fetch(slice, r[1], r[2], c[1], c[2])) do
         for _, x in ipairs(row) do
           table.insert(texts[k], element(x, f))
         end
@@ -152,38 +167,16 @@ local function matrix_lines(src, f, o, room, slice)
       end
     end
     for k = 1, r[2] do
-      lines[#lines + 1] = table.concat(texts[k], GAP)
+      local line = table.concat(texts[k], GAP)
+      lines[#lines + 1] = o.all and line or printable.cut(line, o.width)
+      cut = cut or lines[#lines] ~= line
     end
     if i == 1 and high < src.rows then
-      lines[#lines + 1] = GAP .. text.fill(mark, math.min(width, 8), true)
+      lines[#lines + 1] = GAP .. text.fill(mark, src.most and 0
+        or math.min(width, 8), true)
     end
   end
-  return lines, high < src.rows or wide < src.cols
-end
-
--- The lines of a vector: all of it, or its beginning and its end.
-local function vector_lines(src, f, o, room)
-  local n, width = src.cols, columns_of(f, src.lanes)
-  local a_line = math.min(n, math.max(1, o.width // (width + #GAP)))
-  local count = (n + a_line - 1) // a_line
-  local high = o.all and M.most // a_line or room
-  local head = o.all and high // 2 or math.max(1, math.min(room, LINES) // 2)
-  local lines, parts = {}, {{1, n}}
-  if count > high then
-    parts = {{1, head * a_line}, {n - head * a_line + 1, head * a_line}}
-  end
-  for i, part in ipairs(parts) do
-    lines[#lines + 1] = i == 2 and GAP .. printable.ellipsis() or nil
-    local row = src.fetch(1, 1, 1, table.unpack(part))[1]
-    for first = 1, #row, a_line do
-      local texts = {""}
-      for k = first, math.min(first + a_line - 1, #row) do
-        texts[#texts + 1] = element(row[k], f)
-      end
-      lines[#lines + 1] = table.concat(texts, GAP)
-    end
-  end
-  return lines, count > high
+  return lines, cut or high < src.rows or wide < src.cols
 end
 
 -- "[2, 3]" for the number of a slice.
@@ -207,7 +200,7 @@ local function block_lines(src, f, o, room)
   room = cut and room - 1 or room
   for slice = 1, shown do
     lines[#lines + 1] = slice_name(slice, src.shape)
-    local more, less = matrix_lines(src, f, o, math.max(1, room // shown - 1),
+    local more, less = grid_lines(src, f, o, math.max(1, room // shown - 1),
       slice)
     table.move(more, 1, #more, #lines + 1, lines)
     cut = cut or less
@@ -252,21 +245,48 @@ local function try(fn, ...)
   return nil, printable.clean((tostring(message):gsub("\n.*", "")))
 end
 
+-- The shape of a value in its last dimensions, and the words of its summary.
+local function measured(src, o)
+  local n, scalar, lanes = #src.shape, src.type:match "^(%a+)(%d*)$"
+  src.scalar, src.lanes = scalar, math.tointeger(tonumber(lanes)) or 1
+  src.rows, src.cols = n > 1 and src.shape[n - 1] or 1, src.shape[n]
+  src.slices = 1
+  for d = 1, n - 2 do
+    src.slices = src.slices * src.shape[d]
+  end
+  local words = {o.name ~= "_" and src.class .. " " .. o.name or src.class}
+  words[#words + 1] = src.kind or nil
+  words[#words + 1] = src.type .. " " .. table.concat(src.shape, times())
+  table.move(src.more or {}, 1, 2, #words + 1, words)
+  words[#words + 1] = quantity.format(src.bytes, "B")
+  words[#words + 1] = "on " .. (src.device and printable.clean(
+    (src.device:gsub("%(%a+%)", ""))) or "the host") -- no trade marks
+  return words
+end
+
+-- Elements of an Array that holds all of them.
+local function fetch_held(src, slice, r, rows, c, cols)
+  return rows_of(src.held, ((slice - 1) * src.rows + r - 1) * src.cols + c,
+    src.cols, rows, cols)
+end
+
 -- The summary, then the elements, or the reason why none are shown. src has
--- the words of the summary, a shape, its numbers of slices, rows, cols and
--- lanes, the scalar type, stats() and fetch(slice, first row, rows, first
--- column, columns) -> the elements of a corner as a list of rows.
+-- class, type, shape, bytes, device (nil: the host), kind (a word before the
+-- type), more (words behind the shape), and either `held`, an Array of all
+-- elements, or stats() and fetch(src, slice, first row, rows, first column,
+-- columns) -> the elements of a corner as a list of rows.
 local function compose(src, o)
-  local lines = printable.join(src.words, o.width, "  ")
+  local lines = printable.join(measured(src, o), o.width, "  ")
   lines[1] = style.paint(lines[1], "bold", o.color)
-  local stats, why = try(src.stats)
+  src.fetch = src.held and fetch_held or src.fetch
+  local stats, why = try(src.stats or src.held.summary, src.held)
   local f = format_of(src.scalar, stats)
   local about = stats and stats_words(stats, f) or {}
   about[#about + 1] = why and "min, mean, max: " .. why
   local footer = printable.join(about, o.width - 2, "")
   local room = math.max(2, o.height - #lines - #footer - 2)
-  local shown, cut = try(src.slices > 1 and block_lines
-    or #src.shape == 1 and vector_lines or matrix_lines, src, f, o, room, 1)
+  local shown, cut = try(src.slices > 1 and block_lines or grid_lines, src, f,
+    o, room, 1)
   if not shown then
     footer = printable.join({"not read: " .. cut}, o.width - 2, "")
   elseif cut then
@@ -282,89 +302,25 @@ local function compose(src, o)
   return lines
 end
 
--- What is known of a value before its elements are looked at.
-local function source(class, kind, shape, bytes, o)
-  local scalar, lanes = kind:match "^(%a+)(%d*)$"
-  local n = #shape
-  local src = {shape = shape, scalar = scalar, slices = 1,
-    lanes = math.tointeger(tonumber(lanes)) or 1,
-    rows = n > 1 and shape[n - 1] or 1, cols = shape[n]}
-  for d = 1, n - 2 do
-    src.slices = src.slices * shape[d]
-  end
-  src.words = {o.name ~= "_" and class .. " " .. o.name or class,
-    kind .. " " .. table.concat(shape, times()), quantity.format(bytes, "B")}
-  return src
-end
-
--- "on" and the device's name without trade marks.
-local function on(device)
-  return "on " .. printable.clean((device:gsub("%(%a+%)", "")))
-end
-
--- Rows of elements of an Array from place `at` on, each `step` behind the row
--- before.
-local function rows_of(h, at, step, rows, cols)
-  local list = {}
-  for i = 1, rows do
-    list[i] = table.move(h, at, at + cols - 1, 1, {})
-    at = at + step
-  end
-  return list
-end
-
--- A fetch of corners of an Array that holds all elements.
-local function host_fetch(h, src)
-  return function(slice, r, rows, c, cols)
-    return rows_of(h, ((slice - 1) * src.rows + r - 1) * src.cols + c,
-      src.cols, rows, cols)
-  end
-end
-
--- Completes src for a value whose elements are all in the Array h.
-local function held(src, h, o)
-  src.fetch = host_fetch(h, src)
-  function src.stats()
-    return h:summary()
-  end
-  return compose(src, o)
-end
-
--- Whether a whole matrix or vector fits the window with numbers of any length.
-local function small(src, o)
-  local width = columns_of({width = LONGEST[src.scalar] or 11}, src.lanes)
-  return src.slices == 1 and src.rows <= 5
-    and src.cols * (width + #GAP) <= o.width
-end
-
 --- arrays.Buffer(b, o [, class]) -> lines
 --- A buffer: type, shape, size, device; then its corners, least, mean and
---- largest element. Only the shown rectangles are read; the device finds the
---- least, mean and largest element, or the host where all elements are shown.
+--- largest element. A small buffer is read as a whole; of another one only the
+--- shown rectangles are read, and the device finds least, mean and largest.
 function M.Buffer(b, o, class)
-  local src = source(class or "Buffer", b.type, b.shape, b.bytes, o)
   local info = b:info()
-  if b.rows and b.ld > b.cols then
-    table.insert(src.words, 3, ("ld %d"):format(b.ld))
-  end
-  if info.view then
-    table.insert(src.words, 2, "view")
-  end
-  src.words[#src.words + 1] = on(info.device)
-  local all <close> = small(src, o) and try(b.read, b) or nil
-  if all then
-    return held(src, all, o)
-  end
-  function src.stats()
-    return summary.of(b)
-  end
-  function src.fetch(slice, r, rows, c, cols)
-    local view <close> = not b.rows and b:matrix((slice - 1) * src.rows
-      * src.cols + 1, src.rows, src.cols) or nil
-    local h <close> = (view or b):read{from = {r, c}, size = {rows, cols}}
-    return rows_of(h, 1, cols, rows, cols)
-  end
-  return compose(src, o)
+  local all <close> = #b <= SMALL and try(b.read, b) or nil
+  local gap = b.rows and b.ld > b.cols
+  return compose({class = class or "Buffer", type = b.type, shape = b.shape,
+    bytes = b.bytes, device = info.device, kind = info.view and "view",
+    more = {gap and ("ld %d"):format(b.ld) or nil}, held = all,
+    stats = not all and function()
+      return summary.of(b)
+    end, fetch = function(src, slice, r, rows, c, cols)
+      local view <close> = not b.rows and b:matrix((slice - 1) * src.rows
+        * src.cols + 1, src.rows, src.cols) or nil
+      local h <close> = (view or b):read{from = {r, c}, size = {rows, cols}}
+      return rows_of(h, 1, cols, rows, cols)
+    end}, o)
 end
 
 --- arrays.Expression(e, o) -> lines
@@ -374,56 +330,42 @@ function M.Expression(e, o)
   return M.Buffer(b, o, "Expression")
 end
 
+local function nothing()
+end
+
 --- arrays.Array(h, o) -> lines
 --- A host array: the summary and the elements of arrays.Buffer.
 function M.Array(h, o)
-  local src = source("Array", h.type, h.shape, h.bytes, o)
-  src.words[#src.words + 1] = "on the host"
-  if #h <= HOST then
-    return held(src, h, o)
-  end
-  src.stats, src.fetch = function() end, host_fetch(h, src)
-  return compose(src, o)
+  return compose({class = "Array", type = h.type, shape = h.shape,
+    bytes = h.bytes, held = h, stats = #h > HOST and nothing}, o)
 end
 
 --- arrays.Image(img, o) -> lines
 --- An image: kind, format, shape, size, device; then its corners. Of a large
 --- image no other pixel is read: least, mean and largest are missing.
 function M.Image(img, o)
-  local src = source("Image", img.type, img.shape, img.bytes, o)
   local info = img:info()
-  table.insert(src.words, 2, info.kind .. " " .. info.format)
-  src.words[#src.words + 1] = on(info.device)
   local all <close> = #img <= PIXELS and try(img.read, img) or nil
-  if all then
-    return held(src, all, o)
-  end
-  src.stats = function() end
-  function src.fetch(slice, r, rows, c, cols)
-    local n = #src.shape
-    local h <close> = img:read{
-      origin = {table.unpack({c - 1, r - 1, slice - 1}, 1, n)},
-      region = {table.unpack({cols, rows, 1}, 1, n)}}
-    return rows_of(h, 1, cols, rows, cols)
-  end
-  return compose(src, o)
+  return compose({class = "Image", type = img.type, shape = img.shape,
+    bytes = img.bytes, device = info.device, held = all,
+    kind = info.kind .. " " .. info.format, stats = not all and nothing,
+    fetch = function(src, slice, r, rows, c, cols)
+      local n = #src.shape
+      local h <close> = img:read{
+        origin = {table.unpack({c - 1, r - 1, slice - 1}, 1, n)},
+        region = {table.unpack({cols, rows, 1}, 1, n)}}
+      return rows_of(h, 1, cols, rows, cols)
+    end}, o)
 end
 
--- Rows of false, for places that are not stored.
-local function empty_rows(rows, cols)
-  local list = {}
-  for i = 1, rows do
-    list[i] = {}
-    for j = 1, cols do
-      list[i][j] = false
-    end
-  end
-  return list
-end
+-- For places of a matrix that are not stored.
+local FALSE = setmetatable({}, {__index = function()
+  return false
+end})
 
 -- The corner of a DIA matrix, read from each diagonal that crosses it.
 local function read_dia(m, r, rows, c, cols)
-  local list = empty_rows(rows, cols)
+  local list = rows_of(FALSE, 1, 0, rows, cols)
   for d = 1, m.ndiags do
     local offset = m.host.offsets[d]
     local first = math.max(r, c - offset)
@@ -479,7 +421,7 @@ end
 
 -- The corner of a CSR matrix; the columns of a row ascend.
 local function read_csr(m, r, rows, c, cols)
-  local list = empty_rows(rows, cols)
+  local list = rows_of(FALSE, 1, 0, rows, cols)
   local ptr, col = m.host.row_ptr, m.host.col_ind
   for i = r, r + rows - 1 do
     local first, behind = ptr[i] + 1, ptr[i + 1] + 1
@@ -499,34 +441,29 @@ local function read_csr(m, r, rows, c, cols)
   return list
 end
 
-local function csr_stats(m)
-  return m.nnz > 0 and summary.of(m.values) or nil
-end
-
--- Defines the description of a sparse class; words(m): the words of this class
--- alone.
-local function define(class, words, stats, fetch)
-  M[class] = function(m, o)
-    if m.values.closed then
-      return {tostring(m) .. " (closed)"}
-    end
-    local src = source(class, m.type, {m.rows, m.cols}, m:info().bytes, o)
-    table.insert(src.words, 3, ("%d entries"):format(m.nnz))
-    if words then
-      table.insert(src.words, 3, words(m))
-    end
-    src.words[#src.words + 1] = on(m.values.context.device.name)
-    function src.stats()
-      return stats(m)
-    end
-    function src.fetch(_, ...)
-      return fetch(m, ...)
-    end
-    return compose(src, o)
+-- The description of a sparse matrix; words(m): the words of this class alone.
+local function sparse(class, m, o, words, stats, fetch)
+  if m.values.closed then
+    return {tostring(m) .. " (closed)"}
   end
+  local entries = ("%d entries"):format(m.nnz)
+  return compose({class = class, type = m.type, shape = {m.rows, m.cols},
+    bytes = m:info().bytes, device = m.values.context.device.name,
+    more = words and {words(m), entries} or {entries}, stats = function()
+      return stats(m)
+    end, fetch = function(_, _, ...)
+      return fetch(m, ...)
+    end}, o)
 end
 
-define("DIA matrix", offsets_words, dia_stats, read_dia)
-define("CSR matrix", nil, csr_stats, read_csr)
+M["DIA matrix"] = function(m, o)
+  return sparse("DIA matrix", m, o, offsets_words, dia_stats, read_dia)
+end
+
+M["CSR matrix"] = function(m, o)
+  return sparse("CSR matrix", m, o, nil, function()
+    return m.nnz > 0 and summary.of(m.values) or nil
+  end, read_csr)
+end
 
 return M

@@ -1,14 +1,21 @@
 -- shell/prompt/caret.lua - the place in a source line that an error message
--- names. Lua gives the line of an error. The place in the line follows from
--- the message: the name that was nil, the operator, the token near a syntax
--- error.
+-- names, and the name that was meant there. Lua gives the line of an error.
+-- The place in the line follows from the message: the name that was nil, the
+-- operator, the token near a syntax error.
 -- SPDX-License-Identifier: MIT
 
+local array = require "clshell.arrays.method_names"
+local base_text = require "clshell.base.text"
+local cl = require "cl"
 local excerpt = require "clshell.errors.excerpt"
 local lexer = require "clshell.base.lexer"
-local set = require("clshell.base.text").set
+local resolve = require "clshell.shell.prompt.resolve"
 
 local M = {}
+
+local MOST = 5000 -- names to compare with
+
+local set = base_text.set
 
 local CALL, INDEX = set "( {", set ". [ :"
 local ARITHMETIC = set "+ - * / // % ^ & | ~ << >>"
@@ -121,22 +128,22 @@ end
 
 -- Messages about operators, and the texts of these.
 local OPERATORS = {
-  {"^attempt to add a '", "+"}, {"^attempt to sub a '", "-"},
-  {"^attempt to mul a '", "*"}, {"^attempt to div a '", "/"},
-  {"^attempt to mod a '", "%"}, {"^attempt to pow a '", "^"},
-  {"^attempt to unm a '", "-"}, {"^attempt to idiv a '", "//"},
-  {"^attempt to compare", "< <= > >="}, {"divide by zero", "//"},
-  {"'n//", "//"}, {"'n%%", "%"}, {"^attempt to concatenate", ".."},
-  {"^attempt to get length", "#"}, {"'for", "for"},
-  {"^attempt to perform", "+ - * / // % ^ & | ~ << >>"},
-  {"^number.* has no integer", "+ - * / // % ^ & | ~ << >>"},
+  {"^attempt to add a '", set "+"}, {"^attempt to sub a '", set "-"},
+  {"^attempt to mul a '", set "*"}, {"^attempt to div a '", set "/"},
+  {"^attempt to mod a '", set "%"}, {"^attempt to pow a '", set "^"},
+  {"^attempt to unm a '", set "-"}, {"^attempt to idiv a '", set "//"},
+  {"^attempt to compare", set "< <= > >="}, {"divide by zero", set "//"},
+  {"'n//", set "//"}, {"'n%%", set "%"},
+  {"^attempt to concatenate", set ".."}, {"^attempt to get length", set "#"},
+  {"'for", set "for"}, {"^attempt to perform", ARITHMETIC},
+  {"^number.* has no integer", ARITHMETIC},
 }
 
 -- "attempt to compare number with nil": the only such operator of the line
 local function operator(line, message)
   for _, rule in ipairs(OPERATORS) do
     if message:find(rule[1]) then
-      return among(line, set(rule[2]))
+      return among(line, rule[2])
     end
   end
 end
@@ -149,26 +156,13 @@ local function call(line, name)
   end)
 end
 
-local DEPTH = {["function"] = 1, ["if"] = 1, ["do"] = 1, ["end"] = -1}
-
 -- The first token of argument n of the call whose name is token i.
 local function argument(tokens, i, n)
   if at(tokens, i + 1) ~= "(" then
     return n == 1 and tokens[i + 1] and i + 1 or i
   end
-  local depth, count = 0, 1
-  for j = i + 2, #tokens do
-    local text = tokens[j].kind ~= "string" and tokens[j].text or ""
-    if depth == 0 and text == ")" then
-      return i
-    elseif depth == 0 and count == n then
-      return j
-    elseif depth == 0 and text == "," then
-      count = count + 1
-    end
-    depth = depth + (lexer.BRACKETS[text] or DEPTH[text] or 0)
-  end
-  return i
+  local part = (lexer.parts(tokens, i + 1) or {})[n]
+  return part and part[1] or i
 end
 
 -- "bad argument #2 to 'insert' (...)" and "buffer: bad argument #1: ..."
@@ -260,36 +254,89 @@ function M.word(chunk, n, word)
   end
 end
 
---- caret.find(chunk, n, message [, own [, called]])
----   -> column, last, token, tokens
---- The bytes of line n of a chunk that an error message, without its position,
---- points to; nil where it names no place. `own`: the message is clshell's.
---- `called`: the C function that raised it. token and tokens: the token's
---- place in the list of all tokens of the chunk.
-function M.find(chunk, n, message, own, called)
-  local line = read(chunk, n)
-  if not line then
-    return nil
+local function nearest(word, names)
+  table.sort(names)
+  local near = base_text.nearest(word, names, base_text.misspellings(word))
+  return near ~= word and near or nil
+end
+
+-- The names of the members of a value.
+local function members(value)
+  return resolve.members({value = value}, false, {left = MOST})
+end
+
+-- The value in front of the last name of a chain such as cl.buffer.bytes that
+-- ends with token i.
+local function holder(frame, tokens, i)
+  local first = chain(tokens, i)
+  local name = tokens[first].text
+  local value = rawget(_G, name)
+  if frame and frame.vars[name] then
+    value = frame.values[name]
   end
-  local i = stopped(line, message) or variable(line, message)
+  for j = first + 2, i - 2, 2 do
+    value = resolve.field(value, tokens[j].text)
+  end
+  return value
+end
+
+local function variables(frame)
+  local names = members(_G)
+  for _, name in ipairs(frame and frame.vars or {}) do
+    if frame.vars[name] ~= "nil" then
+      names[#names + 1] = name
+    end
+  end
+  return names
+end
+
+-- The name nearest to the unknown name of a message, whose place is token i
+-- (nil: unknown). A misspelt keyword puts the token behind it in the wrong
+-- place.
+local function meant(message, frame, tokens, i)
+  if message:find "^syntax error near" or message:find "^'=' expected" then
+    local word = i and tokens[i - 1]
+    return word and word.kind == "name"
+      and nearest(word.text, base_text.keys(lexer.KEYWORDS)) or nil
+  end
+  local kind, name = message:match "a nil value %((%a+) '([%a_][%w_]*)'%)$"
+  if message:find "no kernel '[%w_]+'; the program has: " then
+    kind, name = "method", message:match "no kernel '([%w_]+)'"
+  end
+  if kind == "global" then
+    return nearest(name, variables(frame))
+  elseif (kind == "field" or kind == "method") and i then
+    local value = holder(frame, tokens, i)
+    return rawequal(value, cl) and array.of_numpy("cl", name)
+      or nearest(name, members(value))
+  end
+end
+
+-- The place of a message in a line of a chunk: a token. `own`: the message is
+-- clshell's. `called`: the C function that raised it.
+local function pointed(line, message, own, called)
+  return stopped(line, message) or variable(line, message)
     or bad_argument(line, message) or operator(line, message)
     or unnamed(line, message) or own and quoted(line, message)
     or call(line, called)
-  if not i and message:find " near <eof>$" then
-    return #line.text:match "^(.-)%s*$" + 1
-  end
-  local column, last = span(line, i)
-  return column, last, column and i, column and line.tokens
 end
 
---- caret.chain(tokens, i) -> list of strings
---- The names of the chain a.b.c or a.b:c that ends with token i.
-function M.chain(tokens, i)
-  local names = {}
-  for j = chain(tokens, i), i, 2 do
-    names[#names + 1] = tokens[j].text
+--- caret.find(chunk, n, message [, about]) -> column, last, near
+--- The bytes of line n of a chunk that an error message, without its position,
+--- points to, and the name nearest to the name that the message does not know;
+--- nil for each that is unknown. No metamethod runs. Without a chunk only the
+--- name is looked for. about: `own`, whether the message is clshell's;
+--- `called`, the C function that raised it; `frame`, the user's frame with its
+--- variables.
+function M.find(chunk, n, message, about)
+  local line = chunk and read(chunk, n)
+  local i = line and pointed(line, message, about.own, about.called)
+  local column, last = span(line, i)
+  if line and not i and message:find " near <eof>$" then
+    column = #line.text:match "^(.-)%s*$" + 1
   end
-  return names
+  return column, last, meant(message, about.frame, line and line.tokens,
+    column and i)
 end
 
 return M

@@ -74,7 +74,7 @@ function M.help(name)
   local view = layout.view{width = require "clshell.results.tables".width()}
   session.say(layout.rows(rows, view, view.width < 60 and 12 or 34))
   session.say "?name or name? explains a function, ??word searches, ?%name a \z
-    command; !command runs one of the system."
+    command; !command runs a command of the system."
 end
 
 -- The functions of other files, documented below.
@@ -136,7 +136,7 @@ end
 function M.save(path, replace)
   local inputs = {table.unpack(session.inputs)}
   if inputs[#inputs] == session.input then
-    inputs[#inputs] = nil -- the one that saves
+    inputs[#inputs] = nil -- the input that saves
   end
   local script, count, failed = part "save".text(inputs)
   local old <close> = not replace and io.open(path) or nil
@@ -205,7 +205,7 @@ function M.tb()
     session.say "nothing has failed so far"
     return
   end
-  print(errors.traceback(errors.last, {width = system.winsize(1),
+  print(errors.text(errors.last, {width = system.winsize(1), all = true,
     color = require "clshell.base.style".color(1)}))
 end
 

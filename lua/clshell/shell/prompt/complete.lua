@@ -35,7 +35,7 @@ local NONE = {}
 -- Takes a candidate that begins with c.word. how: show (the text for the list,
 -- nil: the same), typed (the part before the cursor, nil: c.word), append (the
 -- text behind a single candidate), open (no closing quote follows), order (its
--- place among all candidates), rank, raw (no quotes around the text).
+-- place among all candidates, of a text without quotes around it), rank.
 function C:add(text, how)
   if not text or self.seen[text] then
     return
@@ -50,8 +50,7 @@ function C:add(text, how)
     self.count = self.count + 1
     table.insert(self.ranks[rank], {text = text, show = how.show,
       append = how.append, open = how.open or text:sub(-1) == "/",
-      order = how.order, typed = rank < 3 and typed or self.word,
-      raw = how.raw})
+      order = how.order, typed = rank < 3 and typed or self.word})
   end
 end
 
@@ -70,9 +69,11 @@ function C:name(name)
   end
 end
 
--- Takes the name of a field of a table constructor.
-function C:field(name)
-  self:add(name, {append = " = "})
+-- Takes names of fields of a table constructor, but for the `given` fields.
+function C:fields(names, given)
+  for _, name in ipairs(names) do
+    self:add(not given[name] and name or nil, {append = " = "})
+  end
 end
 
 local function before(a, b)
@@ -101,7 +102,7 @@ local SPECIAL = {['"'] = '[\\"%c]', ["'"] = "[\\'%c]",
   shell = "[^%w_%-./~+,:@%%=\x80-\xFF]"}
 
 function C:encode(item)
-  if item.raw then
+  if item.order then
     return item.text
   end
   local special = SPECIAL[self.wrap and '"' or self.quote]
@@ -193,7 +194,7 @@ local PARAMETERS = {bytes = "none", extension = "none", init = "none",
   source = "source", t = "none", target = "operands", text = "none",
   topic = "topic", type = "type", values = "none", what = "target"}
 
--- The kinds of the arguments of functions whose parameters mean otherwise.
+-- The kinds of the arguments of functions for which PARAMETERS is wrong.
 local KINDS_OF = {bench = {"target"}, check = {"target", "rung"},
   compare = {"target", "target"}, ["Program:kernel"] = {"kernel"},
   require = {"module"}, tune = {"target", "none"}}
@@ -240,26 +241,19 @@ local function known(call, locals)
   end
 end
 
--- Offers the fields of the table around the cursor, if known; returns whether.
+-- Offers the fields of the table around the cursor, if known.
 local function fields(c, call)
   local kind, name, family, list = call.kind, call.name, call.family, nil
-  if kind == "params" then
-    list = family and {}
-  elseif kind == "operands" then
+  if family and (kind == "params" or name == "family") then
+    c:fields(offers.parameters(family, call.rung), call.fields)
+  end
+  if kind == "operands" then
     list = family and rawget(family, "operands")
   elseif kind == "options" and name then
     list = name == "family" and rawget(family, "reserved")
       or options.names(name)
   end
-  if family and (kind == "params" or name == "family") then
-    offers.parameters(c, family, call.rung, call.fields)
-  end
-  for _, field in ipairs(list or {}) do
-    if not call.fields[field] then
-      c:field(field)
-    end
-  end
-  return list ~= nil
+  c:fields(list or {}, call.fields)
 end
 
 -- The kinds of values of options, by their names.
@@ -268,11 +262,10 @@ local KIND_OF = {as = "gpu", device = "device", gpu = "gpu", type = "type"}
 -- Offers the words of an argument or a field; returns whether there are any.
 local function of_kind(c, kind, call)
   local offer = offers.kinds[kind]
-  if not offer or kind == "rung" and not call.family then
-    return kind == "none"
+  if offer and (kind ~= "rung" or call.family) then
+    offer(c, call)
+    return true
   end
-  offer(c, call)
-  return true
 end
 
 -- Offers the values of a field of a call's table; returns whether it has any.
@@ -295,7 +288,8 @@ end
 -- (c.quote is nil) gets the words with quotes, and only for an empty word.
 local function in_call(c, call)
   if call.iskey and not c.quote then
-    return fields(c, call)
+    fields(c, call)
+    return true
   end
   local kind = not call.table and call.whole and call.kind
   if not c.quote and (c.word ~= "" or kind == "path" or kind == "source") then
@@ -382,8 +376,8 @@ local function command(text, at)
   local place, c = offers.command(text, at), nil
   if place and place.skip then
     c = code(text, at, place.skip)
-    if c and place.more and c.plain and c.word ~= "" then
-      place.more(c)
+    if c and c.plain and c.word ~= "" then
+      c:all(place.more or {}, {append = "="})
     end
     return c
   end

@@ -6,8 +6,7 @@
 local base_text = require "clshell.base.text"
 local caret = require "clshell.shell.prompt.caret"
 local excerpt = require "clshell.errors.excerpt"
-local frames = require "clshell.shell.prompt.frames"
-local did_you_mean = require "clshell.shell.prompt.did_you_mean"
+local printable = require "clshell.shell.prompt.printable"
 local style = require "clshell.base.style"
 local system = require "clshell.system"
 
@@ -15,10 +14,174 @@ local M = {}
 
 local LINES = 60 -- lines of a message in a window; %tb has the rest
 local CALLS = 8  -- places that led to the error
+local HEAD = 60  -- innermost frames that src/shell/traceback.c keeps
+local PERIOD = 4 -- frames of the longest cycle that is folded
+local VARS = 12  -- variables shown of a frame
+local WIDTH = 48 -- columns of a string
 
 --- errors.last
 --- The record of the failure reported last; nil before the first.
 M.last = nil
+
+-- Whether a frame is the user's: a Lua function that is not clshell's own.
+local function is_user(frame)
+  return frame.line ~= nil and frame.line > 0
+    and not excerpt.own(frame.source)
+end
+
+-- "in f", or nothing for a chunk itself.
+local function inside(frame)
+  if frame.what == "main" or frame.what == "C" and not frame.name then
+    return ""
+  elseif frame.namewhat == "metamethod" then
+    return (", in metamethod '%s'"):format(frame.name)
+  elseif frame.name and frame.name:find("^[%a_][%w_]*$") then
+    return ", in " .. frame.name
+  end
+  return frame.defined < 0 and ""
+    or (", in the function of line %d"):format(frame.defined)
+end
+
+-- "file:line, in f"
+local function place_of(frame)
+  return ("%s:%d%s"):format(excerpt.name(frame.source, frame.short),
+    frame.line, inside(frame))
+end
+
+-- Whether a frame repeats one of the few frames before place i of a list.
+local function repeated(frame, list, i)
+  for j = math.max(1, i - PERIOD), i - 1 do
+    if list[j].source and place_of(frame) == place_of(list[j]) then
+      return true
+    end
+  end
+  return false
+end
+
+-- A list of frames; {more = n} stands for n frames that repeat the few frames
+-- before them. Levels left out of a long repetition belong to it.
+local function fold(list)
+  local out, i = {}, 1
+  while list[i] do
+    local shown, more, j = #out + 1, 0, i
+    while list[j] and (list[j].skip and more > 1 or not list[j].skip
+        and repeated(list[j], out, shown)) do
+      more, j = more + (list[j].skip or 1), j + 1
+    end
+    if more > 2 then
+      out[shown], i = {more = more}, j
+    else
+      out[shown], i = list[i], i + 1
+    end
+  end
+  return out
+end
+
+local function describe(frame)
+  if frame.more then
+    return ("  ... %d more"):format(frame.more)
+  elseif frame.skip then
+    return ("  ... %d levels left out"):format(frame.skip)
+  end
+  return "  called from " .. place_of(frame)
+end
+
+-- The user's frames of a list from place `from` on, a line each: at most the
+-- first CALLS, and the last. The place before, of the error itself, belongs to
+-- a repetition, too.
+local function callers(list, from)
+  local mine, lines = {}, {}
+  for i = math.max(1, from - 1), #list do
+    if list[i].skip or is_user(list[i]) then
+      mine[#mine + 1] = list[i]
+    end
+  end
+  mine = fold(mine)
+  if from > 1 then
+    table.remove(mine, 1)
+  end
+  for i, frame in ipairs(mine) do
+    if i <= CALLS or i == #mine then
+      lines[#lines + 1] = describe(frame)
+    elseif i == #mine - 1 then
+      lines[#lines + 1] = ("  ... %d more calls"):format(#mine - 1 - CALLS)
+    end
+  end
+  return lines
+end
+
+-- A value in a few characters; no metamethod runs.
+local function short(kind, value)
+  if kind == "string" or kind == "number" or kind == "boolean"
+      or kind == "nil" then
+    return kind == "string" and printable.quote(value, WIDTH)
+      or tostring(value)
+  elseif value == nil then
+    return kind .. " (collected)"
+  elseif kind == "table" then
+    local n = 0
+    for _ in next, value do
+      n = n + 1
+    end
+    return ("table of %d"):format(n)
+  end
+  return kind == "userdata" and base_text.class(value) or kind
+end
+
+-- "x = 5, t = table of 3": the variables of a frame, the innermost first.
+local function variables(frame)
+  local words = {}
+  for i = #frame.vars, 1, -1 do
+    local name = frame.vars[i]
+    if #words < VARS and name ~= "_ENV" and name ~= "_tail_" then
+      words[#words + 1] = ("%s = %s"):format(name,
+        short(frame.vars[name], frame.values[name]))
+    end
+  end
+  return table.concat(words, ", ")
+end
+
+-- Words the variables of the user's frames, and lets go of their values.
+local function settle(list)
+  for _, frame in ipairs(list) do
+    if frame.vars then
+      frame.shown = not excerpt.own(frame.source) and variables(frame) or nil
+      frame.values, frame.vars = nil, nil
+    end
+  end
+end
+
+-- The lines about one frame of a full traceback.
+local function frame_lines(lines, frame, width)
+  local what = frame.what == "C" and "[C]"
+    or ("%s:%d"):format(excerpt.name(frame.source, frame.short), frame.line)
+  lines[#lines + 1] = ("  %s%s%s"):format(what, inside(frame),
+    frame.tail and ", by a tail call" or "")
+  if frame.line <= 0 then
+    return
+  end
+  local source = excerpt.source(frame.source)
+  for _, line in ipairs(source and excerpt.show(source, frame.line,
+      {width = width and width - 2}) or {}) do
+    lines[#lines + 1] = "  " .. line
+  end
+  if frame.shown and frame.shown ~= "" then
+    lines[#lines + 1] = "         | " .. frame.shown
+  end
+end
+
+-- All frames as lines, with their source lines and, of the user's, variables.
+local function all_frames(list, width)
+  local lines = {"traceback, the innermost call first:"}
+  for _, frame in ipairs(fold(list)) do
+    if frame.more or frame.skip then
+      lines[#lines + 1] = describe(frame)
+    else
+      frame_lines(lines, frame, width)
+    end
+  end
+  return lines
+end
 
 -- The message of an error value of any type.
 local function message_of(value)
@@ -72,7 +235,7 @@ end
 local function locate(record)
   local message = record.message
   local i, rest = placed(record, message)
-  if i and frames.user(record.frames[i]) then
+  if i and is_user(record.frames[i]) then
     record.place, record.from, record.rest = record.frames[i], i + 1, rest
     return
   end
@@ -81,7 +244,7 @@ local function locate(record)
   record.from, record.fault = 1, i ~= nil and not record.place
   record.rest = record.rest or message
   for j, frame in ipairs(record.place and {} or record.frames) do
-    if frames.user(frame) then
+    if is_user(frame) then
       record.place, record.from, record.bare = frame, j + 1, true
       break
     end
@@ -102,7 +265,7 @@ local function unwrap(record)
   local all = table.move(inner.frames, 1, #inner.frames, 1, {})
   if not inner.whole then -- else the same stack, when it was higher
     if inner.skipped > 0 then
-      table.insert(all, frames.HEAD + 1, {skip = inner.skipped})
+      table.insert(all, HEAD + 1, {skip = inner.skipped})
     end
     table.move(record.frames, 1, #record.frames, #all + 1, all)
   end
@@ -158,17 +321,17 @@ local function examine(record)
   if own and rawget(record.value, "log") then
     return -- a build log has its own excerpts
   end
-  local tokens, i
   if text then
     record.line = record.rest:find(" near <eof>$")
       and last_line(text, place.line) or place.line
-    if not record.bare or own or record.rest:find("^attempt to index") then
-      record.column, record.stop, i, tokens = caret.find(text, record.line,
-        record.rest, own, raised_by(record))
-    end
   end
-  record.near = did_you_mean.name(record.rest, place and place.vars and place,
-    tokens, i)
+  if record.bare and not own
+      and not record.rest:find("^attempt to index") then
+    text = nil -- the message is about another line
+  end
+  record.column, record.stop, record.near = caret.find(text, record.line,
+    record.rest, {own = own, called = raised_by(record),
+      frame = place and place.vars and place or nil})
 end
 
 -- The name that was meant, or the words on a launch in CUDA's syntax.
@@ -211,7 +374,7 @@ function M.record(value)
     return record
   end
   if record.skipped > 0 then
-    table.insert(record.frames, frames.HEAD + 1, {skip = record.skipped})
+    table.insert(record.frames, HEAD + 1, {skip = record.skipped})
   end
   record.message = message_of(value)
   -- A __close handler raised the error after an earlier error: the chunk has
@@ -225,7 +388,7 @@ function M.record(value)
   end
   locate(record)
   examine(record)
-  frames.settle(record.frames)
+  settle(record.frames)
   return record
 end
 
@@ -251,11 +414,7 @@ local function folded(line, width, all)
   elseif #line > 8 * width and not all then
     line = line:sub(1, 8 * width) .. "..."
   end
-  local lines = {}
-  for part in (base_text.fold(line, width) .. "\n"):gmatch "(.-)\n" do
-    lines[#lines + 1] = part
-  end
-  return lines
+  return base_text.lines(base_text.fold(line, width))
 end
 
 -- A message as lines, LINES of them at most in a window.
@@ -300,7 +459,7 @@ end
 
 local KINDS = {error = "red", warning = "yellow", note = "cyan"}
 
--- A line of a report in colours; the first one has the message.
+-- A line of a report in colours; the first line has the message.
 local function painted(line, is_first)
   local paint = style.paint
   local place, rest = line:match("^(.-:%d+: )(.*)$")
@@ -320,45 +479,34 @@ local function painted(line, is_first)
   return paint(line, "dim", dim ~= nil)
 end
 
-local function finish(lines, opts)
+--- errors.text(record [, opts]) -> string
+--- The report of a failure: its message, the source line with a caret, and the
+--- user's calls.
+--- Options:
+---   color  false  16 colours and weights
+---   width  -      columns of the window; without it nothing is cut
+---   all    false  the whole message, and every frame, C and clshell's own
+---                 included, with its source line and the user's variables
+function M.text(record, opts)
+  opts = opts or {}
+  local lines = message_lines(record, opts.width, opts.all)
+  append(lines, object_lines(record, opts.width))
+  if record.bare and not opts.all then
+    lines[#lines + 1] = (record.fault and "  called from "
+      or "  raised at ") .. place_of(record.place)
+  end
+  append(lines, source_lines(record, opts.width))
+  append(lines, opts.all and all_frames(record.frames, opts.width)
+    or callers(record.frames, record.from))
+  if record.closing then
+    lines[#lines + 1] = "  while closing variables after: "
+      .. message_of(record.before.value):match("^[^\n]*")
+  end
   for i, line in ipairs(lines) do
     line = base_text.visible(line)
     lines[i] = opts.color and painted(line, i == 1) or line
   end
   return table.concat(lines, "\n")
-end
-
---- errors.text(record [, opts]) -> string
---- The short report of a failure: its message, the source line with a caret,
---- and the user's calls. Options: color (boolean), width (columns of the
---- window; without it nothing is cut).
-function M.text(record, opts)
-  opts = opts or {}
-  local lines = message_lines(record, opts.width)
-  append(lines, object_lines(record, opts.width))
-  if record.bare then
-    lines[#lines + 1] = (record.fault and "  called from "
-      or "  raised at ") .. frames.place(record.place)
-  end
-  append(lines, source_lines(record, opts.width))
-  append(lines, frames.callers(record.frames, record.from, CALLS))
-  if record.closing then
-    lines[#lines + 1] = "  while closing variables after: "
-      .. message_of(record.before.value):match("^[^\n]*")
-  end
-  return finish(lines, opts)
-end
-
---- errors.traceback(record [, opts]) -> string
---- The long report of a failure: the whole message, then every frame, C and
---- clshell's own included, with its source line and the user's variables.
-function M.traceback(record, opts)
-  opts = opts or {}
-  local lines = message_lines(record, opts.width, true)
-  append(lines, source_lines(record, opts.width))
-  append(lines, object_lines(record, opts.width))
-  append(lines, frames.all(record.frames, opts.width))
-  return finish(lines, opts)
 end
 
 --- errors.report(value [, progname]) -> string

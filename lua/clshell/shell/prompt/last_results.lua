@@ -115,7 +115,7 @@ function M.leave(spare)
 end
 
 --- last_results.keep(value)
---- Makes a value the newest result, _; the earlier ones become _1 to _9. A
+--- Makes a value the newest result, _; the earlier results become _1 to _9. A
 --- global of these names that the user has set stays as it is.
 function M.keep(value)
   if value == nil then

@@ -6,7 +6,6 @@
 
 local cl = require "cl"
 local file = require "clshell.base.file"
-local files = require "clshell.base.file"
 local system = require "clshell.system"
 
 local M = {}
@@ -44,7 +43,7 @@ end
 
 -- Appends a text in one write; nil and a message where that fails.
 local function append(text)
-  files.make_folder "STATE" -- a failure shows at the file
+  file.make_folder "STATE" -- a failure shows at the file
   local made, message = system.private(path)
   local f <close> = made and io.open(path, "ab") or nil
   if f then
@@ -80,7 +79,7 @@ function M.entries()
     return list
   end
   list = {}
-  path = not (cl.commandline or {}).noinit and files.folder "STATE" or nil
+  path = not (cl.commandline or {}).noinit and file.folder "STATE" or nil
   path = path and path .. "/history"
   local there = path and system.kind(path) == "file"
   local f <close> = there and io.open(path, "rb") or nil
@@ -101,8 +100,8 @@ local function is_torn()
 end
 
 --- line_history.add(text)
---- Adds a statement, unless it is blank or equal to the last one. A note says
---- once that the file cannot be written.
+--- Adds a statement, unless it is blank or equal to the last statement. A note
+--- says once that the file cannot be written.
 function M.add(text)
   local entries = M.entries()
   if not text:find "[^ \t\n]" or entries[#entries] == text then

@@ -10,13 +10,11 @@ local session = require "clshell.shell.prompt.session"
 
 local M = {}
 
-local BLOCKS = {["function"] = 1, ["do"] = 1, ["if"] = 1, ["repeat"] = 1,
-  ["end"] = -1, ["until"] = -1}
 local SAME = {flops = "flop"} -- what people call an option
 
--- Waits for the events among the results, those of spans one by one, or for
--- the default queue. Returns the seconds on the device (nil: unknown) and the
--- number of events.
+-- Waits for the Events among the results, one by one where a span has several,
+-- or for the default queue where there is none. Returns the seconds on the
+-- device (nil: unknown) and the number of Events.
 local function wait(values)
   local count, device = 0, 0
   for i = 1, values.n do
@@ -61,7 +59,7 @@ end
 local function tokens_of(text)
   local list, depth = lexer.tokens(text), 0
   for _, token in ipairs(list) do
-    depth = depth + (lexer.BRACKETS[token.text] or BLOCKS[token.text] or 0)
+    depth = depth + lexer.step(token)
     token.depth = depth
   end
   return list

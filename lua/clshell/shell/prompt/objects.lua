@@ -2,7 +2,6 @@
 -- functions and files at the prompt, described on a few lines
 -- SPDX-License-Identifier: MIT
 
-local layout = require "clshell.shell.prompt.value_layout"
 local printable = require "clshell.shell.prompt.printable"
 local quantity = require "clshell.base.quantity"
 local style = require "clshell.base.style"
@@ -13,14 +12,21 @@ local M = {}
 
 local clean = printable.clean
 
+-- The values of a row as printable words.
+local function words_of(row)
+  local words = type(row[2]) == "table" and row[2] or {row[2]}
+  for i, word in ipairs(words) do
+    words[i] = clean(tostring(word))
+  end
+  return words
+end
+
 -- An event on one line: its title, time and rates.
 local function brief(title, rows, o)
   local words = {title}
   for _, row in ipairs(rows) do
-    local value = row[1] ~= "before" and row[2] or {}
-    for _, word in ipairs(type(value) == "table" and value or {value}) do
-      words[#words + 1] = clean(word)
-    end
+    local more = row[1] ~= "before" and words_of(row) or {}
+    table.move(more, 1, #more, #words + 1, words)
   end
   return printable.join(words, o.width, "  ")
 end
@@ -36,11 +42,8 @@ local function sheet(title, rows, o)
   end
   widest = math.min(widest, o.width - 14)
   for _, row in ipairs(rows) do
-    local words = type(row[2]) == "table" and row[2] or {row[2]}
-    for i, word in ipairs(words) do
-      words[i] = clean(tostring(word))
-    end
-    for i, line in ipairs(printable.join(words, o.width - widest - 4, "")) do
+    for i, line in ipairs(printable.join(words_of(row), o.width - widest - 4,
+        "")) do
       local name = text.fill(i == 1 and row[1]:sub(1, widest) or "", widest)
       lines[#lines + 1] = "  " .. style.paint(name, "dim", o.color) .. "  "
         .. line
@@ -178,36 +181,27 @@ function M.Queue(q, o)
   }, o)
 end
 
--- "kernel mm(A: global const float*, n: int)"
-local function signature(k)
-  local parts = {}
+-- "kernel mm(A: global const float*, n: int)", wrapped.
+local function signature_lines(k, width)
+  local head, parts = clean(("kernel %s("):format(k.name)), {}
   for i, a in ipairs(k.args) do
     local known = a.type ~= "?"
     local space = known and a.space ~= "private" and a.space .. " " or ""
     local const = a.const and known and a.space == "global"
       and not a.type:find "const" and "const " or ""
-    parts[i] = ("%s: %s%s%s"):format(a.name ~= "" and a.name
-      or "argument " .. i, space, const, a.type)
+    parts[i] = clean(("%s: %s%s%s%s"):format(a.name ~= "" and a.name
+      or "argument " .. i, space, const, a.type, i < #k.args and "," or ""))
   end
-  return ("kernel %s(%s)"):format(k.name, table.concat(parts, ", "))
-end
-
--- A signature, wrapped.
-local function signature_lines(k, width)
-  local whole = clean(signature(k))
+  local last = math.max(1, #parts)
+  parts[last] = (parts[last] or "") .. ")"
+  local whole = head .. table.concat(parts, " ")
   if printable.width(whole) <= width then
     return {whole}
   end
-  local head, rest = whole:match "^(.-%()(.*)$"
-  local words = {}
-  for word in rest:gmatch "[^,)]+[,)]" do
-    words[#words + 1] = (word:gsub("^ ", ""))
+  local lines = {printable.cut(head, width)}
+  for i, line in ipairs(printable.join(parts, width - 4, "")) do
+    lines[i + 1] = "    " .. line
   end
-  local lines = printable.join(words, width - 4, "")
-  for i, line in ipairs(lines) do
-    lines[i] = "    " .. line
-  end
-  table.insert(lines, 1, printable.cut(head, width))
   return lines
 end
 
@@ -249,10 +243,9 @@ local NOTES = 6 -- notes on the host's calls in a CUDA text
 -- calls.
 local function add_cuda(lines, cuda, o)
   local function add(...)
-    local s = text.fold("  " .. clean(string.format(...)), o.width)
-    for line in (s .. "\n"):gmatch "(.-)\n" do
-      lines[#lines + 1] = line
-    end
+    local more = text.lines(text.fold("  " .. clean(string.format(...)),
+      o.width))
+    table.move(more, 1, #more, #lines + 1, lines)
   end
   for _, launch in ipairs(cuda.launches) do
     add("launch: %s.%s", o.name, launch.text)
@@ -282,9 +275,8 @@ function M.Program(prog, o)
   end
   local log = (info.log or ""):gsub("%s+$", "")
   if log ~= "" then
-    local _, breaks = log:gsub("\n", "")
     lines[#lines + 1] = printable.cut(("  the compiler said %d lines: "
-      .. "prog.log"):format(breaks + 1), o.width)
+      .. "prog.log"):format(#text.lines(log)), o.width)
   end
   return lines
 end
@@ -307,7 +299,7 @@ M["function"] = function(f, o)
     local parameters = require "clshell.shell.prompt.resolve".parameters(f)
     head = ("function (%s)"):format(table.concat(parameters, ", "))
     about = info.what == "C" and "C code without a help page"
-      or "defined at " .. layout.scalar(f, math.huge).text:match "%((.*)%)$"
+      or "defined at " .. printable.scalar(f, math.huge).text:match "%((.*)%)$"
   end
   local lines = text.wrap(clean(head), o.width)
   lines[1] = style.paint(lines[1], "bold", o.color)

@@ -1,7 +1,7 @@
 -- shell/prompt/offers.lua - the words besides names that completion offers:
 -- element types, devices, rungs, modules, files, and the words of %commands,
 -- ?topics and !commands of the system's shell
--- Each function offers words to candidates `c`: c:add, c:all, c:name, c:field.
+-- Each function offers words to candidates `c`: c:add, c:all, c:name.
 -- SPDX-License-Identifier: MIT
 
 local api = require "clshell.base.api"
@@ -46,6 +46,9 @@ local function paths(c, below)
     end
   end
   c.partial = list and partial or c.partial
+end
+
+function K.none()
 end
 
 function K.path(c)
@@ -140,38 +143,33 @@ local function parameters(family, rung)
   return found and rawget(found, "params") or {}
 end
 
---- offers.parameters(c, family, rung, given)
---- The names of a rung's parameters as fields of a table; `given` is left out.
-function M.parameters(c, family, rung, given)
-  for _, parameter in ipairs(parameters(family, rung)) do
-    local name = rawget(parameter, "name")
-    if not given[name] then
-      c:field(name)
-    end
+--- offers.parameters(family, rung) -> list of names
+--- The names of a rung's parameters.
+function M.parameters(family, rung)
+  local names = {}
+  for i, parameter in ipairs(parameters(family, rung)) do
+    names[i] = rawget(parameter, "name")
   end
-end
-
--- The legal values of a rung's parameter or of a family's option, or nil.
-local function values_of(family, rung, name)
-  local options_of = rawget(rawget(family, "spec") or {}, "options") or {}
-  for _, list in ipairs{parameters(family, rung), options_of} do
-    for _, one in ipairs(list) do
-      if type(one) == "table" and rawget(one, "name") == name then
-        return rawget(one, "values")
-      end
-    end
-  end
+  return names
 end
 
 --- offers.values(c, family, rung, name) -> whether there are any
 --- The values of a rung's parameter or of a family's option: as Lua writes
 --- them, or, in a string (c.quote), only the strings.
 function M.values(c, family, rung, name)
-  local values = values_of(family, rung, name)
+  local values
+  for _, list in ipairs{rawget(rawget(family, "spec") or {}, "options") or {},
+      parameters(family, rung)} do
+    for _, one in ipairs(list) do
+      if type(one) == "table" and rawget(one, "name") == name then
+        values = rawget(one, "values")
+      end
+    end
+  end
   for i, value in ipairs(values or {}) do
     if not c.quote then
       c:add(math.type(value) == "float" and ("%.14g"):format(value)
-        or ("%q"):format(value), {order = i, raw = true})
+        or ("%q"):format(value), {order = i})
     elseif type(value) == "string" then
       c:add(value)
     end
@@ -340,11 +338,6 @@ local function offer_of(name)
   end
 end
 
--- Offers the options of %bench, such as flop=, after the expression.
-local function bench_options(c)
-  c:all(options.names "bench", {append = "="})
-end
-
 -- The operand of a command: the rest of the line, or else its last word.
 local function operand(first, rest, offer)
   local place = {first = first, word = rest, offer = offer}
@@ -375,7 +368,7 @@ local function percent(text, cursor)
       how = family}
   elseif offer == nil then
     return {skip = last, more = (name == "bench" or name == "timeit")
-      and bench_options}
+      and options.names "bench"} -- flop= and others, after the expression
   elseif offer and cursor >= last then
     return operand(last + 1, rest, offer)
   end
@@ -427,8 +420,8 @@ local READERS = {["%"] = percent, ["?"] = topic, ["!"] = shell}
 --- offers.command(text, cursor) -> place or nil
 --- Where the cursor is in a text that begins with %, ? or !: {first, word,
 --- quote, closing, offer(c, how), how, otherwise}, with `otherwise` the place
---- to try after a place without candidates; or {skip, more(c)} for Lua that
---- begins after so many bytes.
+--- to try after a place without candidates; or {skip, more} for Lua that
+--- begins after so many bytes, with more names to which "=" gives values.
 function M.command(text, cursor)
   return READERS[text:match "%S"](text, cursor)
 end

@@ -72,7 +72,7 @@ function Reader:push(op, at, callee, names)
     argument = 1, from = at + 1, names = names or {}}
 end
 
--- Closes the innermost bracket or block, with what is open inside it.
+-- Closes the innermost bracket or block, and the blocks open inside it.
 function Reader:pop(bracket)
   for i = #self.stack, 2, -1 do
     local frame = self.stack[i]

@@ -1,45 +1,17 @@
 -- shell/prompt/printable.lua - any bytes as text that is safe for a terminal:
--- quoted, cleaned, measured and cut
+-- quoted, cleaned, measured and cut; any value but a table on one line
 -- SPDX-License-Identifier: MIT
 
 local style = require "clshell.base.style"
 local base_text = require "clshell.base.text"
+local interrupt = require "clshell.base.interrupt"
 
 local M = {}
 
-local columns, unsafe = base_text.columns, base_text.unsafe
+local find, format = string.find, string.format
 
-local byte, find, format, sub = string.byte, string.find, string.format,
-  string.sub
-
-local QUOTED = '[^%c"\\\x7f-\xff]' -- characters sent as they are in quotes
-local TEXT = "[\n\t\x20-\x7e]" -- and outside quotes
-
-local NAMED = {["\n"] = "\\n", ["\t"] = "\\t", ["\r"] = "\\r",
-  ['"'] = '\\"', ["\\"] = "\\\\"}
-
--- The next character in its printed form, its width, and the place behind it.
-local function step(s, at, keep, utf8_ok)
-  local c = sub(s, at, at)
-  if find(c, keep) then
-    return c, 1, at + 1
-  elseif NAMED[c] then
-    return NAMED[c], 2, at + 1
-  elseif byte(c) < 0x80 then
-    local after = find(s, "^%d", at + 1)
-    local text = format(after and "\\%03d" or "\\%d", byte(c))
-    return text, #text, at + 1
-  end
-  if not utf8.len(s, at, at, true) then
-    return format("\\x%02x", byte(c)), 4, at + 1
-  end
-  local code = utf8.codepoint(s, at, at, true)
-  local char, text = utf8.char(code), format("\\u{%x}", code)
-  if utf8_ok and not unsafe(code) then
-    return char, columns(code), at + #char
-  end
-  return text, #text, at + #char
-end
+local NAMED = {["\n"] = "\\n", ["\t"] = "\\t", ['"'] = '\\"',
+  ["\\"] = "\\\\"}
 
 --- printable.ellipsis() -> string
 --- The mark for omitted text: one character, or three points where the
@@ -48,51 +20,43 @@ function M.ellipsis()
   return style.glyphs() and "…" or "..."
 end
 
--- The part of a string that fits `room` columns, and the place of the cut
--- (nil: none). Bytes beyond the room are not looked at.
-local function take(s, room, keep)
-  local head = #s > room and sub(s, 1, room) or s
-  if find(head, "^" .. keep .. "*$") then -- as it is, and quickly
-    return head, #head, #s > room and room + 1 or nil
-  end
-  local utf8_ok, parts, used, at = style.utf8(), {}, 0, 1
-  while at <= #s do
-    local text, width, next_at = step(s, at, keep, utf8_ok)
-    if used + width > room then
-      return table.concat(parts), used, at
-    end
-    parts[#parts + 1] = text
-    used, at = used + width, next_at
-  end
-  return table.concat(parts), used
+--- printable.clean(s) -> string
+--- Text of one or several lines that cannot steer the terminal: line ends and
+--- tabs stay; other control characters, bytes outside UTF-8, marks that turn
+--- the direction of text, and characters that the locale lacks become escapes.
+function M.clean(s)
+  s = base_text.visible((s:gsub("\r", "\\r")))
+  return style.utf8() and s or (s:gsub("[\xc2-\xf4][\x80-\xbf]+", function(c)
+    return format("\\u{%x}", utf8.codepoint(c))
+  end))
 end
 
---- printable.quote(s [, room]) -> text, columns, cut
+-- Escaped text cut to so many columns; each escape stays whole.
+local function cut_escaped(s, room)
+  local head = find(s, "[\x80-\xff]") and base_text.cut(s, room)
+    or s:sub(1, room)
+  local at = head:gsub("\\\\", "  "):match "^.*()\\"
+  local stop = at and (s:match("^\\u%b{}()", at) or s:match("^\\x..()", at)
+    or s:match("^\\%d%d?%d?()", at) or at + 2)
+  return stop and stop > #head + 1 and head:sub(1, at - 1) or head
+end
+
+--- printable.quote(s [, room]) -> text, cut
 --- A string as Lua source in double quotes, every byte visible: control
 --- characters and bytes outside UTF-8 are escapes. A string wider than `room`
 --- (80) is cut, with its length behind it: "abc…" (4096 bytes); cut is true
 --- then.
 function M.quote(s, room)
   room = math.max(room or 80, 4)
-  local text, used, cut = take(s, room - 2, QUOTED)
-  if not cut then
-    return '"' .. text .. '"', used + 2, false
+  local head = #s > 4 * room and s:sub(1, 4 * room) or s
+  local text = M.clean((head:gsub('[\n\t"\\]', NAMED)))
+  if #head == #s and M.width(text) <= room - 2 then
+    return '"' .. text .. '"', false
   end
-  local mark, note = M.ellipsis(), (" (%d bytes)"):format(#s)
-  if room < 2 * #note then
-    note = ""
-  end
-  text = take(s, math.max(room - 2 - #note - M.width(mark), 1), QUOTED)
-  text = '"' .. text .. mark .. '"' .. note
-  return text, M.width(text), true
-end
-
---- printable.clean(s) -> string
---- Text of one or several lines that cannot steer the terminal: line ends and
---- tabs stay; other control characters, bytes outside UTF-8 and marks that
---- turn the direction of text become escapes.
-function M.clean(s)
-  return find(s, "[^\n\t\x20-\x7e]") and take(s, math.huge, TEXT) or s
+  local mark, note = M.ellipsis(), format(" (%d bytes)", #s)
+  note = room < 2 * #note and "" or note
+  text = cut_escaped(text, math.max(room - 2 - #note - M.width(mark), 1))
+  return '"' .. text .. mark .. '"' .. note, true
 end
 
 --- printable.coloured(s) -> string
@@ -134,6 +98,10 @@ function M.join(words, width, indent)
   return lines
 end
 
+--- printable.NUMBER
+--- The colour of numbers, which stand right in columns.
+M.NUMBER = "cyan"
+
 --- printable.digits
 --- The digits of printed floats that `%set precision` wants; nil: as many as a
 --- float takes.
@@ -152,6 +120,66 @@ function M.number(x)
   end
   local s = M.digits and format("%." .. M.digits .. "g", x):gsub(",", ".")
   return s and (find(s, "[.e]") and s or s .. ".0") or base_text.shortest(x)
+end
+
+-- A function in a few words: the place of its definition.
+local function where(f)
+  local info = debug.getinfo(f, "S")
+  if info.what == "C" then
+    return "function (C)"
+  end
+  local source = info.short_src
+  if info.source:sub(1, 1) == "@" or info.source:sub(1, 1) == "=" then
+    source = info.source:sub(2):match "([^/]*/?[^/]*)$"
+  end
+  return ("function (%s:%d)"):format(M.clean(source), info.linedefined)
+end
+
+--- printable.told(value) -> text; nil, error
+--- The text that a value's __tostring gives, or nil and the error in it.
+function M.told(value)
+  local mt = debug.getmetatable(value)
+  if type(mt) ~= "table" or rawget(mt, "__tostring") == nil then
+    return nil
+  end
+  local fine, text = interrupt.pcall(tostring, value)
+  if fine then
+    return ("%s"):format(text)
+  end
+  fine, text = pcall(tostring, text)
+  return nil, ("error in __tostring: %s"):format(fine
+    and text:gsub("\n.*", "") or "?")
+end
+
+--- printable.line(text, room) -> string
+--- The first line of a text, cut.
+function M.line(text, room)
+  return M.cut(M.clean((text:gsub("\n.*", ""))), room)
+end
+
+--- printable.leaf(text, colour) -> {text=, width=, colour=}
+function M.leaf(text, colour)
+  return {text = text, width = M.width(text), colour = colour}
+end
+
+--- printable.scalar(value, room) -> {text=, width=, colour=}
+--- A value other than a table, on one line. Strings, functions and objects
+--- take at most `room` columns (math.huge: all of them).
+function M.scalar(value, room)
+  local kind = type(value)
+  if kind == "string" then
+    return M.leaf(M.quote(value, room), "green")
+  elseif kind == "number" then
+    return M.leaf(M.number(value), M.NUMBER)
+  elseif kind == "nil" or kind == "boolean" then
+    return M.leaf(tostring(value), "yellow")
+  elseif kind == "function" then
+    return M.leaf(M.cut(where(value), math.max(room, 8)), "dim")
+  elseif kind == "thread" then
+    return M.leaf("thread (" .. coroutine.status(value) .. ")", "dim")
+  end
+  local text, wrong = M.told(value)
+  return M.leaf(M.line(text or wrong or tostring(value), math.max(room, 8)))
 end
 
 return M

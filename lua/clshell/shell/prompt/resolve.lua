@@ -21,11 +21,6 @@ local M = {}
 local DEPTH = 8   -- of __index chains
 local LONG = 1000 -- elements of a list
 
--- The class of module cl that a name says, or nil.
-local function class_named(name)
-  return name and members(name) and name or nil
-end
-
 --- resolve.meta(value, name) -> value or nil
 --- A field of a value's metatable, raw.
 function M.meta(value, name)
@@ -104,8 +99,8 @@ end
 function M.family(thing)
   local value = thing and thing.value
   for _, name in ipairs(families.own()) do
-    if rawequal(value, loaded["clshell." .. name]) then
-      pcall(lazy.load, value)
+    if rawequal(value, families.peek(name)) then
+      pcall(lazy.load, value) -- other modules stay as they are
     end
   end
   if type(value) == "table" and meta(value, "__name") == "clshell.family"
@@ -135,7 +130,7 @@ end
 
 -- The name of a function or of a callable table in the entries of help.
 local function public_name(value)
-  for _, entry in ipairs(index.entries()) do
+  for _, entry in ipairs(value ~= nil and index.entries() or {}) do
     if rawequal(M.value(entry.name), value) then
       return entry.name
     end
@@ -193,7 +188,7 @@ function M.name(thing)
     return owner .. ":" .. thing.key
   end
   return rawequal(thing.value, require) and "require"
-    or thing.value ~= nil and public_name(thing.value) or nil
+    or public_name(thing.value)
 end
 
 -- A field of an object of module cl, if its metatable's __index is still the C
@@ -212,12 +207,11 @@ end
 
 -- The Kernel object that a thing is or launches, or nil.
 local function kernel_of(thing)
-  local class = class_of(thing)
+  local class, owner = class_of(thing), thing.owner or {}
   if class == "Launch" then
     return thing.kernel or thing.value and field_of(thing.value, "kernel")
   elseif class == "Kernel" then
-    return thing.value or thing.owner and thing.owner.value
-      and field_of(thing.owner.value, thing.key)
+    return thing.value or owner.value and field_of(owner.value, thing.key)
   end
 end
 
@@ -230,9 +224,9 @@ local function member(thing, class, key)
   elseif class == "Program" and names and has(names, key) then
     return {class = "Kernel", owner = thing, key = key}
   end
-  local named = fields and has(fields, key)
-    and class_named(key:gsub("^%l", string.upper))
-  return named and {class = named, owner = thing, key = key} or nil
+  local named = fields and has(fields, key) and key:gsub("^%l", string.upper)
+  return named and members(named)
+    and {class = named, owner = thing, key = key} or nil
 end
 
 -- The class of module cl of a call's result, or nil.
@@ -244,7 +238,8 @@ local function result_class(thing)
     return "Event"
   end
   local entry = api.entry(name)
-  return entry and class_named(entry.class)
+  return entry and entry.class and members(entry.class) and entry.class
+    or nil
 end
 
 local function step(thing, s)
@@ -311,10 +306,6 @@ function M.parameters(f)
   return list
 end
 
-local function callable(value)
-  return type(value) == "function" or meta(value, "__call") ~= nil
-end
-
 -- Adds the string keys of a table that come after key `key` to a list, with
 -- `methods` only of callable values; budget.over where strings are left.
 local function add_keys(list, t, key, budget, methods)
@@ -326,8 +317,8 @@ local function add_keys(list, t, key, budget, methods)
       return
     end
     budget.left = budget.left - 1
-    list[#list + 1] = type(key) == "string"
-      and (not methods or callable(value)) and key or nil
+    list[#list + 1] = type(key) == "string" and (not methods
+      or type(value) == "function" or meta(value, "__call")) and key or nil
   until key == nil
 end
 

@@ -153,10 +153,7 @@ local BUILDS = base_text.set "local function goto ::"
 -- Whether code does anything but measure and print. A `=` gives a value to a
 -- variable, outside of tables and of loops.
 local function builds(code)
-  local list, braces, i = {}, 0, 1
-  for _, token in ipairs(lexer.tokens(code)) do
-    list[#list + 1] = token.kind ~= "comment" and token or nil
-  end
+  local list, braces, i = lexer.code(code), 0, 1
   while list[i] do
     local word, what = list[i].text, effect(list, i)
     if what == "builds" or BUILDS[word] or word == "=" and braces == 0

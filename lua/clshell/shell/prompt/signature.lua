@@ -12,42 +12,26 @@ local text = require "clshell.base.text"
 
 local M = {}
 
--- A signature: {head = "gemm(", list = parameters, tail = ") -> C"}.
-local function made(name, list)
-  return {head = name .. "(", list = list, tail = ")"}
+local function made(name, parameters)
+  return ("%s(%s)"):format(name, table.concat(parameters, ", "))
 end
 
--- The signature that a comment or a line of the reference declares. A bracket
--- that opens an optional parameter stays with that parameter.
-local function declared(words)
-  local head, inner, tail = words:match "^([^(]*%()(.-)(%).*)$"
-  if not head then
-    return nil
-  end
-  local list = {}
-  for parameter in (inner:gsub("%s*%[%s*,%s*", ", [")):gmatch "[^,]+" do
-    list[#list + 1] = parameter:match "^%s*(.-)%s*$"
-  end
-  return {head = head, list = list, tail = tail}
-end
-
--- The signature of a kernel: {name =, args =} as resolve.kernel gives it.
+-- The parameters of a kernel: {name =, args =} as resolve.kernel gives it.
 local function of_kernel(kernel)
   local list = {}
   for i, a in ipairs(kernel.args) do
     list[i] = ("%s%s %s"):format(a.space and a.space ~= "private"
       and a.space .. " " or "", a.type or "?", a.name or "")
   end
-  return made(kernel.name, list)
+  return list
 end
 
 -- The signature in help's entries or Lua's reference; `as` is the family of a
 -- function that all families have.
 local function of_name(name, as)
   local entry = name and (index.entries()[name] or reference.lua[name])
-  if entry then
-    return declared(as and entry.signature:gsub("^family", as)
-      or entry.signature)
+  if entry and entry.signature:find "%(.-%)" then
+    return as and entry.signature:gsub("^family", as) or entry.signature
   end
 end
 
@@ -74,7 +58,7 @@ local function find(thing, steps)
   local name = last.key or last.base or "function"
   local kernel = resolve.kernel(thing)
   if kernel then
-    return of_kernel(kernel), 0
+    return made(kernel.name, of_kernel(kernel)), 0
   end
   local family = resolve.family(thing)
   local owner = thing.owner and resolve.family(thing.owner)
@@ -100,16 +84,21 @@ local function find(thing, steps)
 end
 
 -- A signature in one line of `width` columns, its i-th parameter underlined.
--- Where it is wider, it begins with that parameter and is cut.
-local function line(s, i, width)
-  local list, head, first = s.list, s.head, 1
+-- Where it is wider, it begins with that parameter and is cut. A bracket that
+-- opens an optional parameter stays with that parameter.
+local function line(signature, i, width)
+  local head, inner, tail = signature:match "^([^(]*%()(.-)(%).*)$"
+  local list, first = {}, 1
+  for parameter in (inner:gsub("%s*%[%s*,%s*", ", [")):gmatch "[^,]+" do
+    list[#list + 1] = parameter:match "^%s*(.-)%s*$"
+  end
   if i > #list and (list[#list] or ""):find "%.%.%." then
     i = #list
   end
-  local whole = head .. table.concat(list, ", ") .. s.tail
+  local whole = head .. table.concat(list, ", ") .. tail
   if list[i] and i > 1 and text.width(whole) > width then
     head, first = head .. "..., ", i
-    whole = head .. table.concat(list, ", ", i) .. s.tail
+    whole = head .. table.concat(list, ", ", i) .. tail
   end
   local at = list[i] and text.width(head .. table.concat(list, ", ", first,
     i - 1) .. (i > first and ", " or "")) or width
@@ -146,8 +135,8 @@ function M.kernel(input, at)
   local thing = call and resolve.thing(call.callee, place.locals)
   local kernel = thing and resolve.kernel(thing)
   if kernel and not input:find("^[%w_]", at + 1) then
-    local s = of_kernel(kernel)
-    return ("%s\n  %s)"):format(s.head, table.concat(s.list, ",\n  "))
+    return ("%s(\n  %s)"):format(kernel.name, table.concat(of_kernel(kernel),
+      ",\n  "))
   end
 end
 

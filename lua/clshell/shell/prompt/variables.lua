@@ -3,7 +3,6 @@
 -- SPDX-License-Identifier: MIT
 
 local lazy = require "clshell.base.lazy"
-local layout = require "clshell.shell.prompt.value_layout"
 local printable = require "clshell.shell.prompt.printable"
 local reference = require "clshell.shell.help.reference"
 local session = require "clshell.shell.prompt.session"
@@ -42,7 +41,7 @@ local function brief(value, room)
     return require "cl".members(value) and tostring(value):match("^[^\n]*")
       or text.class(value) or "userdata"
   end
-  return layout.scalar(value, room).text
+  return printable.scalar(value, room).text
 end
 
 --- variables.text([width]) -> string

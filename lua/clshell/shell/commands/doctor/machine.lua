@@ -222,7 +222,7 @@ function M.programs()
     {"rsvg-convert", "rsvg", M.capture("command -v rsvg-convert"):match
       "[^\n]+", "charts as PNG"},
     {"Oclgrind", "oclgrind", oclgrind.driver(),
-      "check, access and --memcheck: what kernels do"},
+      "check, access and --memcheck: defects and accesses"},
     {"MPI", "mpi", library.version(),
       "module mpi: scripts in several processes, on several hosts"},
   } do

@@ -1,9 +1,8 @@
--- device_limits.lua - devices that tell odd limits or none, and rungs whose
+-- rung.lua - devices that tell odd limits or none, and rungs whose
 -- functions return what they should not.
 -- SPDX-License-Identifier: MIT
 local t = require "t"
-local definition = require "clshell.ladder.definition"
-local limits = require "clshell.ladder.device_limits"
+local rungs = require "clshell.ladder.rung"
 local text = require "clshell.base.text"
 
 local DEVICE = {has = function() return true end, max_work_group_size = 64,
@@ -12,7 +11,7 @@ local DEVICE = {has = function() return true end, max_work_group_size = 64,
 
 -- The reason against a rung on a device with other values.
 local function reason(values, size, bytes)
-  return limits.device({"n"}, {name = "mine", range = function()
+  return rungs.refusal({"n"}, {name = "mine", range = function()
     return {64}, size
   end, local_bytes = bytes and function()
     return bytes
@@ -27,7 +26,7 @@ t.test("a limit that the device does not tell is none", function()
   end
   t.eq(reason({max_work_item_sizes = {}}, {16}), nil)
   local any = setmetatable({local_mem_size = false}, {__index = DEVICE})
-  t.eq(limits.kernel({}, {local_mem_size = 4096}, {16}, any), nil)
+  t.eq(rungs.kernel_refusal({}, {local_mem_size = 4096}, {16}, any), nil)
 end)
 
 t.test("odd limits are numbers like others", function()
@@ -51,12 +50,12 @@ t.test("functions of a rung that return something else", function()
   for got, size in pairs{['got "x"'] = "x", ["got a table"] = {"16"},
     ["got a table "] = {}} do
     t.raises(function()
-      definition.checked("mine", "range", function() return 64, size end){}
+      rungs.checked("mine", "range", function() return 64, size end){}
     end, "mine: range must return the global size, then", (got:gsub(" $", "")))
   end
   for _, bytes in ipairs{"x", 0 / 0, {}} do
     t.raises(function()
-      definition.checked("mine", "local_bytes", function() return bytes end)()
+      rungs.checked("mine", "local_bytes", function() return bytes end)()
     end, "mine: local_bytes must return a number of bytes >= 0; got")
   end
   t.ok(reason({}, {4, 4, 4, 4}):find("dimension 4 allows 1", 1, true))

@@ -1,10 +1,10 @@
--- search_progress.lua - the progress of a search, on a terminal and in a log,
+-- tune_result.lua - the progress of a search, on a terminal and in a log,
 -- and the charts of its rows
 -- SPDX-License-Identifier: MIT
 
 local t = require "t"
 local spaces = require "clshell.tune.space"
-local search_progress = require "clshell.tune.search_progress"
+local tune_result = require "clshell.tune.tune_result"
 
 local TIMES = {8, 4, false, 6, 2, 3, 2, 5, 4, 1, 7, 6}
 
@@ -27,7 +27,7 @@ local function run(times, seconds, opts)
   opts.total = opts.total or #times
   local _, rows = rows_of(times)
   do
-    local v <close> = search_progress.new(opts)
+    local v <close> = tune_result.progress(opts)
     for _, row in ipairs(rows) do
       v:step(row.config)
       time = time + seconds
@@ -84,27 +84,27 @@ end
 t.test("charts: the best over the evaluations, and a parameter", function()
   local space, rows = rows_of(TIMES)
   local best = {space = space, rows = rows, name = "search"}
-  local chart = search_progress.plot(best)
+  local chart = tune_result.new(best):plot()
   t.eq(chart.title, "search")
   t.eq(points(chart, 1), {{1, 0.008}, {2, 0.004}, {4, 0.004}, {5, 0.002},
     {9, 0.002}, {10, 0.001}, {12, 0.001}})
-  chart = search_progress.plot(best, "x", {title = "mine"})
+  chart = tune_result.new(best):plot("x", {title = "mine"})
   t.eq(chart.title, "mine")
   local all = points(chart, 1)
   t.eq(#all, 11, "a point for each row with a time")
   t.eq({all[1][1], all[11][1]}, {1, 4})
   t.ok(chart:svg():find("<svg", 1, true))
-  t.ok(search_progress.plot(best, {title = "other"}).title == "other")
-  t.raises(function() search_progress.plot(best, "tile") end,
+  t.ok(tune_result.new(best):plot({title = "other"}).title == "other")
+  t.raises(function() tune_result.new(best):plot("tile") end,
     "no parameter 'tile'")
-  t.raises(function() search_progress.plot{space = space, rows = {}} end,
+  t.raises(function() tune_result.new{space = space, rows = {}}:plot() end,
     "no evaluation")
   for _, row in ipairs(rows) do
     row.cost = row.cost and -row.cost
     row.value = row.cost
   end
-  t.eq(search_progress.plot(best).y.label, "best objective")
-  t.eq(points(search_progress.plot(best), 1)[1], {1, -8})
+  t.eq(tune_result.new(best):plot().y.label, "best objective")
+  t.eq(points(tune_result.new(best):plot(), 1)[1], {1, -8})
 end)
 
 t.test("a result of tune draws itself, also as a report page", function()
