@@ -97,11 +97,9 @@ void clsh_transit_giveway(double passed) {
 }
 
 /*
-** Waits until done(what); Ctrl-C raises, and so does the end of a rank that
-*the
-** wait needs. Each look moves messages on, so there are no naps before the
-*wait
-** gets long.
+** Waits until done(what). Ctrl-C raises, and so does the end of a rank that
+** the wait needs. Each look moves messages on, so there are no naps before the
+** wait gets long.
 */
 void clsh_transit_until(lua_State *L, bool (*done)(void *), void *what,
                         const Await *on) {
