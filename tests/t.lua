@@ -15,6 +15,7 @@ local keeps = {}          -- classes that the library caches objects of
 local temporary = {}      -- files to remove at the end of a test
 local only = os.getenv "CLSHELL_TEST"
 local stress = tonumber(os.getenv "CLSHELL_GCSTRESS" or "")
+local timed = os.getenv "CLSHELL_TIMES" and 0 -- prints the time of each test
 
 --- t.seed
 -- Seed of this run's random numbers; tests/run.lua prints it, CLSHELL_SEED
@@ -285,6 +286,18 @@ end
 -- when a driver's thread ends while it looks. That is no word on the test.
 local BLIND = "LeakSanitizer has encountered a fatal error"
 
+-- The processor seconds of this process and of the children that it waited
+-- for; Linux tells them in hundredths.
+local function processor_seconds()
+  local sum, file <close> = 0, assert(io.open "/proc/self/stat")
+  local i = 1
+  for field in file:read("a"):match("%)%s*(.*)"):gmatch "%S+" do
+    sum = sum + (i >= 12 and i <= 15 and field / 100 or 0)
+    i = i + 1
+  end
+  return sum
+end
+
 --- t.test(name, fn)
 -- Runs a test: fails if fn raises or leaves objects open.
 function t.test(name, fn)
@@ -307,6 +320,11 @@ function t.test(name, fn)
     failed = failed + 1
     print(string.format("not ok %d - %s", n, name))
     print("# " .. wrong:gsub("\n", "\n# "))
+  end
+  if timed then
+    local now = processor_seconds()
+    print(("# %.2f processor seconds"):format(now - timed))
+    timed = now
   end
   io.stdout:flush()
 end
