@@ -29,7 +29,7 @@ local STRICT = 0.997 -- coverage of several looks; of one look: stats.COVERAGE
 -- milliseconds, and can only make a sample longer: the lower quartile of many
 -- samples that are shorter than a slice sees little of these programs. See
 -- compare.
-M.defaults = {
+local defaults = {
   cpu = {rounds = LOOKS[#LOOKS], samples = 12, least = 0.001, quantile = 0.25,
     seconds = 20},
   other = {rounds = LOOKS[#LOOKS], samples = LEAST.samples, least = 0.01,
@@ -337,7 +337,7 @@ local function limits(opts, dev)
       tostring(opts.cache)))
   end
   local full = {looks = opts.rounds and {opts.rounds} or LOOKS}
-  for name, default in pairs(M.defaults[dev.type] or M.defaults.other) do
+  for name, default in pairs(defaults[dev.type] or defaults.other) do
     local value, least = opts[name] or default, LEAST[name]
     if math.type(value) == nil or not (value > 0 and value < math.huge)
         or least and (value < least or value % 1 ~= 0) then
