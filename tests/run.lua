@@ -151,15 +151,22 @@ end
 
 local path = folder .. "/?.lua;" .. folder .. "/tools/?.lua;" ..
              (os.getenv "LUA_PATH_5_4" or os.getenv "LUA_PATH" or ";")
+-- Words of `env` that give a job the default action for Ctrl-C, which a shell
+-- has its background jobs ignore, and no shell can undo; none where `env` has
+-- no such option.
+local DEFAULT = "--default-signal=INT"
+DEFAULT = os.execute("env " .. DEFAULT .. " true 2>/dev/null") and DEFAULT
+  or ""
+
 -- The shell command of a job.
 local function command(job)
   local device = job.device and job.device.selector
   return string.format(
-    "ulimit -t %d; exec env CLSHELL_STORE=none " ..
+    "ulimit -t %d; exec env %s CLSHELL_STORE=none " ..
       "XDG_CONFIG_HOME=/dev/null/none " ..
       "LUA_PATH_5_4=%s " ..
       "CLSHELL_SEED=%s CLSHELL=%s %s %s %s",
-    limit, quote(path), quote(seed), quote(exe),
+    limit, DEFAULT, quote(path), quote(seed), quote(exe),
     device and "CLSHELL_DEVICE=" .. quote(device) or "", quote(exe),
     quote(job.file))
 end
