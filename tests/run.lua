@@ -8,7 +8,8 @@
 -- CLSHELL_SEED (the date: random sizes are parts of kernels, and the kernels
 -- of one day are built once), CLSHELL_JOBS (2), CLSHELL_TIMEOUT (1800: the
 -- processor seconds of a process, and the seconds in which no test of a file
--- ends).
+-- ends), CLSHELL_TIMES (the output of a test file by itself then has the
+-- processor seconds of each test).
 -- SPDX-License-Identifier: MIT
 
 local exe = os.getenv "CLSHELL" or arg[-1]
@@ -34,11 +35,12 @@ local LONG = {
   "gemm/pack", "gemm/small", "help/examples", "ladder/family",
   "ladder/fitting", "ladder/new", "ladders/conv2d", "ladders/gemv",
   "ladders/reduce", "ladders/scan", "ladders/sort", "ladders/stencil",
-  "ladders/transpose", "measure/bench", "measure/peaks", "mpi/collectives",
-  "mpi/launch", "mpi/tune", "parts/out_of_core", "prompt/show_device",
-  "ranks/dense", "ranks/sparse", "scripts/races", "scripts/scripts",
-  "shell/interrupt", "split/families", "split/split", "spmv/pack", "spmv/spmv",
-  "tune/tune"}
+  "ladders/transpose", "measure/bench", "measure/peaks", "measure/protocol",
+  "mpi/collectives", "mpi/launch", "mpi/tune", "parts/out_of_core",
+  "prompt/commands", "prompt/show_device", "prompt/tutorial", "ranks/dense",
+  "ranks/model", "ranks/sparse", "results/output", "scripts/races",
+  "scripts/scripts", "shell/interrupt", "split/families", "split/split",
+  "spmv/pack", "spmv/spmv", "tune/tune"}
 
 local function quote(s)
   return "'" .. s:gsub("'", "'\\''") .. "'"
@@ -151,15 +153,22 @@ end
 
 local path = folder .. "/?.lua;" .. folder .. "/tools/?.lua;" ..
              (os.getenv "LUA_PATH_5_4" or os.getenv "LUA_PATH" or ";")
+-- Words of `env` that give a job the default action for Ctrl-C, which a shell
+-- has its background jobs ignore, and no shell can undo; none where `env` has
+-- no such option.
+local DEFAULT = "--default-signal=INT"
+DEFAULT = os.execute("env " .. DEFAULT .. " true 2>/dev/null") and DEFAULT
+  or ""
+
 -- The shell command of a job.
 local function command(job)
   local device = job.device and job.device.selector
   return string.format(
-    "ulimit -t %d; exec env CLSHELL_STORE=none " ..
+    "ulimit -t %d; exec env %s CLSHELL_STORE=none " ..
       "XDG_CONFIG_HOME=/dev/null/none " ..
       "LUA_PATH_5_4=%s " ..
       "CLSHELL_SEED=%s CLSHELL=%s %s %s %s",
-    limit, quote(path), quote(seed), quote(exe),
+    limit, DEFAULT, quote(path), quote(seed), quote(exe),
     device and "CLSHELL_DEVICE=" .. quote(device) or "", quote(exe),
     quote(job.file))
 end

@@ -15,6 +15,7 @@ local keeps = {}          -- classes that the library caches objects of
 local temporary = {}      -- files to remove at the end of a test
 local only = os.getenv "CLSHELL_TEST"
 local stress = tonumber(os.getenv "CLSHELL_GCSTRESS" or "")
+local timed = os.getenv "CLSHELL_TIMES" and 0 -- prints the time of each test
 
 --- t.seed
 -- Seed of this run's random numbers; tests/run.lua prints it, CLSHELL_SEED
@@ -33,10 +34,24 @@ t.build = os.getenv "CLSHELL_BUILD" or "build"
 t.build = t.build:find "^/" and t.build or t.here .. "/" .. t.build
 
 --- t.briefly, t.brief
--- Lua code that makes measurements short, and the options of clshell that run
--- it: for tests that assert no rate.
+-- Lua code that makes measurements short, and what they overwrite to have cold
+-- caches small, and the options of clshell that run it: for tests that assert
+-- no rate.
 t.briefly = [[for _, e in pairs(require("clshell.measure.protocol").efforts) do
-  e.warmup, e.busy, e.seconds = 0, 0, 0.02 end]]
+  e.warmup, e.busy, e.seconds = 0, 0, 0.02 end
+  local compare = require "clshell.measure.compare"
+  local measure = compare.measure
+  function compare.measure(one, other, opts)
+    opts.samples, opts.least = 2, 1e-4
+    opts.seconds = math.min(opts.seconds, 0.2)
+    return measure(one, other, opts)
+  end
+  local timer = require "clshell.measure.timer"
+  local flush = timer.flush
+  function timer.flush(subject, bytes)
+    return flush(subject, math.type(bytes) and math.min(bytes, 1 << 20)
+      or bytes)
+  end]]
 t.brief = ("-e '%s'"):format(t.briefly)
 
 local function fail(fmt, ...)
@@ -198,6 +213,17 @@ function t.tmp(name)
   return path
 end
 
+--- t.calm(fn, ...) -> what fn returns
+-- Calls a function without the collections of CLSHELL_GCSTRESS: for long loops
+-- over numbers, in which there is nothing to collect.
+function t.calm(fn, ...)
+  local hook = table.pack(debug.gethook())
+  debug.sethook()
+  local results = table.pack(fn(...))
+  debug.sethook(table.unpack(hook, 1, hook.n))
+  return table.unpack(results, 1, results.n)
+end
+
 --- t.swap(list, key, value) -> a variable to be closed
 --- Sets list[key] until the variable is closed.
 function t.swap(list, key, value)
@@ -285,6 +311,18 @@ end
 -- when a driver's thread ends while it looks. That is no word on the test.
 local BLIND = "LeakSanitizer has encountered a fatal error"
 
+-- The processor seconds of this process and of the children that it waited
+-- for; Linux tells them in hundredths.
+local function processor_seconds()
+  local sum, file <close> = 0, assert(io.open "/proc/self/stat")
+  local i = 1
+  for field in file:read("a"):match("%)%s*(.*)"):gmatch "%S+" do
+    sum = sum + (i >= 12 and i <= 15 and field / 100 or 0)
+    i = i + 1
+  end
+  return sum
+end
+
 --- t.test(name, fn)
 -- Runs a test: fails if fn raises or leaves objects open.
 function t.test(name, fn)
@@ -307,6 +345,11 @@ function t.test(name, fn)
     failed = failed + 1
     print(string.format("not ok %d - %s", n, name))
     print("# " .. wrong:gsub("\n", "\n# "))
+  end
+  if timed then
+    local now = processor_seconds()
+    print(("# %.2f processor seconds"):format(now - timed))
+    timed = now
   end
   io.stdout:flush()
 end

@@ -284,17 +284,24 @@ t.test("random: ranges and repeatability", function()
   t.eq(v[2], {s[4], s[5], s[6]})
 end)
 
+-- The sum of deviates and of their squares, the number of those within 1 and
+-- of those beyond 3.
+local function moments(list)
+  local sum, squares, inside, far = 0.0, 0.0, 0, 0
+  for _, x in ipairs(list) do
+    local z = (x - 3) / 2
+    sum, squares = sum + z, squares + z * z
+    inside = inside + (math.abs(z) < 1 and 1 or 0)
+    far = far + (math.abs(z) > 3 and 1 or 0)
+  end
+  return sum, squares, inside, far
+end
+
 t.test("normal: mean, deviation and tails", function()
   local n = 100000
   for _, type in ipairs{"half", "float", "double"} do
     local h <close> = cl.array(type, n):normal(t.seed, 3, 2)
-    local sum, squares, inside, far = 0.0, 0.0, 0, 0
-    for _, x in ipairs(h:table()) do
-      local z = (x - 3) / 2
-      sum, squares = sum + z, squares + z * z
-      inside = inside + (math.abs(z) < 1 and 1 or 0)
-      far = far + (math.abs(z) > 3 and 1 or 0)
-    end
+    local sum, squares, inside, far = t.calm(moments, h:table())
     local what = ("%s, seed %d"):format(type, t.seed)
     t.near(sum / n, 0, 0.02, what) -- six deviations of each
     t.near(squares / n, 1, 0.027, what)

@@ -8,40 +8,46 @@ local parts = require "ranks.parts"
 
 t.device()
 
-local function on(n, code)
-  parts.on(n, [[
-  local exchange = require "clshell.parts.ranks.exchange"
-  local function products(f)
-    each(function(type)
-      for _, s in ipairs{{1, 1, 1}, {2, 3, 1}, {33, 47, 65}, {100, 1, 130},
-        {3, 70, 2}} do
-        f(type, table.unpack(s))
-      end
-    end)
-  end
-]] .. code)
-end
+local on = parts.on
 
-for n = 1, 4 do
-  t.test(n .. " ranks: the bits of one process's product", function()
-    on(n, [[
-      products(function(type, m, n, k)
-        local A, B = whole(type, {m, k}, 1), whole(type, {k, n}, 2)
-        for _, depth in ipairs{7, 2048} do
-          exchange.message = depth == 7 and 200 or 1 << 20
-          for way = 1, 3 do -- shared memory, in pairs, messages alone
+-- products(type, shapes): products of these shapes, in two depths and by each
+-- way of an exchange, against one process's.
+local PRODUCTS = [[
+  local exchange = require "clshell.parts.ranks.exchange"
+  local function products(type, shapes)
+    for _, s in ipairs(shapes) do
+      local m, n, k = table.unpack(s)
+      local A, B = whole(type, {m, k}, 1), whole(type, {k, n}, 2)
+      local want = rank == 0 and gemm(A, B):read()
+      for _, depth in ipairs{7, 2048} do
+        exchange.message = depth == 7 and 200 or 1 << 20
+        for way = 1, 3 do -- shared memory, in pairs, messages alone
           exchange.group = way == 2 and 2 or math.huge
           local C, run = ranks.gemm(ranks.matrix(m, k, A),
             ranks.matrix(k, n, B), {depth = depth, shared = way < 3})
           local got = C:gather()
           check((got ~= nil) == (rank == 0))
-          check(not got or got:equal(gemm(A, B):read()), type, m, n, k)
+          check(not got or got:equal(want), type, m, n, k)
           check(run.seconds > 0 and run.share <= 1)
-          end
         end
-      end)]])
-  end)
-end
+      end
+    end
+  end
+]]
+
+t.test("1 to 4 ranks: the bits of one process's product", function()
+  -- the first n of 4 ranks: each process builds its kernels once
+  on(4, PRODUCTS .. [[
+    each(function(type)
+      for n = 1, 4 do
+        ranks.among(n, products, type, {{1, 1, 1}, {2, 3, 1}, {33, 47, 65},
+          {100, 1, 130}, {3, 70, 2}})
+      end
+    end)]])
+  for n = 1, 3 do
+    on(n, PRODUCTS .. 'products("float", {{33, 47, 65}})')
+  end
+end)
 
 t.test("alpha, beta, a result that is there, any grid", function()
   on(4, [[

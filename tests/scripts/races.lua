@@ -109,9 +109,9 @@ end)
 
 -- The script; its output and exit code.
 local function run(args)
-  local pipe <close> = assert(io.popen(("COLUMNS=80 %s %s/scripts/"
-    .. "bench_peers.lua %s 2>&1 </dev/null; echo $?"):format(t.exe, cl.home,
-    args)))
+  local pipe <close> = assert(io.popen(("COLUMNS=80 %s %s %s/scripts/"
+    .. "bench_peers.lua %s 2>&1 </dev/null; echo $?"):format(t.exe, t.brief,
+    cl.home, args)))
   local out, code = pipe:read("a"):match("^(.*)(%f[%d]%d+)\n$")
   return out, tonumber(code)
 end

@@ -88,4 +88,23 @@ t.test("a ladder skips where the device refuses all", function()
   t.eq({fine, skip.reason}, {false, "no such unit"})
 end)
 
+t.test("tests get the default action for Ctrl-C", function()
+  if not os.execute "env --default-signal=INT true 2>/dev/null" then
+    t.skip "env has no option --default-signal"
+  end
+  local path = t.tmp "dies.lua"
+  local f <close> = assert(io.open(path, "w"))
+  f:write [[
+local t = require "t"
+t.test("a process dies", function()
+  t.eq(t.capture "sh -c 'kill -INT $$; echo alive' 2>&1", "")
+end)
+t.done()
+]]
+  f:flush()
+  local out = t.capture(("trap '' INT; cd %s; CLSHELL_TEST=dies %s "
+    .. "tests/run.lua %s 2>&1"):format(t.here, t.exe, path))
+  t.ok(out:find("1 passed, 0 failed", 1, true), out)
+end)
+
 t.done()

@@ -11,6 +11,10 @@ local kernel = calibrate.kernel
 
 local MIB = 2^20
 local UNROLL = 16
+
+-- The most bytes of a Buffer for the peaks of memory.
+M.most = {cpu = 96 * MIB, gpu = 512 * MIB}
+
 local SECONDS = 0.004 -- seconds of a launch of free length
 
 local function is_cpu(dev)
@@ -87,7 +91,7 @@ end
 -- little time beside it. A CPU device may report the cache of a whole host,
 -- which no buffer exceeds: there the caches are flushed before each launch.
 local function large(dev)
-  local most = is_cpu(dev) and 96 * MIB or 512 * MIB
+  local most = is_cpu(dev) and M.most.cpu or M.most.gpu
   local bytes = math.max(4 * dev.global_mem_cache_size, 512 * MIB)
   bytes = math.min(bytes, most, dev.max_mem_alloc_size,
     dev.global_mem_size // 8)

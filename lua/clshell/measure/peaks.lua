@@ -14,7 +14,9 @@ local timer = require "clshell.measure.timer"
 
 local M = require "clshell.base.lazy".table(...)
 
-local LIMITS = {warmup = 0.03, samples = 10, busy = 0.05, seconds = 0.25}
+-- The length of the measurement of a way, see protocol.efforts.
+M.limits = {warmup = 0.03, samples = 10, busy = 0.05, seconds = 0.25}
+
 local SCREEN = 3  -- launches of each way, before the best are measured
 local FINAL = 3   -- ways that are measured
 local TRIES = 6   -- sessions that try a peak again
@@ -129,7 +131,7 @@ local function find_best(context, name, only, step)
     step("the best ways")
     local launch, amount = make(list[ranks[i].index])
     local r = {}
-    protocol.measure(subject_of(context, launch, scratch), r, LIMITS)
+    protocol.measure(subject_of(context, launch, scratch), r, M.limits)
     most = math.max(most, amount / r.min)
     if amount / score(context, r) > rate then
       rate, way = amount / score(context, r), ranks[i].index
