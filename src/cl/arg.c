@@ -30,8 +30,8 @@ typedef struct Local {
   size_t bytes;
 } Local;
 
-/* cl.any(b), a buffer for any pointer; cl.base(b): the buffer's whole memory;
-** cl.null has no buffer. User value 1 is the Buffer. */
+/* cl.any(b), a buffer for any pointer; cl.base(b): the buffer's whole memory.
+** User value 1 is the Buffer. */
 typedef struct Any {
   Object head;
   Buffer *buffer;
@@ -78,18 +78,6 @@ static const luaL_Reg value_meta[] = {{"__tostring", value_tostring},
                                       {NULL, NULL}};
 static const luaL_Reg value_fields[] = {{"data", value_data}, {NULL, NULL}};
 static const Field value_plain[] = {{"type", 't', offsetof(Value, type)}, {0}};
-static int any_tostring(lua_State *L) {
-  const Any *a = clsh_class_any(L, 1, &any_class);
-  if (a->buffer == NULL)
-    lua_pushliteral(L, "cl.null");
-  else
-    lua_pushfstring(L, "cl.%s(%s)", a->base ? "base" : "any",
-                    (lua_getiuservalue(L, 1, 1), luaL_tolstring(L, -1, NULL)));
-  return 1;
-}
-
-static const luaL_Reg any_meta[] = {{"__tostring", any_tostring},
-                                    {NULL, NULL}};
 static const luaL_Reg local_meta[] = {{"__tostring", local_tostring},
                                       {NULL, NULL}};
 static const Field local_plain[] = {{"count", 'n', offsetof(Local, count)},
@@ -101,8 +89,8 @@ static const Class value_class = {
     "Value", sizeof(Value), NULL, value_fields, value_meta, NULL, NULL};
 static const Class local_class = {"Local",    sizeof(Local), NULL, NULL,
                                   local_meta, NULL,          NULL};
-static const Class any_class = {"Any",    sizeof(Any), NULL, NULL,
-                                any_meta, NULL,        NULL};
+static const Class any_class = {"Any", sizeof(Any), NULL, NULL,
+                                NULL,  NULL,        NULL};
 
 /* cl.float(x), cl.int(x), cl.float4(a, b, c, d) ...: upvalue 1 is the Type.
 ** Their help text stands at cl.bytes. */
@@ -339,6 +327,11 @@ static bool ispointer(const Args *a, int i, size_t size) {
              CL_SUCCESS;
 }
 
+/* Whether a value is cl.null. */
+static bool isnull(lua_State *L, int idx) {
+  return lua_islightuserdata(L, idx) && lua_touserdata(L, idx) == NULL;
+}
+
 static void setnull(lua_State *L, const Args *a, int i, const Param *p) {
   if (p->known && p->space == 'l')
     badarg(L, a, i, "must be cl.localmem(type, n); got cl.null");
@@ -463,7 +456,7 @@ static void setone(lua_State *L, Args *a, int i, const Param *p, int idx) {
   }
   Buffer *b = tobuffer(L, a, i, idx, &how);
   const Local *l = clsh_class_test(L, idx, &local_class);
-  if (how != NULL && b == NULL)
+  if (isnull(L, idx))
     setnull(L, a, i, p);
   else if (b != NULL && (!p->known || p->space != 'l'))
     setmem(L, a, i, p, b, how);
@@ -482,7 +475,7 @@ static void setone(lua_State *L, Args *a, int i, const Param *p, int idx) {
 const Object *clsh_arg_object(lua_State *L, int idx) {
   const Any *wrapped = clsh_class_test(L, idx, &any_class);
   if (wrapped != NULL)
-    return wrapped->buffer != NULL ? &wrapped->buffer->head : NULL;
+    return &wrapped->buffer->head;
   if (lua_type(L, idx) != LUA_TUSERDATA ||
       clsh_class_test(L, idx, &value_class) != NULL ||
       clsh_class_test(L, idx, &local_class) != NULL)
@@ -504,12 +497,6 @@ void clsh_arg_set(lua_State *L, const Kernel *k, const Queue *q, int first,
     clsh_error(L, "%s: takes %d values; got %d", k->name, k->nparams, n);
   for (int i = 0; i < n; i++)
     setone(L, &a, i, &k->params[i], first + i);
-}
-
-/* Adds cl.null to the module table at the top. */
-static void addnull(lua_State *L) {
-  clsh_class_new(L, &any_class, 1);
-  lua_setfield(L, -2, "null");
 }
 
 /* Adds cl.char ... cl.double16 to the module table at the top. */
@@ -535,5 +522,6 @@ void clsh_arg_open(lua_State *L) {
   clsh_class_addfields(L, &any_class, any_plain);
   luaL_setfuncs(L, functions, 0);
   addtyped(L);
-  addnull(L);
+  lua_pushlightuserdata(L, NULL);
+  lua_setfield(L, -2, "null");
 }

@@ -79,7 +79,7 @@ end
 -- that findings needs.
 local function add_argument(job, param, value)
   local class, b, base = text.class(value), value, false
-  if class == "Any" and value.buffer then
+  if class == "Any" then
     class, b, base = "Buffer", value.buffer, value.base
   end
   if class == "Buffer" then
@@ -93,7 +93,7 @@ local function add_argument(job, param, value)
       constant = param.space == "constant", size = cl.typesize(b.type)}
     add_memory(job, a, b)
     return a
-  elseif class == "Local" or class == "Value" or class == "Any"
+  elseif class == "Local" or class == "Value" or value == cl.null
       or type(value) == "number"
       or type(value) == "table" then
     return {value = value}
