@@ -178,7 +178,8 @@ kernel void fixed(global float *x)
   __attribute__((reqd_work_group_size(8, 4, 1)));
 kernel void fixed(global float *x) { *x = 1; }]]
   local o = occupancy(prog.scale:range(512, 256), {gpu = "H100"})
-  t.eq({o.best.wg, o.best.local_bytes}, {256, 1024})
+  -- NVIDIA counts 4 bytes more, and some drivers none
+  t.eq({o.best.wg, o.best.local_bytes}, {256, prog.scale.local_mem_size})
   local told = cl.device().nv_compute_capability_major ~= nil
   t.eq(#o.rows, told and 1 or 4)
   t.ok(o.notes[1]:find(told and "the assembler tells"

@@ -306,8 +306,8 @@ local function short_options(e)
   for name, value in (e.defines or ""):gmatch "#define (%S+) ([^\n]*)\n" do
     words[#words + 1] = ("-D %s=%s"):format(name, value)
   end
-  words[#words + 1] = e.options:match "^%-cl%-kernel%-arg%-info%s+(.*)"
-    or e.options:find "^%-cl%-kernel%-arg%-info" == nil and e.options or nil
+  words[#words + 1] = e.options:gsub("^%-cl%-kernel%-arg%-info", "")
+    :match "^%s*(.+)"
   local options = table.concat(words, " ")
   if #options > OPTIONS then
     return options:sub(1, 100) .. " ... " .. options:sub(-40)
@@ -329,6 +329,7 @@ local function missing(log)
     local found = false
     for _, pattern in ipairs(part[1]) do
       found = found or log:find("error[^\n]*" .. pattern) ~= nil
+        or log:find("fatal[^\n]*" .. pattern) ~= nil -- an assembler's word
     end
     lines[#lines + 1] = found and part[2] or nil
   end

@@ -539,9 +539,8 @@ function M.host_memory(list)
   end
   local n = 2^22 | 0
   local h <close> = cl.array("float", n):fill(1)
-  local there, here = cl.buffer("float", n, h), cl.buffer("float", n,
-    {host = true})
-  here:write(h)
+  local there = cl.buffer("float", n, h)
+  local here = cl.buffer("float", n, h, {host = true})
   local y = cl.buffer("float", n)
   local launch = kernel "course/copy":range({n}, {64})
   return list:launches("16 MiB in the device's memory against the host's",
