@@ -162,6 +162,43 @@ t.test("histogram: bins of reals", function()
     {2, 3})
 end)
 
+t.test("NaN of every kind keep their order", function()
+  local bits = {0x7fc00001, 0xffc00000, 0x3f800000, 0x7fc00000, 0xffffffff,
+    0xff800000, 0x7f800001, 0x7fffffff, 0x7f800000, 0xff800001}
+  local b <close> = cl.buffer("uint", #bits, bits)
+  local x = b:as "float"
+  t.eq(x:argsort():read():table(), {6, 3, 9, 1, 2, 4, 5, 7, 8, 10})
+  t.eq(x:argsort{order = "descending"}:read():table(),
+    {9, 3, 6, 1, 2, 4, 5, 7, 8, 10})
+  local y <close> = cl.buffer("uint", #bits)
+  for _, kernel in ipairs{"bitonic", "bitonic_local", "radix", "blocks"} do
+    for _, order in ipairs{"ascending", "descending"} do
+      sort(x, {kernel = kernel, index = y, order = order})
+      local first = order == "ascending" and {6, 3, 9} or {9, 3, 6}
+      t.eq({kernel, y:read():table()}, {kernel, {first[1], first[2], first[3],
+        1, 2, 4, 5, 7, 8, 10}})
+    end
+  end
+end)
+
+t.test("histogram: a range beyond the type", function()
+  local function bins(type, v, opts)
+    return cl.buffer(type, #v, v):histogram(opts):read():table()
+  end
+  t.eq(bins("float", {-3e38, -1, 1, 2e38, 3e38}, {from = -3e38, to = 3e38,
+    bins = 3}), {1, 2, 2})
+  t.eq(bins("float", {2e-44, 1e-43, 5}, {from = 0, to = 1e-43, bins = 2}),
+    {1, 1})
+  if cl.device():has "cl_khr_fp64" then
+    t.eq(bins("float", {-3e38, 3e38}, {from = -1e300, to = 1, bins = 2}),
+      {0, 1})
+    t.eq(bins("double", {-1.7e308, 1e300, 1.7e308, math.huge},
+      {from = -1.7e308, to = 1.7e308, bins = 3}), {1, 1, 1})
+    t.eq(bins("double", {1e-310, 2.5e-310, 5}, {from = 0, to = 3e-310,
+      bins = 3}), {0, 1, 1})
+  end
+end)
+
 t.test("histogram: what it refuses", function()
   local x <close> = cl.buffer("int", 4, 1)
   local y <close> = cl.buffer("float", 4, 1)

@@ -179,11 +179,48 @@ local function widths(what, type, from, to, bins)
   return values // bins, bins
 end
 
+-- The least normal and the greatest number of a type.
+local LIMITS = {float = {2.0^-126, 0x1.fffffep127},
+  double = {2.0^-1022, 0x1.fffffffffffffp1023}}
+
+-- Whether the ends, their distance and the factor for bins are normal numbers.
+local function in_range(type, from, to, bins)
+  local least, most = table.unpack(LIMITS[type])
+  local by = bins / (to - from)
+  return math.max(-from, to, to - from, by) <= most and by >= least
+end
+
+-- An end as the float that a kernel of floats has, or itself if none is near.
+local function rounded(value)
+  local near = string.unpack("f", string.pack("f", value))
+  return text.finite(near) and near or value
+end
+
+-- The elements, as doubles or times a power of two, and the ends, so that bins
+-- of reals can be calculated.
+local function ranged(x, from, to, bins)
+  local type = x.type
+  if math.type(bins) ~= "integer" or bins < 1 or from >= to
+      or in_range(type, from, to, bins) then
+    return x, from, to
+  elseif type == "float" and x.context.device:has "cl_khr_fp64" then
+    local wide = methods.astype(x, "double"):eval()
+    local y, low, high = ranged(wide, rounded(from), rounded(to), bins)
+    local _ <close> = y ~= wide and result.temporary(wide)
+    return y, low, high
+  end
+  local far = math.max(math.abs(from), math.abs(to))
+  local scale = math.min(math.max(2.0^-math.floor(math.log(far, 2)),
+    LIMITS[type][1]), 1 / LIMITS[type][1])
+  return (x * scale):eval(), from * scale, to * scale
+end
+
 --- Buffer:histogram(opts) -> Buffer, Event
 --- How many elements lie in each of several bins of one width, as uint.
 --- Elements outside, and NaN, are left out. Bin b + 1 has the reals for which
 --- floor((x - from) * (bins / (to - from))), in their type, is b, and the last
---- bin has x = to. Of integers, bins have to divide the values from..to.
+--- bin has x = to; where the range leaves the type, in double. Of integers,
+--- bins have to divide the values from..to.
 --- Options:
 ---   from, to  the range of 8 bits  the ends, both of which belong to it
 ---   bins      one for each integer  how many; of reals to be given
@@ -199,6 +236,12 @@ function methods.histogram(x, opts)
   x = elements(what, x)
   local real = types.known[x.type].real
   local from, to = ends(what, x.type, opts)
+  local spare
+  if real then
+    spare, from, to = ranged(x, from, to, opts.bins)
+    x, spare = spare, spare ~= x and spare
+  end
+  local _ <close> = result.temporary(spare)
   local by, bins = widths(what, x.type, from, to, opts.bins)
   by = real and by or cl.ulong(by)
   local context, device = x.context, x.context.device
