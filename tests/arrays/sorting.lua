@@ -92,6 +92,48 @@ t.test("rows with gaps, views and closed Buffers", function()
   t.raises(function() cl.buffer("int2", 4):sort() end, "no operand")
 end)
 
+t.test("sort and argsort along each dimension", function()
+  for _, type in ipairs{"float", "int", "half"} do
+    local h = cl.array(type, {3, 5, 4}):random(t.seed, -9, 9)
+    local x <close> = cl.buffer(type, h.shape, h)
+    for dim, size in ipairs(h.shape) do
+      for _, order in ipairs{"ascending", "descending"} do
+        local y <close> = x:sort{dim = dim, order = order}
+        local places <close> = x:argsort{dim = dim, order = order}
+        t.eq({y.shape, places.shape, places.type}, {h.shape, h.shape, "uint"})
+        local found, at = y:read(), places:read()
+        for row = 1, #h // size do
+          -- Indices of the k-th element of a row along the dimension.
+          local function index(k)
+            local i, rest = {}, row - 1
+            for d, n in ipairs(h.shape) do
+              i[d] = d == dim and k or rest % n + 1
+              rest = d == dim and rest or rest // n
+            end
+            return table.unpack(i)
+          end
+          local v = {}
+          for k = 1, size do
+            v[k] = {h:at(index(k)), k}
+          end
+          table.sort(v, function(a, b)
+            if a[1] == b[1] then return a[2] < b[2] end
+            return (a[1] < b[1]) == (order == "ascending")
+          end)
+          for k = 1, size do
+            t.eq({found:at(index(k)), at:at(index(k))}, v[k])
+          end
+        end
+      end
+    end
+  end
+  local x <close> = cl.buffer("int", 3, {3, 1, 2})
+  t.eq({list(x:sort{dim = 1}), list(x:argsort{dim = 1})}, {{1, 2, 3},
+    {2, 3, 1}})
+  t.raises(function() x:sort{dim = 2} end, "from 1 to 1")
+  t.raises(function() x:sort{dim = 1, values = x} end, "argsort{dim = 1}")
+end)
+
 t.test("unique: the different elements and their numbers", function()
   for _, type in ipairs(TYPES) do
     for _, n in ipairs{1, 2, 500, 7001} do

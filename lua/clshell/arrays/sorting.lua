@@ -60,12 +60,60 @@ local function values_of(x, values)
   return values
 end
 
+-- The order of dimensions of a shape with one of them moved to the end, and
+-- the order that moves it back.
+local function orders(shape, dim)
+  local there, back = {}, {}
+  for d = 1, #shape do
+    there[#there + 1] = d ~= dim and d or nil
+  end
+  there[#shape] = dim
+  for k, d in ipairs(there) do
+    back[d] = k
+  end
+  return there, back
+end
+
+-- The elements of x in order along a dimension, or with `places` their places
+-- there; and the Event. The second of two stable sorts brings the rows apart
+-- again.
+local function along(what, x, dim, order, places)
+  local e = expression.subject(what, x)
+  local n = e.dims[layout.dim(what, e.dims, dim)]
+  local sizes, back = table.move(e.dims, 1, #e.dims, 1, {}), nil
+  if dim < #sizes then
+    local there, home = orders(sizes, dim)
+    table.insert(sizes, table.remove(sizes, dim))
+    back = home
+    e = methods.transpose(e, table.unpack(there))
+  end
+  local temporary = result.temporary
+  local flat = methods.eval(e)
+  local _ <close> = temporary(flat)
+  local index = cl.buffer("uint", #flat, nil, {context = flat.context})
+  local _ <close> = temporary(index)
+  local y = sort(flat, {order = order, index = index})
+  local _ <close> = temporary(y)
+  local rows = methods.eval((index - 1) // n)
+  local _ <close> = temporary(rows)
+  local moves = methods.argsort(rows)
+  local _ <close> = temporary(moves)
+  local found = methods.gather(places and index or y, moves)
+  local _ <close> = temporary(found)
+  local made = found:reshape(sizes)
+  made = places and (made - 1) % n + 1 or made
+  return methods.eval(back and methods.transpose(made, table.unpack(back))
+    or made)
+end
+
 --- Buffer:sort([opts]) -> Buffer [, Buffer], Event
 --- The elements in order, as a vector: see sort for NaN and zeros. With
---- `values` also the values in a new Buffer, each moved with its element.
+--- `values` also the values in a new Buffer, each moved with its element; with
+--- `dim` in order along that dimension, in the shape of x.
 --- Options:
 ---   order   ascending  "ascending" or "descending"
 ---   values  none       a Buffer of as many elements, of any type
+---   dim     all        the dimension to sort; 1 is the first
 --- Example:
 --- local x, y = cl.buffer("int", 3, {30, 10, 20}), cl.arange(1, 3)
 --- print(x:sort():read()[1]) --> 10
@@ -73,6 +121,12 @@ end
 --- print(keys:read()[1], values:read()[3]) --> 30 2
 function methods.sort(x, opts)
   opts = options.check(opts, "Buffer:sort")
+  if opts.dim ~= nil and opts.values ~= nil then
+    cl.error("sort: values move in a sort of all elements, without dim",
+      {hint = "x:argsort{dim = 1} gives the places along a dimension"})
+  elseif opts.dim ~= nil then
+    return along("sort", x, opts.dim, opts.order)
+  end
   x = elements("sort", x)
   if opts.values == nil then
     return sort(x, {order = opts.order})
@@ -90,12 +144,17 @@ end
 
 --- Buffer:argsort([opts]) -> Buffer, Event
 --- The places of the elements in order, as uint from 1: the first is the
---- place of the least element. Equal elements stay in their order.
+--- place of the least element. Equal elements stay in their order. With `dim`
+--- the places along that dimension, in the shape of x.
 --- Options:
 ---   order  ascending  "ascending" or "descending"
+---   dim    all        the dimension to sort; 1 is the first
 --- Example: print(cl.buffer("int", 3, {30, 10, 20}):argsort():read()[1]) --> 2
 function methods.argsort(x, opts)
   opts = options.check(opts, "Buffer:argsort")
+  if opts.dim ~= nil then
+    return along("argsort", x, opts.dim, opts.order, true)
+  end
   x = elements("argsort", x)
   local index = cl.buffer("uint", #x, nil, {context = x.context})
   return index, select(2, sort(x, {order = opts.order, index = index}))
