@@ -41,12 +41,13 @@ void scan(int n, global const REAL *restrict x, global REAL *restrict y,
   barrier(CLK_LOCAL_MEM_FENCE);
   for (uint s = 1; s < WG; s *= 2) {
     part[1 - now][id] =
-      part[now][id] + (id >= s ? part[now][id - s] : (REAL)0);
+      part[now][id] + (id >= s ? part[now][id - s] : (REAL)IDENTITY);
     now = 1 - now;
     barrier(CLK_LOCAL_MEM_FENCE);
   }
   if (i < (size_t)n)
-    y[i] = INCLUSIVE ? part[now][id] : id > 0 ? part[now][id - 1] : (REAL)0;
+    y[i] = INCLUSIVE ? part[now][id]
+      : id > 0 ? part[now][id - 1] : (REAL)IDENTITY;
   if (id == WG - 1)
     sums[get_group_id(0)] = part[now][id];
 }

@@ -124,10 +124,11 @@ static REAL ask(volatile global ulong *sums, volatile global ulong *waves,
   ulong told;
   do {
     told = TOLD;
-    UNROLL for (uint r = 0; r <= ROUNDS; r++)
+    UNROLL for (uint r = 0; r <= ROUNDS; r++) {
+      part[r].value = IDENTITY;
       UNROLL for (uint k = 0; k < WORDS; k++) {
         const uint at = first + r * 32 + lane;
-        ulong word = TOLD;
+        ulong word = TOLD | part[r].word[k];
         if (r < ROUNDS && at < t)
           word = sums[at * WORDS + k];
         if (r == ROUNDS && wave > 0)
@@ -135,8 +136,9 @@ static REAL ask(volatile global ulong *sums, volatile global ulong *waves,
         told &= word;
         part[r].word[k] = (uint)word;
       }
+    }
   } while (!(told & TOLD));
-  REAL sum = 0;
+  REAL sum = IDENTITY;
   UNROLL for (uint r = 0; r < ROUNDS; r++)
     sum += part[r].value;
   UNROLL for (uint d = 16; d > 0; d /= 2)
@@ -241,26 +243,26 @@ void scan(global const REAL *x, ulong n, global REAL *y,
   }
   barrier(CLK_LOCAL_MEM_FENCE);
 
-  REAL left = 0, left_then = 0; /* before this work-item, within its warp */
+  REAL left = IDENTITY, left_then = IDENTITY; /* before this one, in a warp */
   uint then = tiles, stored = tiles; /* the tiles of the last two turns */
   for (uint turn = 0;; turn++) {
     const uint t = drawn[turn % STAGES], now = turn % 2;
     if (t < tiles) { /* add up */
       const uint at = own_at + turn % STAGES * TILE;
       const ulong first = FIRST(t) + id * EACH;
-      REAL own[EACH], sum = 0;
+      REAL own[EACH], sum = IDENTITY;
       if (MOVED(t)) {
         await(bars + 8 * (turn % STAGES), turn / STAGES % 2);
         get(at, own);
       } else {
         UNROLL for (uint k = 0; k < EACH; k++)
-          own[k] = first + k < n ? x[first + k] : (REAL)0;
+          own[k] = first + k < n ? x[first + k] : (REAL)IDENTITY;
         put(at, own);
       }
       UNROLL for (uint k = 0; k < EACH; k++)
         sum += own[k];
       const REAL all = up_to(sum, lane), prior = below(all, 1);
-      left = lane > 0 ? prior : (REAL)0;
+      left = lane > 0 ? prior : (REAL)IDENTITY;
       if (lane == 31)
         warp_sums[now][warp] = all;
     }
@@ -271,10 +273,10 @@ void scan(global const REAL *x, ulong n, global REAL *y,
       FETCH();
     }
     if (warp == 0 && t < tiles) { /* tell */
-      const REAL own = lane < WARPS ? warp_sums[now][lane] : (REAL)0;
+      const REAL own = lane < WARPS ? warp_sums[now][lane] : (REAL)IDENTITY;
       const REAL all = up_to(own, lane), prior = below(all, 1);
       if (lane < WARPS)
-        warp_before[now][lane] = lane > 0 ? prior : (REAL)0;
+        warp_before[now][lane] = lane > 0 ? prior : (REAL)IDENTITY;
       if (lane == WARPS - 1) {
         totals[now] = all;
         tell(sums + t * WORDS, all);

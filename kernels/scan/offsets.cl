@@ -30,7 +30,7 @@ void offsets(int n, global REAL *sums)
 {
   local REAL part[2][WG];
   const uint id = get_local_id(0);
-  REAL before = 0;
+  REAL before = IDENTITY;
   for (size_t first = 0; first < (size_t)n; first += WG) {
     const size_t i = first + id;
     uint now = 0;
@@ -38,12 +38,12 @@ void offsets(int n, global REAL *sums)
     barrier(CLK_LOCAL_MEM_FENCE);
     for (uint s = 1; s < WG; s *= 2) {
       part[1 - now][id] =
-        part[now][id] + (id >= s ? part[now][id - s] : (REAL)0);
+        part[now][id] + (id >= s ? part[now][id - s] : (REAL)IDENTITY);
       now = 1 - now;
       barrier(CLK_LOCAL_MEM_FENCE);
     }
     if (i < (size_t)n)
-      sums[i] = before + (id > 0 ? part[now][id - 1] : (REAL)0);
+      sums[i] = before + (id > 0 ? part[now][id - 1] : (REAL)IDENTITY);
     before += part[now][WG - 1];
     barrier(CLK_LOCAL_MEM_FENCE);
   }

@@ -3,7 +3,7 @@
 ** SPDX-License-Identifier: MIT
 **
 **   COMBINE(a, b)      a + b; a stands before b
-**   IDENTITY           changes no result: 0
+**   IDENTITY           changes no result: -0, or 0 as a first result
 **   SOURCE             the parameters that elements come from: a vector, x
 **   START(row)         where the elements of a row start; x is one row
 **   ELEMENT(start, i)  element i of the row that starts there
@@ -38,5 +38,9 @@
 #define ELEMENT(start, i) x[(start) + (i)]
 #define PLACE(start, i) ((start) + (i))
 #define COMBINE(a, b) ((a) + (b))
+#if INCLUSIVE
+#define IDENTITY ((REAL)-0.0f) /* 0 + -0 is 0 */
+#else
 #define IDENTITY 0
+#endif
 #endif

@@ -37,7 +37,7 @@ void scan(int n, global const REAL *restrict x, global REAL *restrict y,
   local REAL cells[CELL(WG * EACH)], part[2][WG];
   const uint id = get_local_id(0);
   const size_t first = get_group_id(0) * (WG * EACH);
-  REAL own[EACH], sum = 0;
+  REAL own[EACH], sum = IDENTITY;
   uint now = 0;
   for (uint k = id; k < WG * EACH; k += WG)
     cells[CELL(k)] = first + k < (size_t)n ? x[first + k] : 0;
@@ -51,13 +51,13 @@ void scan(int n, global const REAL *restrict x, global REAL *restrict y,
   barrier(CLK_LOCAL_MEM_FENCE);
   for (uint s = 1; s < WG; s *= 2) {
     part[1 - now][id] =
-      part[now][id] + (id >= s ? part[now][id - s] : (REAL)0);
+      part[now][id] + (id >= s ? part[now][id - s] : (REAL)IDENTITY);
     now = 1 - now;
     barrier(CLK_LOCAL_MEM_FENCE);
   }
   for (uint k = 0; k < EACH; k++)
     cells[CELL(id * EACH + k)] =
-      own[k] + (id > 0 ? part[now][id - 1] : (REAL)0);
+      own[k] + (id > 0 ? part[now][id - 1] : (REAL)IDENTITY);
   barrier(CLK_LOCAL_MEM_FENCE);
   for (uint k = id; k < WG * EACH; k += WG)
     if (first + k < (size_t)n)

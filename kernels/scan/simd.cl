@@ -48,8 +48,8 @@
 #define VLOAD(p) JOIN(vload, WIDTH)(0, p)
 #define VSTORE(v, p) JOIN(vstore, WIDTH)(v, 0, p)
 
-/* the elements of v, so many places further up, and 0 */
-#define O ((REAL)0)
+/* the elements of v, so many places further up, and IDENTITY */
+#define O ((REAL)IDENTITY)
 #if WIDTH == 16
 #define LAST(v) (v).sf
 #define UP1(v) (VECTOR)(O, (v).s0, (v).s1, (v).s2, (v).s3, (v).s4, (v).s5, \
@@ -106,8 +106,8 @@ static VECTOR add(VECTOR sums, global const REAL *p)
 /* x[0] + ... + x[n - 1], the elements of a block */
 static REAL add_up(global const REAL *x, size_t n)
 {
-  VECTOR sums = (VECTOR)(0);
-  REAL rest = 0;
+  VECTOR sums = (VECTOR)(O);
+  REAL rest = O;
   size_t i = 0;
   if (n < BLOCK)
     for (; i < n; i++)
@@ -123,7 +123,7 @@ static REAL add_up(global const REAL *x, size_t n)
 static REAL block(global const REAL *x, size_t n, global REAL *y, REAL before,
                   global const REAL *next, int aligned)
 {
-  VECTOR carry = (VECTOR)(before), sums = (VECTOR)(0);
+  VECTOR carry = (VECTOR)(before), sums = (VECTOR)(O);
   size_t i = 0;
   for (; i + STREAMS * WIDTH <= n; i += STREAMS * WIDTH) {
     if (next)
@@ -156,7 +156,7 @@ void scan(global const REAL *x, ulong n, global REAL *y,
   const int aligned = (uintptr_t)y % sizeof(VECTOR) == 0;
   uint mark;
   ulong b = atom_inc(state);
-  REAL before = 0, sum;
+  REAL before = O, sum;
   if (b < blocks)
     sum = add_up(x + b * BLOCK, min((ulong)BLOCK, n - b * BLOCK));
   while (b < blocks) {

@@ -53,7 +53,7 @@ void scan(int n, global const REAL *restrict x, global REAL *restrict y,
   }
   if (id == 0) { /* it wrote the last cell itself */
     sums[get_group_id(0)] = part[CELL(2 * WG - 1)];
-    part[CELL(2 * WG - 1)] = 0;
+    part[CELL(2 * WG - 1)] = IDENTITY;
   }
   for (uint d = 1; d <= WG; d *= 2) {
     s /= 2;

@@ -58,7 +58,7 @@ kernel void exchange(int n, int size, int stride,
   const KEY a = keys[i], b = keys[j];
   uint ia = 0, ib = 0;
   ALSO(ia = index[i]; ib = index[j]);
-  if (rank_of(b) < rank_of(a) || (a == b && ib < ia)) {
+  if (rank_of(b) < rank_of(a) || (rank_of(a) == rank_of(b) && ib < ia)) {
     keys[i] = b;
     keys[j] = a;
     ALSO(index[i] = ib; index[j] = ia);

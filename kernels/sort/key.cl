@@ -3,9 +3,9 @@
 ** SPDX-License-Identifier: MIT
 **
 ** The numbers of reals below zero are turned round, so that all rise with the
-** reals. NaN with a sign, which then lies below -infinity, moves on to the
-** other end, to NaN without a sign. Descending, a real changes its sign first
-** and an integer all bits, and NaN stays at the end.
+** reals. What lies below -infinity then moves on to the other end. Descending,
+** a real changes its sign first and an integer all bits. All NaN have one key,
+** at the end, so that they keep their order.
 **
 ** Defines: REAL, KEY (the unsigned type of its size), SIGNED (1 for signed
 **   integers), FRACTION (bits of a real's fraction, 0 for integers),
@@ -47,6 +47,8 @@
 #if FRACTION
 static KEY rank_of(KEY bits)
 {
+  if ((bits & (KEY) ~SIGN) > (KEY) ~SIGN - BELOW)
+    bits = (KEY) ~SIGN; /* NaN */
   bits ^= DESCENDING ? SIGN : 0;
   bits ^= bits & SIGN ? ALL : SIGN;
   return bits - BELOW;

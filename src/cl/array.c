@@ -344,7 +344,8 @@ static int share(lua_State *L, const Array *a, const Type *t, const Shape *s) {
 
 /** Array:reshape(shape) -> array
  * The same memory under another shape with the same number of elements: a
- * write to one of the two arrays shows in the other.
+ * write to one of the two arrays shows in the other. A size -1 stands for
+ * what the others leave: h:reshape{-1, 4} has rows of 4.
  * Example:
  * local h = cl.array("int", 6, function(i) return i end)
  * print(h:reshape({2, 3}):at(2, 1)) --> 4
@@ -352,7 +353,7 @@ static int share(lua_State *L, const Array *a, const Type *t, const Shape *s) {
 static int array_reshape(lua_State *L) {
   Array *a = clsh_array_check(L, 1);
   Shape s;
-  clsh_shape_other(L, a->type, &s);
+  clsh_shape_other(L, a->type, a->shape.count, &s);
   if (s.count != a->shape.count)
     return clsh_error_arg(L, 2, "an Array %s has %I elements, %s has %I",
                           clsh_array_name(L, a), (lua_Integer)a->shape.count,

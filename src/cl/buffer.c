@@ -241,7 +241,8 @@ static int buffer_as(lua_State *L) {
 
 /** Buffer:reshape(shape) -> Buffer
  * The same memory under another shape with equally many elements: a view. A
- * matrix with gaps between its rows has no other shape.
+ * matrix with gaps between its rows has no other shape. A size -1 stands for
+ * what the others leave: x:reshape{-1, 4} has rows of 4.
  * Example:
  * local A = cl.arange(1, 6):reshape{2, 3}
  * print(A, A:read():at(2, 1)) --> Buffer int[2][3] view 4
@@ -249,7 +250,7 @@ static int buffer_as(lua_State *L) {
 static int buffer_reshape(lua_State *L) {
   Buffer *b = clsh_buffer_check(L, 1);
   Shape s;
-  clsh_shape_other(L, b->type, &s);
+  clsh_shape_other(L, b->type, b->shape.count, &s);
   if (s.count != b->shape.count)
     return clsh_error_arg(L, 2, "the Buffer has %I elements, %s has %I",
                           (LUAI_UACINT)b->shape.count,

@@ -288,6 +288,9 @@ cl_int clsh_kernel_enqueue(cl_kernel handle, const Range *r,
   const size_t *offset = r->hasoffset ? r->offset : NULL;
   const size_t *local = r->haslocal ? r->local : NULL;
   cl_int err;
+  for (cl_uint i = 0; i < r->dims; i++)
+    if (r->global[i] == 0) /* OpenCL before 2.1 refuses it */
+      return clEnqueueMarkerWithWaitList(q, after->n, after->list, slot);
   do
     err = clEnqueueNDRangeKernel(q, handle, r->dims, offset, r->global, local,
                                  after->n, after->list, slot);

@@ -123,7 +123,7 @@ static void checkglobal(lua_State *L, const Launch *l) {
   for (cl_uint i = 0; i < l->r.dims; i++) {
     if (l->r.offset[i] > SIZE_MAX - l->r.global[i])
       clsh_error_arg(L, 4, "offset and global size overflow");
-    if (l->r.global[i] > MAXITEMS / items)
+    if (items > 0 && l->r.global[i] > MAXITEMS / items)
       clsh_error_arg(L, 2, "global %s: more than 2^%d work-items",
                      pushglobal(L, l), ITEMBITS);
     items *= l->r.global[i];
@@ -170,8 +170,9 @@ static void checkdims(lua_State *L, const Launch *l, int arg, const char *name,
 /** Kernel:range(global [, local [, offset]]) -> Launch
  * The kernel over an NDRange, to be called with its arguments. `global`: a
  * number of work-items, or a list of up to three, work-item dimension 0
- * first. `local`: the local size (work-group) in the same form; without it the
- * kernel's reqd_work_group_size counts, and else the driver chooses.
+ * first; over 0 work-items it runs nothing. `local`: the local size
+ * (work-group) in the same form; without it the kernel's
+ * reqd_work_group_size counts, and else the driver chooses.
  * `offset`: the first global id, 0 by default. The device and the kernel must
  * allow the local size, and it must divide the global size where the device
  * requires that; else an error gives the numbers. Calling the result sets
@@ -194,7 +195,7 @@ static int kernel_range(lua_State *L) {
   lua_settop(L, 4);
   Launch *l = clsh_class_newowned(L, &class, USERVALUES, 1);
   l->kernel = k;
-  l->r.dims = (cl_uint)clsh_shape_sizes(L, 2, "global", 3, 1, l->r.global);
+  l->r.dims = (cl_uint)clsh_shape_sizes(L, 2, "global", 3, 0, l->r.global);
   l->local = !lua_isnil(L, 3);
   l->r.hasoffset = !lua_isnil(L, 4);
   if (l->r.dims > k->context->limits.dims)

@@ -50,12 +50,59 @@ void clsh_shape_check(lua_State *L, int arg, const Type *t, Shape *s) {
   }
 }
 
-/* The only shape, at 2, of a reshape; sizes one by one raise. */
-void clsh_shape_other(lua_State *L, const Type *t, Shape *s) {
-  clsh_shape_check(L, 2, t, s);
-  if (lua_type(L, 3) == LUA_TNUMBER)
+/*
+** Puts the size for which -1 stands in the list at 2 in its place, so that the
+** shape has `count` elements; the list is copied.
+*/
+static void infer(lua_State *L, size_t count) {
+  lua_Integer n = (lua_Integer)lua_rawlen(L, 2), at = 0;
+  size_t others = 1; /* their product, or more than count */
+  if (n > MAXDIMS)
+    return;
+  lua_createtable(L, (int)n, 0);
+  for (lua_Integer i = 1; i <= n; i++) {
+    lua_rawgeti(L, 2, i);
+    lua_Integer size = lua_isinteger(L, -1) ? lua_tointeger(L, -1) : 1;
+    lua_rawseti(L, 3, i);
+    if (size == -1 && at > 0)
+      clsh_error_arg(L, 2, "the shape: only one size may be -1");
+    if (size == -1)
+      at = i;
+    else if (size > 0)
+      others =
+          (size_t)size > count / others ? count + 1 : others * (size_t)size;
+    if (others > count)
+      others = count + 1;
+  }
+  if (at > 0) {
+    if (others > count || count % others != 0)
+      clsh_error_arg(L, 2,
+                     "the shape: the other sizes do not divide the %I "
+                     "elements, so -1 stands for no size",
+                     (LUAI_UACINT)count);
+    lua_pushinteger(L, (lua_Integer)(count / others));
+    lua_rawseti(L, 3, at);
+    lua_copy(L, 3, 2);
+  }
+  lua_settop(L, 2);
+}
+
+/*
+** The only shape, at 2, of a reshape of `count` elements; sizes one by one
+** raise.
+*/
+void clsh_shape_other(lua_State *L, const Type *t, size_t count, Shape *s) {
+  if (lua_type(L, 2) == LUA_TNUMBER && lua_type(L, 3) == LUA_TNUMBER)
     clsh_error_arg(L, 3, "the sizes must be in one table: {%I, %I}",
                    lua_tointeger(L, 2), lua_tointeger(L, 3));
+  lua_settop(L, 2);
+  if (lua_istable(L, 2))
+    infer(L, count);
+  else if (lua_isinteger(L, 2) && lua_tointeger(L, 2) == -1) {
+    lua_pushinteger(L, (lua_Integer)count);
+    lua_replace(L, 2);
+  }
+  clsh_shape_check(L, 2, t, s);
 }
 
 /*

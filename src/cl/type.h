@@ -50,7 +50,7 @@ typedef struct Shape {
 int clsh_shape_sizes(lua_State *L, int arg, const char *name, int most,
                      lua_Integer least, size_t *sizes);
 void clsh_shape_check(lua_State *L, int arg, const Type *t, Shape *s);
-void clsh_shape_other(lua_State *L, const Type *t, Shape *s);
+void clsh_shape_other(lua_State *L, const Type *t, size_t count, Shape *s);
 void clsh_shape_retype(lua_State *L, Shape *s, const Type *from,
                        const Type *to);
 void clsh_shape_pushsizes(lua_State *L, const size_t *sizes, int n);

@@ -197,6 +197,62 @@ t.test("a division of whole numbers never ends the process", function()
   t.eq(list(long // -1), {math.mininteger})
 end)
 
+t.test("integers wrap, in every shape and in every kind of kernel", function()
+  local int, long = (1 << 31) - 1, math.mininteger
+  -- Elements of a type under several shapes, and views of them.
+  local function shapes(type, value)
+    local x = cl.buffer(type, 64, value)
+    local A = cl.buffer(type, {4, 64}, value)
+    return {x, x:reshape{4, 16}, x:slice(-1, 1, -1), A, A:slice({}, 3),
+      A:transpose(), cl.buffer(type, {4, 1}, value)}
+  end
+  for _, case in ipairs{
+    {"int", int, function(x) return (x + 1):gt(x) end, 0},
+    {"int", int, function(x) return x + 1 end, -int - 1},
+    {"int", -int - 1, function(x) return x - 1 end, int},
+    {"int", -int - 1, function(x) return (-x):lt(0) end, 1},
+    {"int", -int - 1, function(x) return x:abs() // 2 end, -(1 << 30)},
+    {"int", -int - 1, function(x) return x // -1 end, -int - 1},
+    {"int", 65536, function(x)
+      return cl.buffer("ulong", 1, 0) - x * (x + 1)
+    end, -65536},
+    {"int", int, function(x) return (x << 1):lt(0) end, 1},
+    {"int", int, function(x) return x << 33 end, -2},
+    {"ushort", 65535, function(x) return x * x // 20080 end, -7},
+    {"short", -32768, function(x) return x * x * x end, 0},
+    {"char", -128, function(x) return x:abs() * x * x * x * x end, 0},
+    {"uint", 0, function(x) return (x - 1) // 2 end, int},
+    {"uint", 1, function(x) return (-x):gt(x) end, 1},
+    {"long", long, function(x) return x:abs() % 31 end, 23},
+    {"long", long, function(x) return (x - 1):gt(x) end, 1},
+    {"ulong", -1, function(x) return (x * x + x):eq(0) end, 1},
+  } do
+    local type, value, f, right = table.unpack(case)
+    for k, x in ipairs(shapes(type, value)) do
+      local h = f(x):read()
+      h = h:reshape(#h)
+      t.eq({k, h[1], h[#h]}, {k, right, right})
+    end
+  end
+  local A = cl.buffer("int", {4, 64}, int)
+  t.eq((A + cl.buffer("ushort", {1, 64}, 1)):sum(1):read()[64],
+    4 * (-int - 1))
+  t.eq(cl.buffer("long", 2, math.maxinteger):sum(), -2)
+end)
+
+t.test("a power beyond the whole numbers of float keeps its sign", function()
+  local x = cl.buffer("float", 2, {-1, 1 + 2.0^-23})
+  for _, k in ipairs{16777217, -16777217, 100000001, (1 << 31) + 1,
+      (1 << 40) + 1, math.maxinteger, 16777217.0} do
+    t.eq({k, (x ^ k):read()[1]}, {k, -1.0})
+  end
+  t.near((x ^ 16777217):read()[2], (1 + 2.0^-23)^16777217, 1e-5)
+  t.eq({(x ^ 16777218):read()[1], (x ^ (1 << 40)):read()[1]}, {1.0, 1.0})
+  for _, type in ipairs{"int", "uint"} do
+    t.eq((x ^ cl.buffer(type, 2, 16777217)):read()[1], -1.0)
+  end
+end)
+
 t.test("64 bits keep their digits, or it is an error", function()
   local u <close> = cl.buffer("ulong", 1, (1 << 53) + 1)
   t.eq(list(u + 1), {(1 << 53) + 2})

@@ -116,6 +116,36 @@ t.test("a wrong text points into the text", function()
   t.raises(function() cl.map("float z = x; w = z;", {x = x}) end, "'w'")
 end)
 
+t.test("functions, macros, options and names beside operators", function()
+  local x <close> = cl.buffer("float", 4, {1, 2, 3, 4})
+  local function map(code, values, opts)
+    values.x = x
+    return (cl.map(code, values, opts)):read():table()
+  end
+  local y <close> = cl.buffer("float", 4, 2)
+  t.eq({map("int z = x > y", {y = y}), map("int z = x>(y)", {y = y})},
+    {{0, 0, 1, 1}, {0, 0, 1, 1}})
+  t.eq(map("float z = x > 1.e1f || x > e1 ? E2 : 2e1f", {e1 = 2, E2 = 7}),
+    {20.0, 20.0, 7.0, 7.0})
+  t.eq(map([[
+    #define SQUARE(a) \
+      ((a) * (a))
+    float z = SQUARE(x) // of x
+    ]], {}), {1.0, 4.0, 9.0, 16.0})
+  t.eq(map([[
+    #define K 2
+    static float twice(float x) { if (x > 1) { return K * x; } return 0; }
+    int next(int a) { return a + 1; }
+    #define L (J + 1)
+    float z = twice(x) + next(i) * L]], {}, {defines = {J = 9}}),
+    {10.0, 24.0, 36.0, 48.0})
+  t.eq({map("float z = K * x", {}, {defines = {K = 3}})[1],
+    map("float z = K * x", {}, {defines = {K = 4}})[1],
+    map("float z = K * x", {}, {options = "-D K=5"})[1]}, {3.0, 4.0, 5.0})
+  t.eq(map("if (x > 3) { x = 0; } else if (x < 2) { x = 5; } float z = x",
+    {}), {5.0, 2.0, 3.0, 0.0})
+end)
+
 t.test("values and texts that cannot be", function()
   local x <close> = cl.buffer("float", 256, 1)
   t.raises(function() cl.map(1) end, "text must be a string")

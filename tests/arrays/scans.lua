@@ -238,4 +238,19 @@ t.test("what cannot be scanned", function()
   t.eq(list(cl.arange(1, 3):cumsum()), {1, 3, 6}, "the session goes on")
 end)
 
+t.test("the sums of -0.0 are -0.0, and what stands before them 0", function()
+  for _, type in ipairs{"float", "half"} do
+    local x <close> = cl.buffer(type, 2000, -0.0)
+    for _, y in ipairs{x:cumsum(), x:reshape{2, 1000}:cumsum(2),
+        x:reshape{1000, 2}:cumsum(1), (x * 1):cumsum()} do
+      local h = y:read()
+      t.eq(1 / h:reshape(2000)[1], -math.huge)
+      t.eq(1 / h:reshape(2000)[2000], -math.huge)
+    end
+    t.eq(1 / x:sum(), -math.huge)
+  end
+  local x <close> = cl.buffer("float", 3, {-0.0, 2, 3})
+  t.eq(1 / scan(x, {kind = "exclusive"}):read()[1], math.huge)
+end)
+
 t.done()

@@ -92,6 +92,48 @@ t.test("rows with gaps, views and closed Buffers", function()
   t.raises(function() cl.buffer("int2", 4):sort() end, "no operand")
 end)
 
+t.test("sort and argsort along each dimension", function()
+  for _, type in ipairs{"float", "int", "half"} do
+    local h = cl.array(type, {3, 5, 4}):random(t.seed, -9, 9)
+    local x <close> = cl.buffer(type, h.shape, h)
+    for dim, size in ipairs(h.shape) do
+      for _, order in ipairs{"ascending", "descending"} do
+        local y <close> = x:sort{dim = dim, order = order}
+        local places <close> = x:argsort{dim = dim, order = order}
+        t.eq({y.shape, places.shape, places.type}, {h.shape, h.shape, "uint"})
+        local found, at = y:read(), places:read()
+        for row = 1, #h // size do
+          -- Indices of the k-th element of a row along the dimension.
+          local function index(k)
+            local i, rest = {}, row - 1
+            for d, n in ipairs(h.shape) do
+              i[d] = d == dim and k or rest % n + 1
+              rest = d == dim and rest or rest // n
+            end
+            return table.unpack(i)
+          end
+          local v = {}
+          for k = 1, size do
+            v[k] = {h:at(index(k)), k}
+          end
+          table.sort(v, function(a, b)
+            if a[1] == b[1] then return a[2] < b[2] end
+            return (a[1] < b[1]) == (order == "ascending")
+          end)
+          for k = 1, size do
+            t.eq({found:at(index(k)), at:at(index(k))}, v[k])
+          end
+        end
+      end
+    end
+  end
+  local x <close> = cl.buffer("int", 3, {3, 1, 2})
+  t.eq({list(x:sort{dim = 1}), list(x:argsort{dim = 1})}, {{1, 2, 3},
+    {2, 3, 1}})
+  t.raises(function() x:sort{dim = 2} end, "from 1 to 1")
+  t.raises(function() x:sort{dim = 1, values = x} end, "argsort{dim = 1}")
+end)
+
 t.test("unique: the different elements and their numbers", function()
   for _, type in ipairs(TYPES) do
     for _, n in ipairs{1, 2, 500, 7001} do
@@ -160,6 +202,43 @@ t.test("histogram: bins of reals", function()
   end
   t.eq(list((2 * cl.linspace(0, 1, 5)):histogram{from = 0, to = 2, bins = 2}),
     {2, 3})
+end)
+
+t.test("NaN of every kind keep their order", function()
+  local bits = {0x7fc00001, 0xffc00000, 0x3f800000, 0x7fc00000, 0xffffffff,
+    0xff800000, 0x7f800001, 0x7fffffff, 0x7f800000, 0xff800001}
+  local b <close> = cl.buffer("uint", #bits, bits)
+  local x = b:as "float"
+  t.eq(x:argsort():read():table(), {6, 3, 9, 1, 2, 4, 5, 7, 8, 10})
+  t.eq(x:argsort{order = "descending"}:read():table(),
+    {9, 3, 6, 1, 2, 4, 5, 7, 8, 10})
+  local y <close> = cl.buffer("uint", #bits)
+  for _, kernel in ipairs{"bitonic", "bitonic_local", "radix", "blocks"} do
+    for _, order in ipairs{"ascending", "descending"} do
+      sort(x, {kernel = kernel, index = y, order = order})
+      local first = order == "ascending" and {6, 3, 9} or {9, 3, 6}
+      t.eq({kernel, y:read():table()}, {kernel, {first[1], first[2], first[3],
+        1, 2, 4, 5, 7, 8, 10}})
+    end
+  end
+end)
+
+t.test("histogram: a range beyond the type", function()
+  local function bins(type, v, opts)
+    return cl.buffer(type, #v, v):histogram(opts):read():table()
+  end
+  t.eq(bins("float", {-3e38, -1, 1, 2e38, 3e38}, {from = -3e38, to = 3e38,
+    bins = 3}), {1, 2, 2})
+  t.eq(bins("float", {2e-44, 1e-43, 5}, {from = 0, to = 1e-43, bins = 2}),
+    {1, 1})
+  if cl.device():has "cl_khr_fp64" then
+    t.eq(bins("float", {-3e38, 3e38}, {from = -1e300, to = 1, bins = 2}),
+      {0, 1})
+    t.eq(bins("double", {-1.7e308, 1e300, 1.7e308, math.huge},
+      {from = -1.7e308, to = 1.7e308, bins = 3}), {1, 1, 1})
+    t.eq(bins("double", {1e-310, 2.5e-310, 5}, {from = 0, to = 3e-310,
+      bins = 3}), {0, 1, 1})
+  end
 end)
 
 t.test("histogram: what it refuses", function()

@@ -139,4 +139,47 @@ t.test("what has no variance", function()
   t.eq(cl.array("float", 1, 5):var(), 0.0)
 end)
 
+-- {type, elements, mean, standard deviation} near the limits of a type.
+local FAR = {
+  {"float", {3e38, 3e38, 3e38}, 3e38, 0},
+  {"float", {1e20, 2e20}, 1.5e20, 5e19},
+  {"float", {1e-30, 3e-30}, 2e-30, 1e-30}, {"float", {3e38, -3e38}, 0, 3e38},
+  {"half", {65504, 65504, 65504}, 65504, 0}, {"float", {3e38}, 3e38, 0},
+  {"float", {math.huge, -3e38, -3e38}, math.huge, 0 / 0},
+}
+if double then
+  for _, row in ipairs{
+    {"double", {1.7e308, 1.7e308, 1.4e308}, 1.6e308, math.sqrt(2) * 1e307},
+    {"double", {1e200, 3e200}, 2e200, 1e200}, {"double", {1e300}, 1e300, 0},
+    {"double", {1e-310, 3e-310}, 2e-310, 1e-310}, {"double", {7, 7}, 7, 0},
+    {"double", {1e-200, 3e-200}, 2e-200, 1e-200},
+    {"double", {1.7e308, -1.7e308}, 0, 1.7e308},
+  } do
+    table.insert(FAR, row)
+  end
+end
+
+t.test("near the limits of a type, whole and along a dimension", function()
+  for _, row in ipairs(FAR) do
+    local type, v, mean, std = table.unpack(row)
+    local x <close> = cl.buffer(type, #v, v)
+    for _, found in ipairs{{x:mean(), x:std()}, {x:mean(1):read()[1],
+        x:std(1):read()[1]}, {x:reshape{#v, 1}:mean(1):read()[1],
+        x:reshape{#v, 1}:std(1):read()[1]}} do
+      if mean < math.huge then
+        t.near(found[1], mean, 1e-6 * math.abs(v[1]))
+      else
+        t.eq(found[1], mean)
+      end
+      t.eq(found[2] == found[2], std == std)
+      if std == std then
+        t.near(found[2], std, 1e-6 * math.abs(v[1]))
+      end
+    end
+  end
+  local x <close> = cl.buffer("float", 2, {3e30, 4e30})
+  t.near(x:nrm2(1):read()[1], 5e30, 1e25)
+  t.near(x:reshape{1, 2}:nrm2(2):read()[1], 5e30, 1e25)
+end)
+
 t.done()

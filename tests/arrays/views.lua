@@ -208,6 +208,15 @@ t.test("a slice counts as string.sub and for do", function()
   end
 end)
 
+t.test("nothing in place of a range is an error with its remedy", function()
+  local A <close> = cl.buffer("int", {3, 4}, 0)
+  for _, args in ipairs{{nil, 2, nil}, {nil, 2}, {{}, nil}} do
+    local n = args[1] and 2 or 3
+    t.raises(function() A:slice(table.unpack(args, 1, n)) end,
+      "{} is all of a dimension")
+  end
+end)
+
 t.test("a slice is a target", function()
   local x <close> = cl.arange(1, 6)
   x:slice(2, 3):set(0)

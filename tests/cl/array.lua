@@ -350,6 +350,13 @@ t.test("reshape shares the memory", function()
   a:close()
   t.eq(b[1], 99)
   t.raises(function() b:reshape(5) end, "6 elements", "[5] has 5")
+  t.eq({b:reshape{-1, 2}.shape, b:reshape{3, -1, 1}.shape,
+    b:reshape(-1).shape}, {{3, 2}, {3, 2, 1}, {6}})
+  t.raises(function() b:reshape{-1, -1} end, "only one size may be -1")
+  for _, shape in ipairs{{-1, 4}, {-1, 7}, {-1, math.maxinteger, 4}} do
+    t.raises(function() b:reshape(shape) end, "do not divide the 6 elements")
+  end
+  t.raises(function() b:reshape{-1, 0} end, "must be a whole number >= 1")
   t.raises(function() b:reshape {} end, "dimensions")
   t.raises(function() b:reshape(6, 1) end, "in one table: {6, 1}")
 end)

@@ -706,15 +706,27 @@ t.test("NDRanges", function()
   o:fill(0)
   k:range({1, 1}, nil, {7, 5})(o, 8)
   t.ok(o:read():at(6, 8) > 0 and o:read():at(1, 1) == 0, "offset")
+  o:fill(0)
+  for _, global in ipairs{0, {0, 6}, {8, 0}, {1 << 40, 0}} do
+    local ev = k:range(global)(o, 8)
+    ev:wait()
+    t.eq({ev.status, o:read():equal(cl.array("int", {6, 8}))}, {"complete",
+      true}, "0 work-items")
+  end
+  cl.record(function()
+    k:range(0, 4)(o, 8)
+    k:range(0)(o, 8)
+  end)():wait()
+  t.ok(o:read():equal(cl.array("int", {6, 8})), "0 work-items, recorded")
   for _, case in ipairs{
       {{8, 6}, {3, 2}, nil,
         "global size 8 must be a multiple of local size 3; round it up to 9"},
       {8, device.max_work_group_size * 2, nil, "the device allows"},
       {8, 1 << 40, nil, "the device allows"},
       {{8, 8}, {1 << 32, 1 << 32}, nil, "the device allows"},
-      {0, nil, nil, ">= 1; got 0"}, {-1, nil, nil, ">= 1; got -1"},
+      {-1, nil, nil, ">= 0; got -1"},
       {8, 0, nil, "must be a whole number >= 1; got 0"},
-      {8.5, nil, nil, "must be a whole number >= 1; got 8.5"},
+      {8.5, nil, nil, "must be a whole number >= 0; got 8.5"},
       {"8", nil, nil, "must be a number"}, {{}, nil, nil, "1 to 3"},
       {{1, 1, 1, 1}, nil, nil, "1 to 3"}, {nil, nil, nil, "global"},
       {{8, 8}, 4, nil, "2 dimensions"}, {8, nil, -1, ">= 0; got -1"},

@@ -121,24 +121,31 @@ function M.add_parts(c, list)
   return list
 end
 
--- By operation, OpenCL C for operands a, b and c and a result r of type T.
--- Whole numbers are divided as in Lua; a division by zero gives 0, as it could
--- end the process.
+-- By operation, OpenCL C for operands a, b and c and a result r of type T; U
+-- is the unsigned type of T's size. Whole numbers are divided as in Lua; a
+-- division by zero gives 0, as it could end the process. They wrap: C leaves
+-- an overflow of signed numbers open, and a compiler may take it for
+-- impossible, hence U.
 local TEXT = {
   index = "i", pown = "pown((T)a, b)", where = "a != 0 ? (T)b : (T)c",
-  add = "a + b", sub = "a - b", mul = "a * b", div = "(T)a / (T)b",
-  pow = "pow((T)a, (T)b)", pair = "b", unm = "-a", bnot = "~a", band = "a & b",
-  bor = "a | b", bxor = "a ^ b", shl = "a << b", shr = "a >> b",
+  div = "(T)a / (T)b", pow = "pow((T)a, (T)b)", pair = "b", bnot = "~a",
+  band = "a & b", bor = "a | b", bxor = "a ^ b",
+  shl = "(T)((U)a << (b & (8 * sizeof(T) - 1)))",
+  shr = "(T)a >> (b & (8 * sizeof(T) - 1))",
 }
 local REAL = {
+  add = "a + b", sub = "a - b", mul = "a * b", unm = "-a",
   abs = "fabs(a)", fmin = "fmin((T)a, (T)b)", fmax = "fmax((T)a, (T)b)",
   clamp = "fmin(fmax((T)a, (T)b), (T)c)", idiv = "floor((T)a / (T)b)",
   mod = "fmod((T)a, (T)b); if (r != 0 && (r < 0) != (b < 0)) r += b",
 }
 local INTEGER = {
-  abs = "a < 0 ? -a : a", fmin = "min((T)a, (T)b)", fmax = "max((T)a, (T)b)",
+  add = "(T)((U)a + (U)b)", sub = "(T)((U)a - (U)b)",
+  mul = "(T)((U)a * (U)b)", unm = "(T)(0 - (U)a)",
+  abs = "a < 0 ? (T)(0 - (U)a) : (T)a",
+  fmin = "min((T)a, (T)b)", fmax = "max((T)a, (T)b)",
   clamp = "min(max((T)a, (T)b), (T)c)",
-  idiv = "0; T x = a, y = b; if (y == (T)-1 && y < 0) r = 0 - x; "
+  idiv = "0; T x = a, y = b; if (y == (T)-1 && y < 0) r = (T)(0 - (U)x); "
     .. "else if (y != 0) r = x / y - (x % y != 0 && (x < 0) != (y < 0))",
   mod = "0; T x = a, y = b; if (y != 0 && (y != (T)-1 || y > 0)) r = x % y; "
     .. "if (r != 0 && (r < 0) != (y < 0)) r += y",
@@ -159,6 +166,8 @@ end
 -- or a double, once.
 local HALF = "0; ushort h; vstore_half(%sa, 0, (half *)&h); "
   .. "r = vload_half(0, (half *)&h)"
+local UNSIGNED = {int = "uint", uint = "uint", long = "ulong",
+  ulong = "ulong"}
 local TESTS = {}
 for _, name in ipairs(names.tests) do
   TESTS[name] = true
@@ -177,8 +186,10 @@ local function statement(e)
       and HALF:format(e.a.kind.type == "double" and "" or "(T)") or "(T)a"
   elseif TESTS[op] then
     inner = types.calculated(types.real(op, e.a.kind.type))
+  elseif op == "pow" and (types.known[e.b.kind.type].high or 0) > 1 << 24 then
+    code = code .. "; if (b & 1) r = copysign(r, (T)a)" -- T may round b
   end
-  local words = {T = inner}
+  local words = {T = inner, U = UNSIGNED[inner]}
   for name in ("abc"):gmatch "." do
     words[name] = e[name] and "t" .. e[name].id
   end

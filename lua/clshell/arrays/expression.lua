@@ -337,20 +337,32 @@ define(methods, "where", 3, function(what, _, b, c)
   return common(what, b, c)
 end)
 
--- A whole power is exact for whole numbers, and a square is a product.
+-- Whole numbers up to these are reals of a type, exactly.
+local WHOLE = {half = 1 << 24, float = 1 << 24, double = 1 << 53}
+
+-- A whole power is exact for whole numbers, and a square is a product. A power
+-- that is no real of the type is taken in parts.
 local power = operators.pow
 function operators.pow(x, k)
-  if math.type(k) ~= "integer" or not types.fits(k, "int") then
+  local n = type(k) == "number" and math.tointeger(k)
+  if not n or math.type(k) == "float" and math.abs(k) <= 1 << 24 then
     return power(x, k)
   end
   local what = "x ^ y"
   x = operand(what, x)
   local type = types.real(what, x.kind.type)
   x = convert(what, x, type)
-  if k == 2 then
+  if n == 2 then
     return node(what, "mul", type, x, x)
   end
-  return node(what, "pown", type, x, constant("int", k))
+  local low = math.fmod(n, WHOLE[type])
+  if low ~= n and low ~= 0 then
+    return node(what, "mul", type, operators.pow(x, n - low),
+      operators.pow(x, low))
+  elseif not types.fits(n, "int") then
+    return node(what, "pow", type, x, constant(type, n + 0.0))
+  end
+  return node(what, "pown", type, x, constant("int", n))
 end
 
 --- Buffer:astype(type) -> Expression

@@ -17,12 +17,13 @@
 --            declare it (`declared`); or of {type, name}: a number
 --   body     function(c) -> OpenCL C between the loads and the stores; `i` is
 --            the number of the element, from 0, and `n` the count
+--   build    nil, or options of cl.build, and a text `key` that tells them
+--   declare  nil, or function(c) -> OpenCL C before all else
 -- A calculation that does not go element by element (reduction.lua, scans.lua)
 -- has besides
 --   file     of folder kernels, with the kernel `name`, whose parameters begin
 --            with SOURCE, the Buffers and numbers of all parts before `own`
 --   type     of the value that the body returns for an element
---   declare  function(c) -> OpenCL C before all else
 --   words    function(c, rows, element) -> the words that the file expects to
 --            be defined, by name. element(i) is the call for element i; with
 --            rows, of n1_ elements each, element(k, q) is the call for element
@@ -429,14 +430,17 @@ local function new_kernel(c, made, parts, dims, way)
   local each = way == "stream" and M.STREAM or way == "flat" and not c.file
     and M.each[c.context.device.type] or 1
   local text, double, bytes = source(c, parts, dims, way, each)
-  local k = made.kernels[text]
+  local more = c.build or {}
+  local name = (more.key or "") .. text
+  local k = made.kernels[name]
   if not k then
     check_device(c, double, bytes)
-    local program = cl.build(text, {context = c.context, name = c.name})
+    local program = cl.build(text, {context = c.context, name = c.name,
+      defines = more.defines, options = more.options})
     local kernel = program:kernel(c.name)
     k = {kernel = kernel, each = each, group = way == "stream" and 1
       or tiling.power_of_two(math.min(GROUP, kernel.work_group_size))}
-    made.kernels[text] = k
+    made.kernels[name] = k
   end
   return k
 end

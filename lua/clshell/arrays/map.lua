@@ -30,6 +30,31 @@ local function uncommented(code)
   return (code:gsub("/%*.-%*/", blank):gsub("//[^\n]*", blank))
 end
 
+-- A text with spaces in place of its directives, such as #define.
+local function undirected(code)
+  local joined = "\n" .. code:gsub("\\\n", "  ")
+  return joined:gsub("\n[ \t]*#[^\n]*", function(line)
+    return "\n" .. (" "):rep(#line - 1)
+  end):sub(2)
+end
+
+local STATEMENTS = {["for"] = true, ["if"] = true, switch = true,
+  ["while"] = true}
+
+-- Where the functions of a text end that stand before its statements, with the
+-- directives before and between them; 0 where there is no function.
+local function functions_end(code)
+  local plain, stop, at = undirected(code), 0, 1
+  while true do
+    local words, name, after = plain:match(
+      "^%s*([%a_][%w_%s%*]-)([%a_][%w_]*)%s*%b()%s*%b{}()", at)
+    if not name or not words:find "[%s%*]$" or STATEMENTS[name] then
+      return stop
+    end
+    stop, at = after - 1, after
+  end
+end
+
 -- The places where statements begin, outside of blocks and parentheses.
 local function beginnings(code)
   local list, depth = {1}, 0
@@ -73,7 +98,8 @@ end
 local function uses(code, name)
   local count, changed = 0, nil
   for at, stop in code:gmatch("%f[%w_]()" .. name .. "()%f[^%w_]") do
-    if not code:sub(1, at - 1):find "[.>]%s*$" then
+    local ahead = code:sub(1, at - 1)
+    if not ahead:find "%.%s*$" and not ahead:find "%->%s*$" then
       local after = code:sub(stop, stop + 80):gsub("^[%.%[][%w%]]*", "")
       local before = code:sub(math.max(1, at - 8), at - 1)
       count = count + 1
@@ -92,6 +118,7 @@ end
 -- first, last}, the type and its bytes in a declaration.
 local function declarations(code)
   local found = {}
+  code = undirected(code)
   for _, at in ipairs(beginnings(code)) do
     local first, type, last, name = code:match(
       "^%s*()(%a%w*)()%s+([%a_][%w_]*)%s*=[^=]", at)
@@ -124,6 +151,7 @@ end
 
 -- Raises for a text that sets no Buffer, and tells what it seems to set.
 local function check_sets(source, code, outs)
+  code = undirected(code)
   for _, at in ipairs(#outs == 0 and beginnings(code) or {}) do
     local word = code:match("^%s*(%a[%w_]*)%s+[%a_][%w_]*%s*=[^=]", at)
     if word and word ~= "private" then
@@ -191,7 +219,7 @@ local function analyse(source, code, names, given)
   table.sort(outs, function(a, b)
     return parts[a].store < parts[b].store
   end)
-  return {parts = parts, outs = outs, lines = source, code = code}
+  return {parts = parts, outs = outs, lines = source}
 end
 
 -- A value as {type, value} of a number, or {type, leaf} of a Buffer, a slice
@@ -216,7 +244,9 @@ local function given_as(name, value, double)
       and ('for a list: cl.buffer("float", %d, list)'):format(#value) or nil})
 end
 
-local texts = {} -- by text: {code, names, known (a set of them), forms}
+-- By text: {code, head (its functions), body, names, known (a set of them),
+-- forms}. In `code` and `body` the functions are spaces.
+local texts = {}
 
 -- The entry of `texts` for a text with values of these names.
 local function text_of(source, values)
@@ -227,8 +257,12 @@ local function text_of(source, values)
   if not (found and same and count == #found.names) then
     local code = uncommented(source)
     check_pairs(source, code)
-    found = {code = code, names = names_of(source, code, values), known = {},
-      forms = {}, double = code:find "%f[%w]double"}
+    local stop = functions_end(code)
+    local blank = code:sub(1, stop):gsub("[^\n]", " ")
+    code = blank .. code:sub(stop + 1)
+    found = {code = code, head = source:sub(1, stop), body = blank
+      .. source:sub(stop + 1), names = names_of(source, code, values),
+      known = {}, forms = {}, double = source:find "%f[%w]double"}
     for _, name in ipairs(found.names) do
       found.known[name] = true
     end
@@ -237,9 +271,22 @@ local function text_of(source, values)
   return found
 end
 
+-- The options for the compiler as text.
+local function key_of(opts)
+  local list = {argument.check("cl.map", "options", opts.options or "",
+    "string")}
+  for name, value in pairs(argument.check("cl.map", "defines",
+      opts.defines or {}, "table", "{K = 3}")) do
+    list[#list + 1] = ("%s=%s"):format(name, value)
+  end
+  table.sort(list)
+  return table.concat(list, "\0")
+end
+
 -- The form of a text, and its values in the order of its names.
-local function form_of(source, values)
-  local found, given, key = text_of(source, values), {}, ""
+local function form_of(source, values, opts)
+  local found, given = text_of(source, values), {}
+  local key = key_of(opts)
   local double = found.double
   for _, value in pairs(values) do
     local class = text.class(value)
@@ -251,8 +298,12 @@ local function form_of(source, values)
     key = ("%s%s%s "):format(key, given[k].type, given[k].leaf and "*" or "")
   end
   local form = found.forms[key]
-    or analyse(source, found.code, found.names, given)
-  found.forms[key] = form
+  if not form then
+    form = analyse(found.body, found.code, found.names, given)
+    form.head, form.build = found.head, {key = key, defines = opts.defines,
+      options = opts.options}
+    found.forms[key] = form
+  end
   return form, given
 end
 
@@ -316,7 +367,9 @@ local function launch(form, leaves, given, dims, context)
   end
   return fused.run{name = "map", known = form, context = context, dims = dims,
     places = not flat and places, args = args, n = #args,
-    parts = function()
+    build = form.build, declare = function()
+      return form.head
+    end, parts = function()
       local list = {}
       for k, part in ipairs(form.parts) do
         list[k] = setmetatable({leaf = leaves[k] or false}, {__index = part})
@@ -356,12 +409,16 @@ end
 --- `n` the count. Returns the operands that the text sets, in its order, and
 --- the Event.
 --- Whole numbers are int or long, other numbers float, or double beside
---- doubles. A half is a float in between.
+--- doubles. A half is a float in between. Functions and macros of the text
+--- stand before its statements: "float f(float a) { return a * a; } float z =
+--- f(x)".
 --- Arrays are copied to the device. An Array that the text sets is read back,
 --- for which the host waits.
 --- Options:
 ---   shape    the shape of the Buffers  of new Buffers
 ---   context  the context of the Buffers  the Context of a device
+---   defines  none                  macros, as for cl.build: {K = 3}
+---   options  none                  for the compiler, as for cl.build
 --- Example:
 --- local x, y = cl.arange(1, 4), cl.buffer("float", 4, 10)
 --- cl.map("float y = a * x + y", {a = 2, x = x, y = y}) -- in place
@@ -381,7 +438,7 @@ local function map(source, values, opts)
     end
   end
   opts = options.check(opts, "cl.map")
-  local form, given = form_of(source, values)
+  local form, given = form_of(source, values, opts)
   local dims, context = extent(given, opts)
   local leaves, results = {}, {}
   for k, part in ipairs(form.parts) do

@@ -45,11 +45,13 @@ local function bound(type, least)
     or least and type:find "^u" and "0" or name .. (least and "MIN" or "MAX")
 end
 
--- The sum of elements of a type.
+-- The sum of elements of a type: integers wrap, and -0.0 changes no real.
 local function sum(type)
   local cell = M.wide(type)
+  local real = types.known[cell].real
   return {result = cell, cell = cell, make = "(acc_)(x)",
-    combine = "a + b", identity = "0", last = "s_"}
+    combine = real and "a + b" or "(acc_)((ulong)a + (ulong)b)",
+    identity = real and "-0.0f" or "0", last = "s_"}
 end
 
 -- The lesser or the greater of two elements; a NaN wins over any number.

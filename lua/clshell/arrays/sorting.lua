@@ -60,12 +60,60 @@ local function values_of(x, values)
   return values
 end
 
+-- The order of dimensions of a shape with one of them moved to the end, and
+-- the order that moves it back.
+local function orders(shape, dim)
+  local there, back = {}, {}
+  for d = 1, #shape do
+    there[#there + 1] = d ~= dim and d or nil
+  end
+  there[#shape] = dim
+  for k, d in ipairs(there) do
+    back[d] = k
+  end
+  return there, back
+end
+
+-- The elements of x in order along a dimension, or with `places` their places
+-- there; and the Event. The second of two stable sorts brings the rows apart
+-- again.
+local function along(what, x, dim, order, places)
+  local e = expression.subject(what, x)
+  local n = e.dims[layout.dim(what, e.dims, dim)]
+  local sizes, back = table.move(e.dims, 1, #e.dims, 1, {}), nil
+  if dim < #sizes then
+    local there, home = orders(sizes, dim)
+    table.insert(sizes, table.remove(sizes, dim))
+    back = home
+    e = methods.transpose(e, table.unpack(there))
+  end
+  local temporary = result.temporary
+  local flat = methods.eval(e)
+  local _ <close> = temporary(flat)
+  local index = cl.buffer("uint", #flat, nil, {context = flat.context})
+  local _ <close> = temporary(index)
+  local y = sort(flat, {order = order, index = index})
+  local _ <close> = temporary(y)
+  local rows = methods.eval((index - 1) // n)
+  local _ <close> = temporary(rows)
+  local moves = methods.argsort(rows)
+  local _ <close> = temporary(moves)
+  local found = methods.gather(places and index or y, moves)
+  local _ <close> = temporary(found)
+  local made = found:reshape(sizes)
+  made = places and (made - 1) % n + 1 or made
+  return methods.eval(back and methods.transpose(made, table.unpack(back))
+    or made)
+end
+
 --- Buffer:sort([opts]) -> Buffer [, Buffer], Event
 --- The elements in order, as a vector: see sort for NaN and zeros. With
---- `values` also the values in a new Buffer, each moved with its element.
+--- `values` also the values in a new Buffer, each moved with its element; with
+--- `dim` in order along that dimension, in the shape of x.
 --- Options:
 ---   order   ascending  "ascending" or "descending"
 ---   values  none       a Buffer of as many elements, of any type
+---   dim     all        the dimension to sort; 1 is the first
 --- Example:
 --- local x, y = cl.buffer("int", 3, {30, 10, 20}), cl.arange(1, 3)
 --- print(x:sort():read()[1]) --> 10
@@ -73,6 +121,12 @@ end
 --- print(keys:read()[1], values:read()[3]) --> 30 2
 function methods.sort(x, opts)
   opts = options.check(opts, "Buffer:sort")
+  if opts.dim ~= nil and opts.values ~= nil then
+    cl.error("sort: values move in a sort of all elements, without dim",
+      {hint = "x:argsort{dim = 1} gives the places along a dimension"})
+  elseif opts.dim ~= nil then
+    return along("sort", x, opts.dim, opts.order)
+  end
   x = elements("sort", x)
   if opts.values == nil then
     return sort(x, {order = opts.order})
@@ -90,12 +144,17 @@ end
 
 --- Buffer:argsort([opts]) -> Buffer, Event
 --- The places of the elements in order, as uint from 1: the first is the
---- place of the least element. Equal elements stay in their order.
+--- place of the least element. Equal elements stay in their order. With `dim`
+--- the places along that dimension, in the shape of x.
 --- Options:
 ---   order  ascending  "ascending" or "descending"
+---   dim    all        the dimension to sort; 1 is the first
 --- Example: print(cl.buffer("int", 3, {30, 10, 20}):argsort():read()[1]) --> 2
 function methods.argsort(x, opts)
   opts = options.check(opts, "Buffer:argsort")
+  if opts.dim ~= nil then
+    return along("argsort", x, opts.dim, opts.order, true)
+  end
   x = elements("argsort", x)
   local index = cl.buffer("uint", #x, nil, {context = x.context})
   return index, select(2, sort(x, {order = opts.order, index = index}))
@@ -179,11 +238,48 @@ local function widths(what, type, from, to, bins)
   return values // bins, bins
 end
 
+-- The least normal and the greatest number of a type.
+local LIMITS = {float = {2.0^-126, 0x1.fffffep127},
+  double = {2.0^-1022, 0x1.fffffffffffffp1023}}
+
+-- Whether the ends, their distance and the factor for bins are normal numbers.
+local function in_range(type, from, to, bins)
+  local least, most = table.unpack(LIMITS[type])
+  local by = bins / (to - from)
+  return math.max(-from, to, to - from, by) <= most and by >= least
+end
+
+-- An end as the float that a kernel of floats has, or itself if none is near.
+local function rounded(value)
+  local near = string.unpack("f", string.pack("f", value))
+  return text.finite(near) and near or value
+end
+
+-- The elements, as doubles or times a power of two, and the ends, so that bins
+-- of reals can be calculated.
+local function ranged(x, from, to, bins)
+  local type = x.type
+  if math.type(bins) ~= "integer" or bins < 1 or from >= to
+      or in_range(type, from, to, bins) then
+    return x, from, to
+  elseif type == "float" and x.context.device:has "cl_khr_fp64" then
+    local wide = methods.astype(x, "double"):eval()
+    local y, low, high = ranged(wide, rounded(from), rounded(to), bins)
+    local _ <close> = y ~= wide and result.temporary(wide)
+    return y, low, high
+  end
+  local far = math.max(math.abs(from), math.abs(to))
+  local scale = math.min(math.max(2.0^-math.floor(math.log(far, 2)),
+    LIMITS[type][1]), 1 / LIMITS[type][1])
+  return (x * scale):eval(), from * scale, to * scale
+end
+
 --- Buffer:histogram(opts) -> Buffer, Event
 --- How many elements lie in each of several bins of one width, as uint.
 --- Elements outside, and NaN, are left out. Bin b + 1 has the reals for which
 --- floor((x - from) * (bins / (to - from))), in their type, is b, and the last
---- bin has x = to. Of integers, bins have to divide the values from..to.
+--- bin has x = to; where the range leaves the type, in double. Of integers,
+--- bins have to divide the values from..to.
 --- Options:
 ---   from, to  the range of 8 bits  the ends, both of which belong to it
 ---   bins      one for each integer  how many; of reals to be given
@@ -199,6 +295,12 @@ function methods.histogram(x, opts)
   x = elements(what, x)
   local real = types.known[x.type].real
   local from, to = ends(what, x.type, opts)
+  local spare
+  if real then
+    spare, from, to = ranged(x, from, to, opts.bins)
+    x, spare = spare, spare ~= x and spare
+  end
+  local _ <close> = result.temporary(spare)
   local by, bins = widths(what, x.type, from, to, opts.bins)
   by = real and by or cl.ulong(by)
   local context, device = x.context, x.context.device

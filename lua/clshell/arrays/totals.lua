@@ -22,8 +22,21 @@ local ceil = tiling.groups
 local methods, operators = expression.methods, expression.operators
 local subject = expression.subject
 
--- A sum below these limits may lack squares that its type cannot hold.
+-- So many times smaller, elements have no sum out of range.
+local SMALLER = 2.0^-32
+
+-- Sums below these may have lost squares to the smallest numbers of a type.
 local TINY = {float = 2.0^-100, double = 2.0^-900}
+
+-- Elements whose greatest is not below the first number, nor above the second,
+-- have sums and squares in the range of their type, and so have distances
+-- between them. Lesser ones have times the third, greater ones times the last.
+local RANGE = {
+  float = {2.0^-38, 2.0^40, 2.0^86, 2.0^-80},
+  double = {2.0^-450, 2.0^450, 2.0^600, 2.0^-600},
+}
+
+local M = {}
 
 local CHAIN = operation.CHAIN
 local LANES = 64    -- values that a work-item of a CPU reduces side by side
@@ -222,9 +235,61 @@ for _, name in ipairs{"any", "all"} do
   end
 end
 
+--- totals.along(shape, dim) -> sizes
+--- The shape with one element along a dimension.
+function M.along(shape, dim)
+  local sizes = table.move(shape, 1, #shape, 1, {})
+  sizes[dim] = 1
+  return sizes
+end
+
+--- totals.wide(x) -> operand
+--- An operand of reals as doubles where it has floats and the device doubles:
+--- no sum of squares leaves their range.
+function M.wide(x)
+  return x.kind.type == "float" and x.context.device:has "cl_khr_fp64"
+    and methods.astype(x, "double") or x
+end
+
+--- totals.scaled(x [, dim]) -> operand, scale, Buffer
+--- An operand of reals times a power of two, so that its sums and squares stay
+--- in range; the power, a number or, along a dimension, a Buffer. The last
+--- result is to be closed.
+function M.scaled(x, dim)
+  local type, by = x.kind.type, RANGE[x.kind.type]
+  if not by then
+    return x, nil, nil -- half
+  end
+  local most = methods.max(methods.abs(x), dim)
+  if not dim then
+    local scale = most < by[1] and by[3] or most > by[2] and by[4] or 1.0
+    return operators.mul(x, scale), scale, nil
+  end
+  local _ <close> = result.temporary(most)
+  local function select_(test, value, other)
+    return expression.node("scale", "where", type, test,
+      expression.typed("scale", value, x), other)
+  end
+  local scale = methods.eval(select_(methods.lt(most, by[1]), by[3],
+    select_(methods.gt(most, by[2]), by[4], expression.typed("scale", 1.0,
+    x))))
+  return operators.mul(x, scale:reshape(M.along(x.dims, dim))), scale, scale
+end
+
+--- totals.ranged(x, dim) -> operand, scale or nil, Buffer or nil
+--- totals.wide, or else totals.scaled along a dimension.
+function M.ranged(x, dim)
+  local wide = M.wide(x)
+  if wide ~= x then
+    return wide, nil, nil
+  end
+  return M.scaled(x, dim)
+end
+
 --- Buffer:mean([dim]) -> number or Buffer
 --- The sum divided by the number of elements; along `dim` a Buffer of reals.
---- Integers are added exactly, 64-bit integers by halves.
+--- Integers are added exactly, 64-bit integers by halves. A mean lies in the
+--- range of its elements, where their sum may not.
 --- Example:
 --- local A = cl.arange(1, 6):reshape{2, 3}
 --- print(A:mean(), A:mean(2):read()[2]) --> 3.5 5.0
@@ -235,13 +300,22 @@ function methods.mean(x, dim)
     local high = methods.sum(operators.shr(x, 32))
     return (high * 2.0^32 + methods.sum(operators.band(x, 0xffffffff))) / n
   elseif dim == nil then
-    return apply("sum", x, nil, "mean") / n
+    local mean = apply("sum", x, nil, "mean") / n
+    return mean - mean == 0 and mean
+      or apply("sum", operators.mul(x, SMALLER)) / n / SMALLER
   end
+  layout.dim("mean", x.dims, dim)
+  local type = types.calculated(types.real("mean", x.kind.type))
+  local scale, spare
+  if types.known[x.kind.type].real then
+    x, scale, spare = M.ranged(x, dim)
+  end
+  local _ <close> = result.temporary(spare)
   local total = apply("sum", x, dim, "mean")
   local _ <close> = result.temporary(total)
-  local type = types.calculated(types.real("mean", x.kind.type))
-  return (methods.eval(operators.div(methods.astype(total, type),
-    x.dims[dim])))
+  local mean = operators.div(methods.astype(total, scale and type
+    or types.known[total.type].real and total.type or type), x.dims[dim])
+  return (methods.eval(methods.astype(scale and mean / scale or mean, type)))
 end
 
 --- Buffer:dot(y [, dim]) -> number or Buffer
@@ -266,19 +340,25 @@ function methods.dot(x, y, dim)
 end
 
 --- Buffer:nrm2([dim]) -> number or Buffer
---- The square root of the sum of squares. Where the squares of all elements
---- leave the range of the type, they are scaled and added once more; along
---- `dim` they are not.
+--- The square root of the sum of squares, which may leave the range of the
+--- type: the elements are scaled, then, or doubles.
 --- Example: print(cl.buffer("float", 2, {3, 4}):nrm2()) --> 5.0
 function methods.nrm2(x, dim)
   x = subject("nrm2", x)
   local type = types.calculated(types.real("nrm2", x.kind.type))
   x = x.kind.type == type and x or methods.astype(x, type)
-  local squares = apply("sum", operators.mul(x, x), dim, "nrm2")
   if dim ~= nil then
-    local _ <close> = result.temporary(squares)
-    return (methods.eval(methods.sqrt(squares)))
-  elseif squares >= TINY[type] and squares < math.huge
+    layout.dim("nrm2", x.dims, dim)
+    local y, scale, spare = M.ranged(x, dim)
+    local _ <close> = result.temporary(spare)
+    local sums = apply("sum", operators.mul(y, y), dim, "nrm2")
+    local _ <close> = result.temporary(sums)
+    local root = methods.sqrt(sums)
+    return (methods.eval(methods.astype(scale and root / scale or root,
+      type)))
+  end
+  local squares = apply("sum", operators.mul(x, x), dim, "nrm2")
+  if squares >= TINY[type] and squares < math.huge
       or squares ~= squares then
     return math.sqrt(squares)
   end
@@ -321,4 +401,4 @@ end
 
 expression.publish "totals"
 
-return {}
+return M

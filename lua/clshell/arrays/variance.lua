@@ -10,7 +10,11 @@ local expression = require "clshell.arrays.expression"
 local argument = require "clshell.base.argument"
 local layout = require "clshell.arrays.layout"
 local options = require "clshell.base.options"
+local totals = require "clshell.arrays.totals"
 local types = require "clshell.arrays.types"
+
+-- Sums of squares below these may have lost some.
+local SMALL = {float = 2.0^-76, double = 2.0^-900}
 
 local methods = expression.methods
 local temporary = require("clshell.base.result").temporary
@@ -22,7 +26,8 @@ local temporary = require("clshell.base.result").temporary
 -- third is a Buffer to close after the use of both.
 local function centre(x, dim, n, work)
   if types.known[x.kind.type].real then
-    return methods.mean(x, dim)
+    local sums = dim and methods.sum(x, dim)
+    return sums and methods.eval(sums / n) or methods.mean(x), nil, sums
   end
   local sums = methods.sum(x, dim)
   if not dim then
@@ -34,38 +39,68 @@ local function centre(x, dim, n, work)
   return near, methods.astype(long - near * n, work), sums
 end
 
+-- finish(the sum of the squares of the distances from the mean).
+local function squared(x, dim, n, work, finish)
+  local near, rest, sums = centre(x, dim, n, work)
+  local _ <close> = temporary(dim and near)
+  local _ <close> = temporary(sums)
+  local line = dim and near:reshape(totals.along(x.dims, dim))
+  local _ <close> = temporary(line)
+  local far = methods.astype(x - (line or near), work)
+  local squares = methods.sum(far * far, dim)
+  local _ <close> = temporary(dim and squares)
+  return finish(rest and squares - rest * rest / n or squares)
+end
+
+local function same(...)
+  return ...
+end
+
 local function variance(what, x, dim, opts, root)
   if type(dim) == "table" and opts == nil then
     dim, opts = nil, dim
   end
   opts = options.check(opts, "Buffer:" .. what)
   x = expression.subject(what, x)
-  local sizes, n = table.move(x.dims, 1, #x.dims, 1, {}), x.dims.count
+  local n = x.dims.count
   if dim ~= nil then
-    n = sizes[layout.dim(what, x.dims, dim)]
-    sizes[dim] = 1
+    n = x.dims[layout.dim(what, x.dims, dim)]
   end
   local less = argument.integer(what, "ddof", opts.ddof or 0, 0)
   if less >= n then
     cl.error(("%s: ddof must be less than the %d elements of a variance; got "
       .. "%d"):format(what, n, less), {arg = "ddof"})
   end
-  local work = types.calculated(types.real(what, x.kind.type))
-  x = methods.astype(x, types.known[x.kind.type].real and work or "long")
-  local near, rest, sums = centre(x, dim, n, work)
-  local _ <close> = temporary(dim and near)
-  local _ <close> = temporary(sums)
-  local line = dim and near:reshape(sizes)
-  local _ <close> = temporary(line)
-  local far = methods.astype(x - (line or near), work)
-  local squares = methods.sum(far * far, dim)
-  local _ <close> = temporary(dim and squares)
-  local found = (rest and squares - rest * rest / n or squares) / (n - less)
-  if not dim then
-    return root and math.sqrt(found) or found
+  local real = types.known[x.kind.type].real
+  local type = types.calculated(types.real(what, x.kind.type))
+  local scale, spare
+  x = methods.astype(x, real and type or "long")
+  if real and dim then
+    x, scale, spare = totals.ranged(x, dim)
+  elseif real then
+    x = totals.wide(x)
   end
-  found = root and methods.sqrt(found) or found
-  return (methods.eval(methods.astype(found, work)))
+  local _ <close> = temporary(spare)
+  local work = real and x.kind.type or type
+  local function finish(squares)
+    local found = squares / (n - less)
+    if root then
+      found = dim and methods.sqrt(found) or math.sqrt(found)
+    end
+    if scale then
+      found = root and found / scale or found / scale / scale
+    end
+    return dim and (methods.eval(methods.astype(found, type))) or found
+  end
+  if dim then
+    return squared(x, dim, n, work, finish)
+  end
+  local squares = squared(x, nil, n, work, same)
+  if real and (squares < SMALL[work] or squares == math.huge) then
+    x, scale = totals.scaled(x)
+    squares = squared(x, nil, n, work, same)
+  end
+  return finish(squares)
 end
 
 --- Buffer:var([dim] [, opts]) -> number or Buffer

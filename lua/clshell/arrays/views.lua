@@ -35,6 +35,8 @@ local function through(what, e, change)
   return visit(e)
 end
 
+local NOTHING = "{} is all of a dimension: A:slice({}, 3) is column 3"
+
 -- An index of dimension d, counted from 1, or from the end where it is < 0.
 local function check_index(x, d, value)
   local n = x.dims[d]
@@ -50,7 +52,10 @@ end
 -- The range of dimension d: {first, step, count}, or {first} for an index,
 -- which drops the dimension.
 local function range(x, d, given)
-  if type(given) ~= "table" then
+  if given == nil then
+    cl.error(("slice: a range or an index must be given for dimension %d; got "
+      .. "nothing"):format(d), {hint = NOTHING})
+  elseif type(given) ~= "table" then
     return {first = check_index(x, d, given)}
   elseif #given > 3 then
     cl.error(("slice: a range is {from, to, step}; got %d values"):format(
@@ -98,6 +103,9 @@ function methods.slice(x, ...)
     if given.n < 1 or given.n > 3 then
       cl.error(("slice: takes from, to and step, or a list of them for each "
         .. "dimension; got %s"):format(text.count(given.n, "argument")))
+    elseif given[1] == nil and #x.dims > 1 then
+      cl.error("slice: from must be an integer; got nothing",
+        {hint = NOTHING})
     end
     given = {n = 1, {given[1], given[2], given[3]}}
   elseif given.n > #x.dims then

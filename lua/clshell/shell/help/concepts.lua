@@ -214,12 +214,15 @@ that half arithmetic (cl_khr_fp16) gives, longer expressions are rounded less
 often; astype "half" rounds in between. A number takes the highest type that it
 meets, and an integer must fit; a Lua float beside integers makes float. 64-bit
 integers beside reals are an error: astype gives the type. / gives reals;
-// and % round as Lua's do, and by 0 give 0 for integers. x << k and x >> k are
-C's, k modulo the bits. x:slice(2, -1), A:transpose(), A:diagonal() and
-x:shift(1) are views: they read, and set, elements where they lie. x:reshape{m,
-1} * y is the outer product of two vectors. x:sum(), x:max(), x:dot(y) and
-their like are numbers, calculated in the same kernel; x:sum(1) is a Buffer of
-the sums along the first dimension.
+// and % round as Lua's do, and by 0 give 0 for integers. Integers wrap, as
+NumPy's and Lua's do and C's need not: + - * // abs and sums keep the lowest
+bits of their type, so INT_MAX + 1 is INT_MIN, and abs of INT_MIN is INT_MIN.
+Comparisons are C's in the higher type: int beside uint is uint. x << k and
+x >> k are C's, k modulo the bits. x:slice(2, -1), A:transpose(), A:diagonal()
+and x:shift(1) are views: they read, and set, elements where they lie.
+x:reshape{m, 1} * y is the outer product of two vectors. x:sum(), x:max(),
+x:dot(y) and their like are numbers, calculated in the same kernel; x:sum(1) is
+a Buffer of the sums along the first dimension.
 An Array of the host has the same operators and methods. An operation copies
 its elements to the device as they are at that time: 2 * h stays the same when
 h changes later, and (2 * h):eval() is a Buffer. A slice of h is a view, and
