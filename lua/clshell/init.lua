@@ -59,6 +59,9 @@ end
 cl.extend("Program", {"asm"}, function()
   require "clshell.ladder.asm"
 end)
+cl.extend("Program", {"struct"}, function()
+  require "clshell.data.struct"
+end)
 if (os.getenv "CLSHELL_MEMCHECK" or "") ~= "" then
   require "clshell.explain.memcheck".begin()
 end
