@@ -107,6 +107,8 @@ t.test("the compiler is asked for the layout of other texts", function()
       16, 8, "x 0 4, y 0 4, z 4 2, b 6 1, s 8 8"},
     {"typedef unsigned int u32; typedef struct s { u32 n[3]; ulong k; } s_t;",
       24, 8, "n 0 12, k 16 8"},
+    {"struct s { u8 c[3]; uint16_t n; i64 k; };", 16, 8,
+      "c 0 3, n 4 2, k 8 8"},
     {"typedef struct { half h; char3 c; long d[2]; } t;", 24, 8,
       "h 0 2, c 4 4, d 8 16"},
   } do

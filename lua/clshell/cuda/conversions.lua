@@ -185,10 +185,8 @@ function M.prelude(t)
   end
   parts[#parts + 1] = t.store_half
     and "#define cuda_store_half(p, x) vstore_half(x, 0, p)\n" or nil
-  for _, type in ipairs(t.aligned) do
-    parts[#parts + 1] = ("typedef %s cuda_aligned_%s "
-      .. "__attribute__((aligned(16)));\n"):format(type, type)
-  end
+  parts[#parts + 1] = t.aligned
+    and "typedef struct { ulong2 all; } cuda_shared;\n" or nil
   return table.concat(parts)
 end
 

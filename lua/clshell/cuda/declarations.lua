@@ -151,18 +151,16 @@ local function is_cut(t, h)
 end
 
 -- The hidden parameters of a function. A kernel's shared memory that is cut
--- into parts is aligned to 16 bytes.
+-- into parts is aligned as a struct of 16 bytes is.
 local function hidden_parameters(t, fn)
   local list = {}
   for i, h in ipairs(fn.hidden) do
     list[i] = h.parameter
     if fn.kernel and fn.body and is_cut(t, h) then
-      if not t.aligned[h.type] then
-        t.aligned[#t.aligned + 1], t.aligned[h.type] = h.type, true
-      end
-      list[i] = ("local cuda_aligned_%s *%s_"):format(h.type, h.name)
-      t:append(fn.body, (" local %s *%s = %s_;"):format(h.type, h.name,
-        h.name))
+      t.aligned = true
+      list[i] = ("local cuda_shared *%s_"):format(h.name)
+      t:append(fn.body, (" local %s *%s = (local %s *)%s_;"):format(h.type,
+        h.name, h.type, h.name))
     end
   end
   return table.concat(list, ", ")

@@ -346,20 +346,42 @@ end
 cl.extend("Program", argument.methods("Program", {struct = program_struct},
   "Program"), true)
 
+local WIDTHS = {["8"] = "char", ["16"] = "short", ["32"] = "int",
+  ["64"] = "long"}
+
+-- Typedefs of u32, uint32_t and the like that a text uses without its own.
+local function width_types(declaration)
+  local parts = {}
+  for word in declaration:gmatch "%f[%w_][%a_][%w_]*" do
+    local sign, bits = word:match "^([uis])(%d+)$"
+    if not sign then
+      sign, bits = word:match "^(u?)int(%d+)_t$"
+    end
+    if WIDTHS[bits] and not parts[word]
+        and not declaration:find("typedef[^;]*%f[%w_]" .. word .. "%s*;")
+        and not declaration:find("#%s*define%s+" .. word .. "%f[^%w_]") then
+      parts[word] = true
+      parts[#parts + 1] = ("typedef %s%s %s;\n"):format(sign == "u" and "u"
+        or "", WIDTHS[bits], word)
+    end
+  end
+  return table.concat(parts)
+end
+
 --- cl.struct(text) -> Struct
 --- A C struct from its declaration, `struct p {float4 pos; float m; int
 --- id[3];};` or `typedef struct {...} p;`: the last struct of a text, which
 --- may hold other structs. Of a text with more, such as `#define N 4`, an
 --- enum, a union or `typedef float real;`, the compiler of the session's
---- context is asked (see also Program:struct). Its layout is OpenCL's:
---- vectors are aligned to their size, a vector of 3 as a vector of 4;
---- __attribute__ takes packed and aligned(n). A pointer is an integer on the
---- host: `b.address` (see ?svm). `s.size` and `s.align` in bytes, `s.fields`
---- (a list of {name, offset, size}), `s.source`: the text, to put before a
---- kernel's text. `s{m = 2}` is a value for a kernel's parameter; fields
---- without a value, and the rest of lists and vectors that are too short, are
---- 0. On the host structs are tables by field: see Struct:buffer, read, write,
---- fill and gather.
+--- context is asked (see also Program:struct); u32, uint32_t and the like are
+--- known. Its layout is OpenCL's: vectors are aligned to their size, a vector
+--- of 3 as a vector of 4; __attribute__ takes packed and aligned(n). A pointer
+--- is an integer on the host: `b.address` (see ?svm). `s.size` and `s.align`
+--- in bytes, `s.fields` (a list of {name, offset, size}), `s.source`: the
+--- text, to put before a kernel's text. `s{m = 2}` is a value for a kernel's
+--- parameter; fields without a value, and the rest of lists and vectors that
+--- are too short, are 0. On the host structs are tables by field: see
+--- Struct:buffer, read, write, fill and gather.
 --- Example:
 --- local particle = cl.struct "struct particle {float4 pos; float m;};"
 --- print(particle.size) --> 32
@@ -374,12 +396,15 @@ function cl.struct(declaration)
   argument.check("cl.struct", "text", declaration, "string",
     'cl.struct "struct p {float4 pos; float m;};"')
   local fine, s = pcall(declared, declaration)
+  local widths = fine and "" or width_types(declaration)
   if fine then
     return s
-  elseif declaration:find "#" or declaration:find "%f[%w_]typedef%f[^%w_]"
+  elseif widths ~= "" or declaration:find "#"
+      or declaration:find "%f[%w_]typedef%f[^%w_]"
       or declaration:find "%f[%w_]enum%f[^%w_]"
       or declaration:find "%f[%w_]union%f[^%w_]" then
-    return asked("cl.struct", declaration, nil, {context = cl.context()})
+    return asked("cl.struct", widths .. declaration, nil,
+      {context = cl.context()})
   end
   error(s, 0)
 end
