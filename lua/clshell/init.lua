@@ -32,6 +32,7 @@ for _, given in ipairs{
   {families.methods.gemm, "out_of_core", "parts.out_of_core"},
   {"Buffer", "max_diff pad save sub summary transposed", "data.matrix"},
   {"Program", "asm", "ladder.asm"},
+  {"Program", "struct", "data.struct"},
   {cl, "struct", "data.struct"},
   {cl, "each split", "parts.split"},
   {lazy.above, "text_of", "results.record_text", "text"},

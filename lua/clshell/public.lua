@@ -42,6 +42,7 @@ return {
   {"verify", "ladder.verify"},
   {"npy", "data.npy"},
   {"mtx", "data.mtx"},
+  {"pnm", "data.pnm"},
   {"traffic", "explain.traffic", "inner"},
   {"occupancy", "explain.occupancy", "session"},
   {"access", "explain.access", "session"},

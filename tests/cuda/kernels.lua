@@ -611,6 +611,31 @@ __global__ void __launch_bounds__(64) convert(const float *x, int *y,
   holds(y, function(i) return 2 * math.max(x[i + 1], 1) + 8 + 2 - 31 end)
 end)
 
+t.test("values are converted and halves read as in CUDA", function()
+  local prog = build [=[
+#include <cuda_fp16.h>
+enum { FIVE = 5 };
+__global__ void k(float *o, int *r, const __half *a, __half *b, int n) {
+  __shared__ float s[FIVE];
+  short four = -4;
+  s[0] = fmaxf(0.0, o[0]) + sqrtf(n);
+  o[1] = s[0] + powf(2, 3) + fabsf(-n);
+  o[2] = __half2float(a[1]) + abs(-1.5f);
+  b[1] = __float2half(o[2] * 2);
+  r[0] = abs(four) - 2 * n < 0;
+  r[1] = abs(-n) - n - 1 < 0;
+  r[2] = __clz(four + (short)5);
+  r[3] = 31 - __clz(0) < 0;
+  r[4] = __umulhi(-1, 2);
+}]=]
+  local o, r = floats{-1, 0, 0}, cl.buffer("int", 5, 0)
+  local a, b = cl.buffer("half", 2, {1, 2.5}), cl.buffer("half", 2, {0, 0})
+  prog.k:range(1, 1)(o, r, a, b, 9)
+  t.eq(o:read():table(), {-1, 20, 4})
+  t.eq(b:read()[2], 8)
+  t.eq(r:read():table(), {1, 1, 31, 1, 1})
+end)
+
 t.test("shared memory cut into parts, with pointers to both", function()
   local prog = build [=[
 __device__ float *skip(float *p, int n) { return p + n; }

@@ -46,13 +46,70 @@ t.test("words", function()
     "a[(uint)get_num_groups(2)] = sqrt(a[(uint)get_group_id(1)]);")
   t.eq(body "p.threadIdx = sqrtf; /* sqrtf */ // threadIdx.x",
     "p.threadIdx = sqrt; /* sqrtf */ // threadIdx.x")
-  t.eq(body "__threadfence();", "mem_fence(CLK_GLOBAL_MEM_FENCE);")
+  for _, word in ipairs{"", "_block", "_system"} do
+    t.eq(body("__threadfence" .. word .. "();"),
+      "mem_fence(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);")
+  end
   t.eq(body "float x = __ldg(&a[n]) + float(n) * (float)n;",
     "float x = (*(&a[n])) + (float)(n) * (float)n;")
   t.eq(body "unsigned long long x = 3ull; long long int y = 4LL;",
     "unsigned long x = 3uL; long int y = 4L;")
   t.eq(body "const int m = n; const int T = 4; float s[T];",
     "const int m = n; enum { T = 4 }; float s[T];")
+end)
+
+t.test("arguments are converted as in C++, where they may have to", function()
+  t.eq(body "a[0] = fmaxf(a[n], -2.0f) + fminf(2 * a[1], fabsf(a[0]));",
+    "a[0] = fmax(a[n], -2.0f) + fmin(2 * a[1], fabs(a[0]));")
+  t.eq(body "a[0] = fmaxf(0.0, a[n + 1]) + sqrtf(n) + sqrtf(n + 1);",
+    "a[0] = fmax((float)0.0, a[n + 1]) + sqrt((float)n) + "
+    .. "sqrt((float)(n + 1));")
+  t.eq(body "float4 v; short s; a[0] = ldexpf(v.x, n) + __clz(s) + __clz(n);",
+    "float4 v; short s; a[0] = ldexp(v.x, n) + (int)clz((int)s) + "
+    .. "(int)clz(n);")
+  t.eq(body "unsigned int u; n = __umulhi(u, n) + __popc(u) + abs(n);",
+    "unsigned int u; n = mul_hi(u, (uint)n) + (int)popcount(u) + "
+    .. "cuda_abs(n);")
+  has(cuda.translate([[
+#define ROOT(x) sqrtf(x)
+#define SAY(x) printf("%lld", x)
+__device__ int abs(int x) { return -x; }
+__global__ void k(float *o) { SAY(1); o[0] = abs(ROOT(2)); }]]).opencl,
+    "#define ROOT(x) sqrt((float)(x))", 'printf("%ld", x)', "o[0] = abs(ROOT")
+end)
+
+t.test("formats, enums, halves without arithmetic", function()
+  t.eq(body [[printf("%lld %-8llu %d%% %%lld %zu %.3f %08llx\n", 1LL);]],
+    [[printf("%ld %-8lu %d%% %%lld %lu %.3f %08lx\n", 1L);]])
+  has(cuda.translate([[
+enum { N = 4, M };
+enum Color { RED };
+__global__ void k(float *o, Color c) { __shared__ float s[N]; }]]).opencl,
+    "enum { N = 4, M };\n", "typedef enum Color { RED } Color;")
+  local source = "__global__ void k(const __half *a, __half *b, float *o) {"
+    .. "if (o) b[threadIdx.x] = __float2half(o[0]); *b = __float2half(1);"
+    .. "o[0] = __half2float(a[threadIdx.x]); }"
+  has(cuda.translate(source).opencl,
+    "if (o) cuda_store_half(&(b[(uint)get_local_id(0)] ), (o[0]));",
+    " cuda_store_half(&(*b ), (1));",
+    "o[0] = vload_half(0, &(a[(uint)get_local_id(0)]));")
+  has(cuda.translate(source, {has = all}).opencl, "convert_float(a[",
+    "convert_half(o[0])")
+  has(refused "__global__ void k(float *o) { o[0] = 1 + __float2half(2); }",
+    "CUDA: __float2half; here: vstore_half")
+end)
+
+t.test("shared memory that is cut into parts is aligned", function()
+  has(cuda.translate([[
+extern __shared__ __align__(16) unsigned char s[];
+__device__ float first() { return *(float *)s; }
+__global__ void k(float *o) { o[0] = first(); }]]).opencl,
+    "typedef struct { ulong2 all; } cuda_shared;",
+    "float first(local uchar *s)",
+    "local cuda_shared *s_) { local uchar *s = (local uchar *)s_;")
+  has(cuda.translate([[
+__global__ void k(float *o) { extern __shared__ float s[]; o[0] = s[0]; }]])
+    .opencl, "local float *s)")
 end)
 
 t.test("a macro's words, and lines that go on", function()
@@ -111,12 +168,28 @@ __global__ void k(const float3 *p, half *h) {}]]
   has(info.opencl, "global half *h")
 end)
 
+t.test("vectors of three that have another size here", function()
+  for _, code in ipairs{"reinterpret_cast<const float3 *>(a)[0]",
+    "((float3 *)a)[n].x", "((const int3*const)a)[n].x", "sizeof(float3)",
+    "*(volatile uchar3 *)a"} do
+    has(refused("__global__ void k(float *a, int n) { a[n] = " .. code
+      .. "; }"), "three numbers; here: four, so take a pointer to ",
+      "vload3(i, p)")
+  end
+  local info = cuda.translate [[
+struct S { float3 x; float3 *p; };
+__device__ float3 f(float3 *p, float3 q) { float3 s[2]; return s[0]; }
+__global__ void k(S *s) {}]]
+  t.eq({#info.notes, info.notes[1].line}, {1, 1})
+  has(info.notes[1].text, "CUDA: float3 in a struct")
+end)
+
 t.test("functions of sub-groups, where the device has them", function()
   local code = "float v = a[n]; v += __shfl_down_sync(0xffffffff, v, 16); "
     .. "__syncwarp();"
   local text = body(code, {has = all})
   has(text, "sub_group_shuffle_down( v, 16)",
-    "sub_group_barrier(CLK_LOCAL_MEM_FENCE)")
+    "sub_group_barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE)")
   local log = refused("__global__ void k(float *a) {" .. code .. "}")
   has(log, "CUDA: __shfl_down_sync; here: an array in local memory",
     "cl_khr_subgroup_shuffle_relative")

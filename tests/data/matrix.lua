@@ -3,6 +3,7 @@
 local t = require "t"
 local cl = require "cl"
 local matrix = require "clshell.data.matrix"
+local mtx = require "clshell.data.mtx"
 
 t.device()
 
@@ -180,13 +181,75 @@ t.test("save and load", function()
   t.raises(function() v:save(t.tmp("v.mtx")) end, "two-dimensional")
 end)
 
+local function create(name, ...)
+  local path = t.tmp(name)
+  local f <close> = assert(io.open(path, "wb"))
+  f:write(...)
+  return path
+end
+
+t.test("images", function()
+  local A <close> = cl.buffer("uchar", {2, 3}, {{1, 2, 3}, {4, 5, 255}})
+  local path = t.tmp("a.pgm")
+  A:save(path)
+  t.eq(matrix.load(path):read():tobytes(), A:read():tobytes())
+  t.eq(matrix.load(path, {type = "float"}):read()[6], 255.0)
+  local P <close> = cl.buffer("uchar3", {1, 2}, {{{1, 2, 3}, {4, 5, 6}}})
+  t.raises(function() P:save(path) end, "pixels of a .ppm file")
+  path = t.tmp("a.ppm")
+  P:save(path)
+  local Q <close> = matrix.load(path)
+  t.eq({Q.type, Q:read():table()}, {"uchar4", {{{1, 2, 3, 255},
+    {4, 5, 6, 255}}}})
+  Q:save(path)
+  t.eq(assert(io.open(path, "rb")):read "a", "P6\n2 1\n255\n\1\2\3\4\5\6")
+  t.raises(function() A:save(path) end, "pixels of a .pgm file")
+  t.raises(function() matrix.ones(2):save(t.tmp "b.pgm") end, "convert")
+  local G <close> = matrix.load(create("t.pgm", "P2 # grey\n# wide\n 3 2\n",
+    "4095\n1 2 3 # row\n4 5 4095"))
+  t.eq({G.type, G:read()[6]}, {"ushort", 4095})
+  path = t.tmp("w.pgm")
+  G:save(path)
+  t.eq(matrix.load(path):read()[6], 4095)
+  t.eq(matrix.load(create("t.ppm", "P3 1 1 9 7 8 9")):read():table(),
+    {{{7, 8, 9, 9}}})
+  for _, case in ipairs{
+    {"P2 2 2 9 1 2 3", "4 numbers; the file has at most 3"},
+    {"P2 2 2 9 1 2 3 10", 'number 4, "10"'}, {"P2 1 1 9 1 2", 'number 2, "2"'},
+    {"P4 2 2", "got P4"}, {"", "other bytes"}, {"P5 2 2 0 1", "largest value"},
+    {"P5 2 2 255 abc", "take 4 numbers; the file has 3"},
+    {"P6 1000000000 1000000000 255 a", "the file has 1"}} do
+    local bad = create("bad.pgm", case[1])
+    t.raises(function() matrix.load(bad) end, "bad.pgm: ", case[2])
+  end
+end)
+
+t.test("values that do not fit, and pipes", function()
+  local path = create("d.npy")
+  cl.buffer("double", {1, 2}, {{1e300, 1 / 0}}):save(path)
+  t.raises(function() matrix.load(path, {type = "float"}) end, "d.npy",
+    "a value of double does not fit float")
+  t.eq(matrix.load(path):read()[1], 1e300)
+  t.raises(function() mtx.dense({rows = 1, cols = 1, i = {1}, j = {1},
+    v = {70000}}, "half") end, "entry (1, 1), 70000.0, does not fit half")
+  for _, ending in ipairs{"npy", "mtx"} do
+    local pipe = t.tmp("pipe." .. ending)
+    os.execute("mkfifo '" .. pipe .. "'")
+    local full = t.tmp("full." .. ending)
+    matrix.from{{1, 2}, {3, 4.5}}:save(full)
+    os.execute(("cat '%s' > '%s' &"):format(full, pipe))
+    t.eq(matrix.load(pipe):read()[4], 4.5)
+  end
+end)
+
 t.test("files that do not work", function()
   local A <close> = matrix.zeros(2)
-  t.raises(function() A:save("a.txt") end, "a.txt", ".npy or .mtx")
-  t.raises(function() A:save("npy") end, ".npy or .mtx")
+  t.raises(function() A:save("a.txt") end, "a.txt", ".npy, .mtx, .pgm or .ppm")
+  t.raises(function() A:save("npy") end, ".npy, .mtx, .pgm or .ppm")
   t.raises(function() A:save("/no/such/folder/a.npy") end, "/no/such/folder")
   t.raises(function() A:save("/no/such/folder/a.mtx") end, "/no/such/folder")
-  t.raises(function() matrix.load("a.bin") end, "a.bin", ".npy or .mtx")
+  t.raises(function() matrix.load("a.bin") end, "a.bin",
+    ".npy, .mtx, .pgm or .ppm")
   local B, message = matrix.load(t.tmp("none.npy"))
   t.eq(B, nil)
   t.ok(message:find("none.npy", 1, true))

@@ -84,6 +84,58 @@ test("header words", function()
   t.eq(#m.i, 2)
 end)
 
+test("values keep their last bit and their sign", function()
+  for _, case in ipairs{
+    {"ulong", {-1, math.mininteger, 0, 5}}, {"uint", {4294967295, 0, 1, 7}},
+    {"long", {math.maxinteger, math.mininteger, 0, -1}},
+    {"double", {-0.0, 0.0, 1e300, -5e-324}}, {"float", {-0.0, 1, 0, 3.5}},
+    {"half", {-0.0, 1, 0, 65504}},
+  } do
+    local h <close> = cl.array(case[1], 4, case[2]):reshape{2, 2}
+    mtx.write_dense(path, h)
+    t.eq(mtx.dense(mtx.read(path), case[1]):tobytes(), h:tobytes(), case[1])
+  end
+  local function value(type, kind, ...)
+    create("%%MatrixMarket matrix coordinate " .. kind, ...)
+    return mtx.dense(mtx.read(path), type)[1]
+  end
+  local unsigned = "unsigned-integer symmetric"
+  t.eq(value("uint", unsigned, "2 2 1", "1 1 4294967295"), 4294967295)
+  create("%%MatrixMarket matrix coordinate " .. unsigned, "2 2 2",
+    "1 1 -0", "2 1 18446744073709551615")
+  t.eq(mtx.dense(mtx.read(path), "ulong")[2], -1)
+  t.eq(mtx.dense(mtx.read(path), "double")[3], 2.0 ^ 64)
+  t.eq(1 / value("double", "real general", "1 1 1", "1 1 -0"), -1 / 0)
+  t.eq(1 / csr.load(path).host.values[1], -1 / 0)
+  -- Entries given twice are added first, and become floats then.
+  t.eq(value("float", "real general", "1 1 3", "1 1 16777216", "1 1 1",
+    "1 1 1"), 16777218)
+  t.eq(value("int", "integer general", "1 1 3", "1 1 2147483647", "1 1 1",
+    "1 1 -1"), 2147483647)
+  t.eq(value("float", "real general", "1 1 2", "1 1 3e38", "1 1 -3e38"), 0)
+  t.eq(csr.from_coo(1, 1, {1, 1, 1}, {1, 1, 1}, {math.maxinteger, 1, 1})
+    .host.values[1], 2.0 ^ 63)
+  for _, case in ipairs{
+    {"float", "real", "1e300"}, {"float", "real", "-3.5e38"},
+    {"half", "integer", "70000"}, {"ulong", "integer", "-1"},
+    {"ulong", "integer", "18446744073709551616"}, {"int", "integer", "3e9"},
+    {"long", "integer", "9223372036854775808"}} do
+    t.raises(function()
+      value(case[1], case[2] .. " general", "1 1 1", "1 1 " .. case[3])
+    end, "does not fit " .. case[1])
+  end
+  for _, kind in ipairs{"long", "ulong"} do
+    t.raises(function()
+      value(kind, "integer general", "1 1 3", "1 1 9223372036854775807",
+        "1 1 9223372036854775807", "1 1 2")
+    end, "does not fit " .. kind)
+  end
+  create("%%MatrixMarket matrix coordinate real general", "1 1 1", "1 1 1e300")
+  t.raises(function() csr.load(path) end, path .. ": entry (1, 1), 1e+300")
+  t.eq(csr.load(path, {type = "double"}).host.values[1], 1e300)
+  t.raises(function() mtx.dense(mtx.read(path), "float4") end, "float4")
+end)
+
 local function refused(pattern, ...)
   create(...)
   t.raises_match(function() mtx.read(path) end, "test%.mtx:" .. pattern)
@@ -116,6 +168,16 @@ test("bad headers", function()
     start .. "coordinate real symmetric", "2 3 0")
   refused("2: 1000000000000 entries announced; the 6 bytes that follow",
     general, "2 2 1000000000000", "1 1 1")
+  refused('3: "1 1"; needed is "row column value"', general, "2 2 2", "1 1",
+    "2 1")
+  refused('2: "1 1 .*needed is the size line', general, ("1 "):rep(1000000))
+  refused("1: .*each character in a byte",
+    "\xff\xfe%\0%\0M\0a\0t\0r\0i\0x\0")
+  refused("3: value %-1 in a file of unsigned integers", start
+    .. "coordinate unsigned-integer general", "1 1 1", "1 1 -1")
+  create("\xef\xbb\xbf" .. general, "1 1 1", "1 1 3")
+  t.eq(mtx.read(path).v[1], 3)
+  t.eq({mtx.read "/"}, {nil, "/: Is a directory"})
   refused("2: 4000000000000000000 entries announced",
     start .. "array real general", "2000000000 2000000000", "1", "2")
 end)
@@ -284,7 +346,10 @@ test("wrong triplets", function()
       .. most .. " 1 0\n")
     t.raises(function() csr.load(path) end, "row_ptr of " .. most)
   end
-  t.raises(from(2, 2, {1}, {1}, {1.5}, {type = "int"}), "1.5")
+  for _, kind in ipairs{"int", "int3", "float4", "nothing"} do
+    t.raises(from(2, 2, {1}, {1}, {1}, {type = kind}),
+      "csr.from_coo: type must be float, double or half; got " .. kind)
+  end
 end)
 
 test("CSR files", function()

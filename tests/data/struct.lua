@@ -81,6 +81,94 @@ t.test("structs in structs, and halves, come back as they went", function()
   t.eq(s:read(b), {value, value})
 end)
 
+t.test("short lists are filled with zeros, at every depth", function()
+  local s = cl.struct [[struct p { int v[2]; float3 w; };
+    struct a { int x[4]; struct p at[2][2]; float4 f[2]; short2 h; };]]
+  local b <close> = s:buffer{{x = {1, 2}, at = {{{v = {3}}}, {{}, {w = {4}}}},
+    f = {{5}}, h = {6}}, {}}
+  local zero = {v = {0, 0}, w = {0, 0, 0}}
+  t.eq(s:read(b, 1, 1)[1], {x = {1, 2, 0, 0}, at = {
+    {{v = {3, 0}, w = {0, 0, 0}}, zero},
+    {zero, {v = {0, 0}, w = {4, 0, 0}}}},
+    f = {{5, 0, 0, 0}, {0, 0, 0, 0}}, h = {6, 0}})
+  t.raises(function() s{at = {{}, {}, {}}} end, "at: the list must have at "
+    .. "most 2 elements")
+  t.raises(function() cl.buffer("int", 4, {1, 2}) end, "4 elements")
+end)
+
+t.test("the compiler is asked for the layout of other texts", function()
+  for _, case in ipairs{
+    {"#define N 4\nstruct a { int x[N]; };", 16, 4, "x 0 16"},
+    {"typedef float fp; typedef fp v3[3]; struct a { fp x; v3 y[2]; fp *p; };",
+      40, 8, "x 0 4, y 4 24, p 32 8"},
+    {"enum color {R, G = 5}; struct a { char d; enum color c; };", 8, 4,
+      "d 0 1, c 4 4"},
+    {"struct a { union { int x; float y; }; uchar z[2]; bool b; size_t s; };",
+      16, 8, "x 0 4, y 0 4, z 4 2, b 6 1, s 8 8"},
+    {"typedef unsigned int u32; typedef struct s { u32 n[3]; ulong k; } s_t;",
+      24, 8, "n 0 12, k 16 8"},
+    {"struct s { u8 c[3]; uint16_t n; i64 k; };", 16, 8,
+      "c 0 3, n 4 2, k 8 8"},
+    {"typedef struct { half h; char3 c; long d[2]; } t;", 24, 8,
+      "h 0 2, c 4 4, d 8 16"},
+  } do
+    local s = cl.struct(case[1])
+    t.eq({s.size, s.align, places(s)}, {case[2], case[3], case[4]}, case[1])
+  end
+  local u = cl.struct [[union u { float f; uint n; struct { ushort lo, hi; } p;
+    char b[8]; };]]
+  local b <close> = u:buffer{{f = 1}, {b = {1, 2}}}
+  local list = u:read(b)
+  t.eq({list[1].n, list[1].p.hi, list[2].n}, {0x3f800000, 0x3f80, 0x201})
+end)
+
+t.test("structs of a program", function()
+  local p <close> = cl.build([[
+    #ifdef WIDE
+    typedef ulong real;
+    #else
+    typedef float real;
+    #endif
+    typedef struct __attribute__((aligned(16))) { float x, y; } P;
+    typedef struct box {
+      real m;
+    #if N > 2
+      P at[N]; // } ; a comment
+    #else
+      int none;
+    #endif
+      char name[8] __attribute__((aligned(8)));
+    } box_str, *box_ptr;
+    typedef box_str other;
+    inline float twice(const box_str *b) { struct { int z; } q; return 2; }
+    kernel void k(global box_str *b, const struct box c, global P *p) {
+      b[1].m = c.m * 2;
+      b[1].at[N - 1].y = sizeof(box_str) + c.at[0].x;
+    }]], {defines = {N = 3, WIDE = 1}})
+  local s = p:struct "box_str"
+  t.eq({s.size, s.align, places(s)}, {80, 16, "m 0 8, at 16 48, name 64 8"})
+  t.eq(p:struct("other").size, s.size)
+  t.eq(p:struct("struct box").name, s.name)
+  t.eq(places(p:struct "P"), "x 0 4, y 4 4")
+  local b <close> = s:buffer(2)
+  local q <close> = p:struct("P"):buffer(1)
+  p.k:range(1)(b, s{m = 3, at = {{x = 4}}}, q)
+  t.eq({s:read(b)[2].m, s:read(b)[2].at[3].y}, {6, 84})
+  t.raises(function() p:struct "box_st" end, "no struct 'box_st'",
+    "did you mean 'box_str'?")
+  s:fill(b, {m = 9}, 2, 1)
+  t.eq({s:read(b)[1].m, s:read(b)[2]}, {0, {m = 9, at = {{x = 0, y = 0},
+    {x = 0, y = 0}, {x = 0, y = 0}}, name = {0, 0, 0, 0, 0, 0, 0, 0}}})
+  local g <close> = s:gather(b, {2, 3, 1, 2})
+  local masses = {}
+  for i, one in ipairs(s:read(g)) do
+    masses[i] = one.m
+  end
+  t.eq(masses, {9, 0, 0, 9})
+  t.raises(function() s:gather(b, 3) end, "a list of numbers")
+  t.raises(function() s:fill(b, {}, 2, 2) end, "among 1 to 2")
+end)
+
 t.test("wrong declarations and values name their fault", function()
   for text, pieces in pairs{
     [""] = "'struct' expected",
@@ -92,10 +180,11 @@ t.test("wrong declarations and values name their fault", function()
     ["struct a { int x : 3; };"] = "a bit-field",
     ["struct a { int x[0]; };"] = "must have elements",
     ["struct a { bool x; };"] = "'bool' is no type of the text",
-    ["struct a { union { int x; } u; };"] = "'union' is no type",
     ["struct a { struct b x; };"] = "'struct b' is no type",
     ["struct { int x; };"] = "must have a name",
-    ["#define N 3\nstruct a { int x[N]; };"] = "no line of the preprocessor",
+    ["#define N 3\nstruct a { int x[M]; };"] = "undeclared",
+    ["union a { int x : 3; };"] = "a bit-field",
+    ["typedef int a;"] = "must have a struct with a name",
     ["struct a { int x[N]; };"] = "a number expected; got 'N'",
     ["struct a { int x; } __attribute__((weak));"] = "got 'weak'",
     ["int x;"] = "'struct' expected",
@@ -106,7 +195,11 @@ t.test("wrong declarations and values name their fault", function()
   local s = cl.struct(PARTICLE)
   t.raises(function() return s{mass = 1} end, "no field 'mass'", "There are: ")
   t.raises(function() return s{po = {}} end, "did you mean 'pos'?")
-  t.raises(function() return s{id = {1, 2}} end, "id: ", "3 elements")
+  t.raises(function() return s{id = {1, 2, 3, 4}} end, "id: ",
+    "at most 3 elements; got element 4")
+  t.raises(function() return s{pos = {1, 2, 3, 4, 5}} end, "pos: ",
+    "at most 4")
+  t.raises(function() return s{id = {x = 2}} end, "got element x")
   t.raises(function() return s{id = {1, 2.5, 3}} end, "id: ", "whole number")
   t.raises(function() return s(1) end, "must be a table; got")
   t.raises(function() s:buffer{} end, "at least one struct")

@@ -292,4 +292,9 @@ t.test("a list of results exports and shows itself", function()
   t.ok(tostring(list):find("time ms", 1, true))
 end)
 
+t.test("JSON of others: a byte order mark, the sign of -0", function()
+  local list = json.decode "\xef\xbb\xbf[-0, 0, -1]"
+  t.eq({1 / list[1], 1 / list[2], list[3]}, {-1 / 0, 1 / 0, -1})
+end)
+
 t.done()

@@ -38,6 +38,30 @@ function M.write(file, text, what)
   end
 end
 
+-- file.open(path) -> file, or nil and a message
+-- Opens a file to read its bytes at any place: a pipe, which has no places, is
+-- copied into a temporary file first.
+function M.open(path)
+  local f, message = io.open(path, "rb")
+  if f == nil then
+    return nil, message
+  end
+  local empty, reason, code = f:read(0) -- a folder opens, and fails here
+  if empty == nil and code then
+    f:close()
+    return nil, ("%s: %s"):format(path, reason)
+  elseif f:seek() then
+    return f
+  end
+  local copy = assert(io.tmpfile())
+  for part in f:lines(2 ^ 16 | 0) do
+    assert(copy:write(part))
+  end
+  f:close()
+  copy:seek("set")
+  return copy
+end
+
 -- file.create(path, fill)
 -- Creates the file `path`, calls fill(f, check) and closes it. `check` takes
 -- the results of a write and raises where it failed.

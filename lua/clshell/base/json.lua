@@ -208,7 +208,7 @@ local function number(s, at)
       or not tonumber(word) then
     wrong("not a value", at)
   end
-  return tonumber(word), stop
+  return word == "-0" and -0.0 or tonumber(word), stop
 end
 
 local value
@@ -290,7 +290,8 @@ end
 function M.decode(s)
   argument.check("json.decode", "the text", s, "string")
   local ok, v, at = pcall(function()
-    local v, at = value(s, blank(s, 1), 0)
+    local first = s:match "^\xef\xbb\xbf()" or 1 -- a byte order mark
+    local v, at = value(s, blank(s, first), 0)
     at = blank(s, at)
     if at <= #s then
       wrong("text after the value", at)

@@ -2,6 +2,7 @@
 -- functions in front of the text that some of them need
 -- SPDX-License-Identifier: MIT
 
+local conversions = require "clshell.cuda.conversions"
 local lexer = require "clshell.cuda.cuda_tokens"
 local spaces = require "clshell.cuda.spaces"
 local set = require("clshell.base.text").set
@@ -21,12 +22,14 @@ local BUILTIN = set [[dot cross length distance normalize mix step smoothstep
   clamp sign select mad degrees radians any all bitselect rotate reflect
   fast_length isequal shuffle prefetch]]
 
-local FENCES = {
-  __syncthreads = "barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE)",
-  __threadfence = "mem_fence(CLK_GLOBAL_MEM_FENCE)",
-  __threadfence_block = "mem_fence(CLK_LOCAL_MEM_FENCE "
-    .. "| CLK_GLOBAL_MEM_FENCE)",
-}
+local ALL = "(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE)"
+local FENCES = {__syncthreads = "barrier" .. ALL,
+  __threadfence = "mem_fence" .. ALL, __threadfence_block = "mem_fence" .. ALL,
+  __threadfence_system = "mem_fence" .. ALL}
+local ABS = set "abs labs llabs"
+-- Vectors of three, which take the room of three numbers in CUDA.
+local THREES = set [[char3 uchar3 short3 ushort3 int3 uint3 long3 ulong3
+  longlong3 ulonglong3 float3 double3]]
 
 -- atomicAdd of floats: two functions, for both spaces.
 local ADD = [[
@@ -107,7 +110,7 @@ local function subgroup(t, i, entry)
   end
   t.extensions[entry.needs] = true
   if token.text == "__syncwarp" then
-    return t:put(i, entry.here .. "(CLK_LOCAL_MEM_FENCE)", stop or open)
+    return t:put(i, entry.here .. ALL, stop or open)
   end
   t:put(i, entry.here)
   stop = spaces.expression_end(tokens, open + 1, (stop or open) - 1)
@@ -121,6 +124,33 @@ local function conversion(tokens, i)
   local before, open, more = tokens[i - 1], tokens[i + 1], tokens[i + 2]
   return SCALARS[tokens[i].text] and open.text == "(" and more.text ~= "*"
     and (before.kind ~= "name" or before.text == "return")
+end
+
+-- Looks at the vector of three at token i, whose size differs here: a cast to
+-- its pointer and its sizeof are problems, a field of a record gets a note.
+local function three(t, tokens, i, fn)
+  local before, behind = i - 1, i + 1
+  while tokens[before].text == "const" or tokens[before].text == "volatile" do
+    before = before - 1
+  end
+  while tokens[behind].text == "const" or tokens[behind].text == "volatile" do
+    behind = behind + 1
+  end
+  local opens, size = tokens[before].text, tokens[before - 1].text == "sizeof"
+  local star = tokens[behind].text == "*"
+  while tokens[behind].text == "*" or tokens[behind].text == "const"
+      or tokens[behind].text:find "^__restrict" do
+    behind = behind + 1
+  end
+  local closes = tokens[behind].text
+  if size and not star and closes == ")" or star and (opens == "<"
+      and closes == ">" or opens == "(" and closes == ")" and not size) then
+    local type = tokens[i].text
+    t:problem(tokens[i], "CUDA: %s, three numbers; here: four, so take a "
+      .. "pointer to %s, and vload3(i, p)", type, type:sub(1, -2))
+  elseif fn and fn.kind == "record" and not star then
+    t.threes[#t.threes + 1] = tokens[i]
+  end
 end
 
 -- The name here of a kernel; a word of OpenCL C gets another name.
@@ -140,6 +170,15 @@ local function rename(t, tokens, i, fn)
     put(t, tokens, i, text .. "_")
   elseif before.text == "." or before.text == "->" then
     return
+  elseif THREES[text] then
+    three(t, tokens, i, fn)
+  elseif ABS[text] and open and not t.functions[text] then
+    t.abs = true
+    conversions.arguments(t, tokens, i, fn)
+    put(t, tokens, i, "cuda_abs")
+  elseif text:find "^__%l+2%l+$" and text:find "half" and entry and fn
+      and not t.has "cl_khr_fp16" then
+    conversions.half(t, i)
   elseif FENCES[text] then
     if open and tokens[i + 2].text == ")" then
       put(t, tokens, i, FENCES[text], i + 2)
@@ -164,11 +203,20 @@ local function rename(t, tokens, i, fn)
   elseif text:find "^atomic" and entry.kind == "word" and open then
     put(t, tokens, i, fn and atomic(t, fn, open, entry.here) or entry.here)
   elseif entry.kind == "word" or entry.kind == "float" then
-    put(t, tokens, i, entry.here)
+    local cast_to = open and conversions.arguments(t, tokens, i, fn) or ""
+    put(t, tokens, i, cast_to .. entry.here)
   elseif fn and entry.kind == "subgroup" then
     subgroup(t, i, entry)
   elseif fn and entry.kind == "outside" and not t.functions[text] then
     t:problem(token, "%s", words.advice(text))
+  end
+end
+
+-- A text in quotes: of printf, for kernels know no other.
+function M.string(t, token)
+  local new = conversions.format(token.text)
+  if new ~= token.text then
+    t:replace(token.first, token.last, new)
   end
 end
 
@@ -181,6 +229,8 @@ function M.translate(t, first, last, fn)
       rename(t, tokens, i, fn)
     elseif token.kind == "number" and token.text:find "[lL][lL]" then
       t:put(i, (token.text:gsub("[lL][lL]", "L", 1)))
+    elseif token.kind == "string" then
+      M.string(t, token)
     elseif token.text == "<<<" then
       t:problem(token, "CUDA: a launch from a kernel; here: another "
         .. "launch from the host")
@@ -207,6 +257,8 @@ function M.directive(t, i)
         t:replace(list[j].first, list[j + 1].last, "")
       elseif list[j].kind == "name" then
         rename(t, list, j, nil)
+      elseif list[j].kind == "string" then
+        M.string(t, list[j])
       end
     end
   end
@@ -233,8 +285,10 @@ function M.prelude(t)
         float, h[1], h[2], space, h[1])
     end
   end
-  return #parts > 0 and ("#line 1 \"<cuda>\"\n%s#line 1 \"<kernel>\"\n")
-    :format(table.concat(parts)) or ""
+  parts[#parts + 1] = conversions.prelude(t)
+  local text = table.concat(parts)
+  return text ~= "" and ("#line 1 \"<cuda>\"\n%s#line 1 \"<kernel>\"\n")
+    :format(text) or ""
 end
 
 return M

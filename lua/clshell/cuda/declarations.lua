@@ -2,6 +2,7 @@
 -- functions, with the arguments that a CUDA text leaves out
 -- SPDX-License-Identifier: MIT
 
+local conversions = require "clshell.cuda.conversions"
 local spaces = require "clshell.cuda.spaces"
 local set = require("clshell.base.text").set
 local words = require "clshell.cuda.words"
@@ -25,7 +26,8 @@ function M.record(t, item)
     end
   end
   local close = tokens[item.body].other
-  if item.name and close and close + 1 == item.last then
+  local named = item.name and tokens[item.head].text ~= item.name
+  if named and close and close + 1 == item.last then
     t:insert(item.head, "typedef ")
     t:append(close, " " .. item.name)
   end
@@ -38,13 +40,17 @@ local DROPPED = set [[__constant__ __device__ __shared__ extern static const
   constexpr inline]]
 
 local function type_of(t, first, last)
-  local list = {}
-  for i = first, last do
-    if not DROPPED[t.tokens[i].text] then
-      list[#list + 1] = t.tokens[i].text
+  local list, i = {}, first
+  while i <= last do
+    local text = t.tokens[i].text
+    if text == "__align__" then
+      i = (t.tokens[i + 1].other or i)
+    elseif not DROPPED[text] then
+      list[#list + 1] = text
     end
+    i = i + 1
   end
-  return (table.concat(list, " "):gsub("long long", "long"))
+  return conversions.type(table.concat(list, " "))
 end
 
 -- A variable that a kernel gets as an argument.
@@ -131,6 +137,35 @@ end
 
 -- Functions -----------------------------------------------------------------
 
+-- Types of shared memory that programs cut into arrays of other types: CUDA
+-- aligns it to 16 bytes, a device here to the size of an element.
+local CUT = set [[char uchar short ushort int uint long ulong float double
+  float2 int2 uint2]]
+
+local function is_cut(t, h)
+  local casts = 0
+  for _, fn in ipairs(t.list) do
+    casts = casts + #fn.casts
+  end
+  return h.space == "local" and CUT[h.type] and not h.rows and casts > 0
+end
+
+-- The hidden parameters of a function. A kernel's shared memory that is cut
+-- into parts is aligned as a struct of 16 bytes is.
+local function hidden_parameters(t, fn)
+  local list = {}
+  for i, h in ipairs(fn.hidden) do
+    list[i] = h.parameter
+    if fn.kernel and fn.body and is_cut(t, h) then
+      t.aligned = true
+      list[i] = ("local cuda_shared *%s_"):format(h.name)
+      t:append(fn.body, (" local %s *%s = (local %s *)%s_;"):format(h.type,
+        h.name, h.type, h.name))
+    end
+  end
+  return table.concat(list, ", ")
+end
+
 -- The hidden arguments of a function, by a field, with commas.
 local function hidden_list(fn, field)
   local list = {}
@@ -167,7 +202,7 @@ function M.parameters(t, fn, defined)
     end
   end
   local close = tokens[fn.list].other or fn.list
-  local hidden = hidden_list(fn, "parameter")
+  local hidden = hidden_parameters(t, fn)
   if hidden ~= "" and #fn.params == 0 then
     t:put(fn.list, ("(%s)"):format(hidden), close)
   elseif hidden ~= "" then

@@ -1,8 +1,8 @@
 -- cuda/init.lua - CUDA's kernels, built as OpenCL C: require "clshell.cuda"
 -- words: the table of CUDA's words and the words here. A translation (with the
 -- edits of its text) goes line by line through cuda_tokens, parse and spaces
--- (of pointers), declarations and cuda_names; host: launches and calls of the
--- host's code as Lua.
+-- (of pointers), declarations, conversions (of values) and cuda_names; host:
+-- launches and calls of the host's code as Lua.
 -- SPDX-License-Identifier: MIT
 
 local argument = require "clshell.base.argument"
@@ -145,6 +145,10 @@ local function notes_of(t)
   local notes, seen = {}, {}
   local function add(token, text, ...)
     notes[#notes + 1] = {first = token.first, text = text:format(...)}
+  end
+  for _, token in ipairs(t.threes) do
+    add(token, "CUDA: %s in a struct, three numbers; here: four, so its "
+      .. "fields and size differ", token.text)
   end
   for _, fn in ipairs(t.list) do
     for _, h in ipairs(fn.kernel and fn.hidden or {}) do

@@ -116,7 +116,8 @@ local M = {}
 function M.new(source, opts)
   return setmetatable({source = source, problems = {}, left = {}, edits = {},
     tokens = lexer.tokens(source), globals = {}, functions = {}, list = {},
-    hidden = {}, helpers = {}, named = {}, constants = {}, extensions = {},
+    hidden = {}, helpers = {}, threes = {}, named = {}, constants = {},
+    extensions = {},
     has = opts.has or function() end,
     generic = (opts.options or ""):find "-cl%-std=CL[23]"}, Translation)
 end

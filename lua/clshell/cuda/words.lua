@@ -25,8 +25,9 @@ blockIdx  get_group_id  get_group_id(0) for .x, (1) for .y, (2) for .z
 blockDim  get_local_size  get_local_size(0) for .x, (1) for .y, (2) for .z
 gridDim  get_num_groups  get_num_groups(0) for .x, (1) for .y, (2) for .z
 dim3  uint3  the sizes as lists: k:range({grid_x * block_x}, {block_x})
-__threadfence  mem_fence  mem_fence(CLK_GLOBAL_MEM_FENCE)
-__threadfence_block  mem_fence  mem_fence(CLK_LOCAL_MEM_FENCE)
+__threadfence  mem_fence  mem_fence(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE)
+__threadfence_block  mem_fence  as __threadfence
+__threadfence_system  mem_fence  as __threadfence
 make_char4  (char4)
 make_uchar4  (uchar4)
 make_int2  (int2)
@@ -92,8 +93,8 @@ __float2int_rz  convert_int_rtz
 __float2int_rd  convert_int_rtn
 __float2int_ru  convert_int_rtp
 __int2float_rn  convert_float_rte
-__half2float  convert_float
-__float2half  convert_half
+__half2float  convert_float  vload_half(i, p) of memory, or convert_float(h)
+__float2half  convert_half  vstore_half(x, i, p) to memory, or convert_half(x)
 CUDART_INF_F  INFINITY
 CUDART_NAN_F  NAN
 CUDART_PI_F  M_PI_F
@@ -184,7 +185,7 @@ curand_init  a hash of the work-item's id, in the kernel
 
 -- Words with a translation that messages of compilers name.
 local HINTS = [[
-abs  fabs for floats; abs takes integers alone
+abs  (int)abs(i) for ints, as abs gives a uint; fabs for floats
 min  min of two values of one type: min(a, (int)b); fmin for floats
 max  max of two values of one type: max(a, (int)b); fmax for floats
 pow  pow of two values of one type: pow(x, 2.0f)

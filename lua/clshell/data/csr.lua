@@ -110,6 +110,8 @@ local function head(h, n)
   return short
 end
 
+local from_coo
+
 --- csr.from_coo(rows, cols, i, j, v [, opts]) -> Csr
 --- The CSR matrix of the triplets (i[k], j[k], v[k]), Lua tables or host
 --- arrays of one length: 1-based indices in any order, entries given twice add
@@ -117,7 +119,8 @@ end
 --- buffers row_ptr (int, rows + 1, 0-based), col_ind (int, nnz, 0-based,
 --- ascending in a row) and values (nnz), and host arrays with the content of
 --- these buffers in `host`. A matrix without entries is legal; its col_ind and
---- values then hold one unused element.
+--- values then hold one unused element. A finite value that would become
+--- infinite in the element type is an error.
 --- Options:
 ---   type     float      element type: float, double or half
 ---   context  session's  the Context of another device
@@ -125,9 +128,14 @@ end
 --- local M = csr.from_coo(2, 3, {1, 2, 2}, {1, 1, 3}, {5, 6, 7})
 --- print(M.rows, M.cols, M.nnz) --> 2 3 3
 function M.from_coo(rows, cols, is, js, vs, opts)
+  return from_coo("csr.from_coo", rows, cols, is, js, vs, opts)
+end
+
+-- Makes the matrix; `name` stands before the error of a value.
+function from_coo(name, rows, cols, is, js, vs, opts)
   opts = options.check(opts, "csr.from_coo")
   check(rows, cols, is, js, vs, opts.context)
-  local kind = opts.type or "float"
+  local kind = sparse.real("csr.from_coo", opts.type)
   local order, ptr = by_row(rows, cols, is, js, vs)
   local room = math.max(#order, 1)
   local col, val = cl.array("int", room), cl.array(kind, room)
@@ -143,10 +151,11 @@ function M.from_coo(rows, cols, is, js, vs, opts)
       local j, v = js[k], vs[k]
       q = q + 1
       while q <= last and js[order[q]] == j do
-        v, q = v + vs[order[q]], q + 1
+        v, q = v + 0.0 + vs[order[q]], q + 1
       end
       n = n + 1
       col[n], val[n] = j - 1, v
+      mtx.fit(name, val[n], v, i, j, kind)
     end
     ptr[i + 1], first = n, last + 1
   end
@@ -169,7 +178,7 @@ function M.load(path, opts)
   if m == nil then
     return nil, message
   end
-  return M.from_coo(m.rows, m.cols, m.i, m.j, m.v, opts)
+  return from_coo(path, m.rows, m.cols, m.i, m.j, m.v, opts)
 end
 
 return M

@@ -122,9 +122,9 @@ end
 local function extension(what, path)
   local ending = tostring(path):match("%.([^./\\]+)$")
   ending = ending and ending:lower()
-  if ending ~= "npy" and ending ~= "mtx" then
-    cl.error(("%s: the name must end in .npy or .mtx; got %s"):format(what,
-      tostring(path)))
+  if not ("npy mtx pgm ppm "):find((ending or "?") .. " ", 1, true) then
+    cl.error(("%s: the name must end in .npy, .mtx, .pgm or .ppm; got %s")
+      :format(what, tostring(path)))
   end
   return ending
 end
@@ -141,7 +141,13 @@ local function load_npy(path, opts)
       {hint = 'require("clshell.npy").load reads it as a host array'})
   end
   if opts.type and opts.type ~= h.type then
-    h = h:convert(opts.type)
+    local new = h:convert(opts.type)
+    if (opts.type == "float" or opts.type == "half")
+        and new:summary().inf > h:summary().inf then
+      cl.error(("%s: a value of %s does not fit %s"):format(path, h.type,
+        opts.type))
+    end
+    h = new
   end
   return h, shape[1], shape[2] or 1
 end
@@ -162,10 +168,27 @@ local function load_mtx(path, opts)
   return require("clshell.data.mtx").dense(m, kind), m.rows, m.cols
 end
 
+local function load_pnm(path, opts)
+  local h, message = require("clshell.data.pnm").load(path)
+  if h == nil then
+    return nil, message
+  end
+  local rows, cols = h.rows, h.cols
+  if opts.type and opts.type ~= h.type then
+    h = h:convert(opts.type)
+  end
+  return h, rows, cols
+end
+
+local READERS = {npy = load_npy, mtx = load_mtx, pgm = load_pnm,
+  ppm = load_pnm}
+
 --- matrix.load(path [, opts]) -> Buffer; nil, message if it cannot be opened
---- Reads a matrix from a .npy or .mtx file (sparse matrices become dense). A
---- .npy vector of n elements becomes n x 1. Other endings, more dimensions and
---- any fault of the file are errors. Options as for matrix.zeros.
+--- Reads a matrix from a .npy or .mtx file (sparse matrices become dense), or
+--- an image: .pgm as uchar, .ppm as uchar4 (ushort, ushort4 where the largest
+--- value is above 255). A .npy vector of n elements becomes n x 1. Other
+--- endings, more dimensions, values that do not fit the type and any fault of
+--- the file are errors. Options as for matrix.zeros.
 --- Options:
 ---   type  the file's  element type; "float" for .mtx
 --- Example:
@@ -173,8 +196,7 @@ end
 --- print(matrix.load("a.npy"):read():at(1, 2)) --> 2.0
 function M.load(path, opts)
   opts = options.check(opts, "matrix.load")
-  local read = extension("matrix.load", path) == "npy" and load_npy
-    or load_mtx
+  local read = READERS[extension("matrix.load", path)]
   local h <close>, rows, cols = read(path, opts)
   if h == nil then
     return nil, rows -- the message
@@ -193,17 +215,21 @@ local function check_matrix(what, A)
 end
 
 --- A:save(path)
---- Writes the elements as a .npy file, or a matrix as a dense Matrix Market
---- file (.mtx); the ending of the name decides.
+--- Writes the elements as a .npy file (vectors as numbers with one more
+--- dimension), a matrix as a dense Matrix Market file (.mtx), one of uchar or
+--- ushort as a grey image (.pgm), one of vectors of 3 or 4 of them as an image
+--- in colour (.ppm); the ending of the name decides.
 --- Example:
 --- local A = matrix.random(8, 4)
 --- A:save "a.npy"
 --- A:save "a.mtx"
 --- print(A:max_diff(matrix.load "a.mtx")) --> 0.0 1 1
 function methods:save(path)
-  if extension("save", path) == "npy" then
+  local ending = extension("save", path)
+  if ending ~= "mtx" then
     local h <close> = self:read()
-    require("clshell.data.npy").save(path, h)
+    require("clshell.data." .. (ending == "npy" and "npy" or "pnm")).save(path,
+      h)
   else
     check_matrix("save as .mtx", self)
     local h <close> = self:read()

@@ -10,7 +10,9 @@ local M = {}
 
 local INT_MAX = 0x7fffffff -- the kernels index with int
 local FORMATS = {coordinate = true, array = true}
-local FIELDS = {real = true, integer = true, pattern = true}
+local FIELDS = {
+  real = true, integer = true, pattern = true, ["unsigned-integer"] = true,
+}
 local SYMMETRIES = {
   general = true, symmetric = true, ["skew-symmetric"] = true,
 }
@@ -24,19 +26,22 @@ end
 
 -- The banner's four words, checked.
 local function banner(path, text)
-  local format, field, symmetry = (text or ""):lower()
+  text = (text or ""):gsub("^\xef\xbb\xbf", "") -- a byte order mark
+  local format, field, symmetry = text:lower()
     :match("^%%%%matrixmarket%s+matrix%s+(%S+)%s+(%S+)%s+(%S+)%s*$")
   if format == nil then
     fail(path, 1, 'no Matrix Market header; needed is "%%%%MatrixMarket '
-      .. 'matrix coordinate real general" or the like')
+      .. 'matrix coordinate real general" or the like%s',
+      text:find("\0", 1, true) and ", each character in a byte" or "")
   elseif field == "complex" or symmetry == "hermitian" then
     fail(path, 1, "%s values; only real, integer and pattern matrices "
       .. "can be used, kernels have no complex type", "complex")
   elseif not (FORMATS[format] and FIELDS[field] and SYMMETRIES[symmetry])
   then
     fail(path, 1, '"%s %s %s"; readable are coordinate|array, '
-      .. "real|integer|pattern, general|symmetric|skew-symmetric",
-      format, field, symmetry)
+      .. "real|integer|unsigned-integer|pattern, "
+      .. "general|symmetric|skew-symmetric",
+      format:sub(1, 60), field:sub(1, 60), symmetry:sub(1, 60))
   elseif field == "pattern"
     and (format == "array" or symmetry == "skew-symmetric") then
     fail(path, 1, "a pattern has no values, so it cannot be %s",
@@ -56,6 +61,8 @@ local function entries(head)
   return n * (head.symmetry == "symmetric" and n + 1 or n - 1) // 2
 end
 
+local explain
+
 -- Reads up to and with the size line. The result holds rows, cols, the
 -- number of data lines `count`, and `line`, the number of the size line.
 local function header(f, path)
@@ -68,6 +75,9 @@ local function header(f, path)
   local coordinate = head.format == "coordinate"
   local numbers = {}
   for word in (text or ""):gmatch("%S+") do
+    if #numbers == 4 then
+      break -- a line may have a million words
+    end
     numbers[#numbers + 1] = word:find("^%d+$")
       and math.tointeger(tonumber(word)) or -1
   end
@@ -92,6 +102,7 @@ local function header(f, path)
   f:seek("set", here)
   local shortest = SHORTEST[head.field] or SHORTEST[head.format]
   if head.count > left // shortest then
+    explain(f, path, head)
     fail(path, head.line, "%d entries announced; the %d bytes that follow "
       .. "hold at most %d", head.count, left - 1, left // shortest)
   end
@@ -125,11 +136,14 @@ local function fault(head, text)
     local x = tonumber(words[k])
     local limit = limits[name]
     if x == nil or x - x ~= 0 then
-      return ('%s "%s" is not a finite number'):format(name, words[k])
+      return ('%s "%s" is not a finite number'):format(name,
+        words[k]:sub(1, 60))
     elseif limit and (math.type(x) ~= "integer" or x < 1 or x > limit) then
       return ("%s %s is outside 1 to %d"):format(name, words[k], limit)
-    elseif not limit and head.field == "integer" and x % 1 ~= 0 then
+    elseif not limit and head.field ~= "real" and x % 1 ~= 0 then
       return ("value %s in a file of integers"):format(words[k])
+    elseif not limit and head.field == "unsigned-integer" and x < 0 then
+      return ("value %s in a file of unsigned integers"):format(words[k])
     end
   end
   local i, j = tonumber(words[1]), tonumber(words[2])
@@ -141,10 +155,14 @@ local function fault(head, text)
 end
 
 -- Called when the quick readers found a fault: goes through the data line by
--- line and raises the first fault.
-local function explain(f, path)
-  f:seek("set")
-  local head = header(f, path)
+-- line and raises the first fault. With `head`, of a file too short, it begins
+-- behind the header, and only the lines that are there can be at fault.
+function explain(f, path, head)
+  local short = head ~= nil
+  if not short then
+    f:seek("set")
+    head = header(f, path)
+  end
   local line, k = head.line, 0
   for text in f:lines() do
     line = line + 1
@@ -159,7 +177,9 @@ local function explain(f, path)
       end
     end
   end
-  if k < head.count then
+  if short then
+    return
+  elseif k < head.count then
     fail(path, line, "the file ends after %d of %d entries", k, head.count)
   end
   fail(path, line, "a number of more than 200 characters")
@@ -173,22 +193,75 @@ local function blank(rest)
   return rest == nil or rest == "" or not rest:find("%S")
 end
 
-local function triplets(f, head)
-  local is, js, vs, n = {}, {}, {}, 0
+-- The number of a word as Lua has it, but -0.0 for -0; of 2^63 to 2^64-1 also
+-- the bits of the ulong.
+local function exact(word)
+  local v, digits = tonumber(word), word:match "^%+?(%d+)$"
+  if digits and math.type(v) == "float" and v <= 2.0 ^ 64 then
+    local bits = math.tointeger(digits:sub(1, -2)) * 10 + digits:sub(-1)
+    return v, base_text.unsigned(bits) == digits:match "^0*(%d+)$" and bits
+      or nil
+  end
+  return v == 0 and word:find "^%-" and -0.0 or v
+end
+
+-- A reader for triplets, of lines: it loses no sign and no digit of a value.
+local function lines_of(f)
+  return function()
+    local text
+    repeat
+      text = f:read("l")
+    until not text or text:find("%S")
+    local words = {}
+    for word in (text or ""):gmatch("%S+") do
+      words[#words + 1] = word
+    end
+    return tonumber(words[1]), tonumber(words[2]), exact(words[#words])
+  end
+end
+
+-- Whether "-0" stands in the rest of a file.
+local function signed_zero(f)
+  repeat
+    local text, rest = f:read(2 ^ 16 | 0, "l")
+    text = text and text .. (rest or "")
+    local at = text and text:find("-0", 1, true)
+    if at and text:find("%-0+%f[^%w.]", at) then
+      return true
+    end
+  until not text
+end
+
+-- Lua tables of rows, columns and values, and the bits of values that are
+-- ulong alone, by number of the entry, and whether a real value reads as a
+-- whole zero. nil: a line has a fault; false: `slow`, a reader of lines, must
+-- read the values.
+local function triplets(f, head, slow)
+  local is, js, vs, bits, n = {}, {}, {}, {}, 0
   local rows, cols, kind = head.rows, head.cols, math.type
   local array, pattern = head.format == "array", head.field == "pattern"
-  local whole, general = head.field == "integer", head.symmetry == "general"
+  local whole, general = head.field ~= "real", head.symmetry == "general"
+  local unsigned, zeros = head.field == "unsigned-integer", false
   local below = head.symmetry == "skew-symmetric" and 1 or 0
   local row, col = below, 1 -- of an array's entry, down its columns
   for _ = 1, head.count do
-    local i, j, v, rest
+    local i, j, v, rest, big
+    if slow then
+      i, j, v, big = slow()
+      rest = ""
+    end
     if array then
       row = row + 1
       if row > rows then
         col = col + 1
         row = general and 1 or col + below
       end
-      i, j, v, rest = row, col, f:read("n", "l")
+      i, j = row, col
+    end
+    if array and not slow then
+      v, rest = f:read("n", "l")
+    elseif slow then
+      v = pattern and 1 or v
     elseif pattern then
       i, j, rest = f:read("n", "n", "l")
       v = j and 1
@@ -198,24 +271,32 @@ local function triplets(f, head)
     if not v or kind(i) ~= "integer" or kind(j) ~= "integer"
       or i < 1 or i > rows or j < 1 or j > cols or v - v ~= 0
       or rest ~= "" and not blank(rest)
-      or whole and v % 1 ~= 0 or not (general or stored(head, i, j)) then
+      or whole and (v % 1 ~= 0 or unsigned and v < 0)
+      or not (general or stored(head, i, j)) then
       return nil
-    elseif v ~= 0 or not array then
+    elseif not slow and kind(v) == "float" and v >= 2.0 ^ 63
+      and v <= 2.0 ^ 64 then
+      return false
+    end
+    zeros = zeros or v == 0 and kind(v) == "integer"
+    if v ~= 0 or not array or 1 / v < 0 then
       n = n + 1
-      is[n], js[n], vs[n] = i, j, v
+      is[n], js[n], vs[n], bits[n] = i, j, v, big
     end
   end
-  return is, js, vs
+  return is, js, vs, bits, zeros and not whole
 end
 
 -- Adds the upper triangle of a symmetric or skew-symmetric matrix.
-local function mirror(head, is, js, vs)
-  local sign = head.symmetry == "symmetric" and 1 or -1
+local function mirror(head, is, js, vs, bits)
+  local symmetric = head.symmetry == "symmetric"
   local n = #is
   for k = 1, n do
     if is[k] ~= js[k] then
       n = n + 1
-      is[n], js[n], vs[n] = js[k], is[k], sign * vs[k]
+      is[n], js[n], vs[n] = js[k], is[k], symmetric and vs[k]
+        or -(vs[k] == math.mininteger and vs[k] + 0.0 or vs[k])
+      bits[n] = symmetric and bits[k] or nil
     end
   end
 end
@@ -223,7 +304,9 @@ end
 --- mtx.read(path) -> m; nil, message if the file cannot be opened
 --- Reads a Matrix Market file into triplets: m.i, m.j (1-based) and m.v are
 --- Lua tables of equal length, m.rows and m.cols the size, m.format, m.field
---- and m.symmetry the words of the header. Symmetric and skew-symmetric files
+--- and m.symmetry the words of the header, m.path the name; m.bits has whole
+--- values from 2^63 on as ulong, by number of the entry. A pipe is read too.
+--- Symmetric and skew-symmetric files
 --- come back whole, a pattern has ones, an array file loses its zeros.
 --- Entries given twice stay twice (from_coo and mtx.dense add them up). Any
 --- fault of the file is an error that names file and line.
@@ -233,12 +316,23 @@ end
 --- print(m.rows, m.cols, #m.v) --> 2 2 2
 function M.read(path)
   argument.check("mtx.read", "the path", path, "string")
-  local f <close>, message = io.open(path, "rb")
+  local f <close>, message = file.open(path)
   if f == nil then
     return nil, message
   end
   local head = header(f, path)
-  local is, js, vs = triplets(f, head)
+  local data = f:seek()
+  local is, js, vs, bits, zeros = triplets(f, head)
+  local behind = f:seek()
+  if zeros then
+    f:seek("set", data)
+    is = not signed_zero(f) and is
+    f:seek("set", behind)
+  end
+  if is == false then
+    f:seek("set", data)
+    is, js, vs, bits = triplets(f, head, lines_of(f))
+  end
   if is == nil then
     explain(f, path)
   end
@@ -248,17 +342,42 @@ function M.read(path)
     end
   end
   if head.symmetry ~= "general" then
-    mirror(head, is, js, vs)
+    mirror(head, is, js, vs, bits)
   end
   return {
     rows = head.rows, cols = head.cols, i = is, j = js, v = vs,
-    format = head.format, field = head.field, symmetry = head.symmetry,
+    bits = bits, path = path, format = head.format,
+    field = head.field, symmetry = head.symmetry,
   }
+end
+
+-- The sum of two values, as integers without overflow where both are.
+local function sum(a, b, unsigned)
+  local s = a + b
+  if math.type(s) ~= "integer" then
+    return s
+  elseif unsigned then
+    return math.ult(s, a) and 2.0 ^ 64 or s
+  end
+  return (a ~ s) & (b ~ s) < 0 and a + 0.0 + b or s
+end
+
+--- mtx.fit(path, x, v, i, j, type)
+--- Raises where x, the value v of entry (i, j) as an element of `type`, has
+--- become infinite.
+--- Example: mtx.fit("m.mtx", 3.0, 3, 1, 1, "float")
+function M.fit(path, x, v, i, j, type)
+  if x - x ~= 0 and v - v == 0 then
+    cl.error(("%s: entry (%d, %d), %s, does not fit %s"):format(path, i, j,
+      base_text.shortest(v), type), {hint = type ~= "double"
+      and 'type = "double" holds more' or nil})
+  end
 end
 
 --- mtx.dense(m [, type]) -> host array, m.rows x m.cols
 --- The triplets of mtx.read as a dense matrix of element type `type`
---- ("float"); entries given twice add up.
+--- ("float"); entries given twice add up (in double, integers as integers). A
+--- value that does not fit the type is an error.
 --- Example:
 --- local m = {rows = 2, cols = 2, i = {1, 2}, j = {1, 2}, v = {3, 4}}
 --- print(mtx.dense(m, "float"):at(2, 2)) --> 4.0
@@ -272,10 +391,18 @@ function M.dense(m, type)
   end
   local rows = argument.integer(what, "m.rows", m.rows, 1, INT_MAX)
   local cols = argument.integer(what, "m.cols", m.cols, 1, INT_MAX)
-  local h = cl.array(type or "float", {rows, cols})
+  local kind = type or "float"
+  if tostring(kind):find "%d$" then
+    argument.refuse(what, "type", "must be a type of numbers, such as float; "
+      .. "got %s", kind)
+  end
+  local h = cl.array(kind, {rows, cols})
   local is, js, vs = m.i, m.j, m.v
+  local unsigned = kind == "ulong"
+  local bits = unsigned and m.bits or {}
+  local twice, none = {}, {}
   for k = 1, #is do
-    local i, j, v = is[k], js[k], vs[k]
+    local i, j, v = is[k], js[k], bits[k] or vs[k]
     if math.type(i) ~= "integer" or math.type(j) ~= "integer" or i < 1
         or i > rows or j < 1 or j > cols or not math.type(v) then
       cl.error(("%s: entry %d, (%s, %s, %s), must be a row from 1 to %d, a "
@@ -283,7 +410,29 @@ function M.dense(m, type)
         cols))
     end
     local at = (i - 1) * cols + j
-    h[at] = h[at] + v
+    if h[at] ~= 0 then
+      twice[at] = none
+    else
+      h[at] = 1
+    end
+  end
+  for k = 1, #is do
+    local at, v = (is[k] - 1) * cols + js[k], bits[k] or vs[k]
+    local whole = unsigned and math.tointeger(v)
+    if whole and whole < 0 and not bits[k] then
+      v = v + 0.0 -- as an integer it would be taken for its bits
+    end
+    if twice[at] then
+      v = twice[at] == none and v or sum(twice[at], v, unsigned)
+      twice[at] = v
+    else
+      h[at] = v
+    end
+  end
+  for k = 1, #is do
+    local at = (is[k] - 1) * cols + js[k]
+    h[at] = twice[at] or h[at]
+    M.fit(m.path or what, h[at], twice[at] or vs[k], is[k], js[k], kind)
   end
   return h
 end

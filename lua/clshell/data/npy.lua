@@ -202,7 +202,7 @@ end
 --- print(npy.load "missing.npy" == nil) --> true
 function M.load(path)
   argument.check("npy.load", "path", path, "string")
-  local f <close>, message = io.open(path, "rb")
+  local f <close>, message = file.open(path)
   if f == nil then
     return nil, message
   end
@@ -228,7 +228,7 @@ local function header_text(path, kind, shape)
   local code = CODES[kind]
   if code == nil then
     cl.error(("%s: .npy has no element type like %s"):format(path, kind),
-      {hint = "reshape to an array of its component type"})
+      {hint = "name its component type, and one more dimension"})
   end
   local order = cl.typesize(kind) == 1 and "|" or LITTLE and "<" or ">"
   local dims = table.concat(shape, ", ") .. (#shape == 1 and "," or "")
@@ -239,20 +239,35 @@ local function header_text(path, kind, shape)
   return MAGIC .. "\1\0" .. string.pack("<s2", text)
 end
 
+-- An array of vectors as numbers, with the components as last dimension.
+local function components(h)
+  local kind, lanes = h.type:match "^(%l+)(%d+)$"
+  if not kind then
+    return h
+  end
+  local shape, n = table.move(h.shape, 1, #h.shape, 1, {}), #h
+  shape[#shape + 1] = math.tointeger(tonumber(lanes))
+  local room = cl.typesize(h.type) // cl.typesize(kind) -- of 3, 4
+  local all = cl.array(kind, {n, room}, h:tobytes())
+  return host.copy_box(cl.array(kind, {n, shape[#shape]}), all, {rows = n,
+    cols = shape[#shape], from_ld = room}), shape
+end
+
 --- npy.save(path, h)
 --- Writes host array h as .npy version 1.0 in C order, byte for byte as NumPy
---- does. Errors: an element type that .npy does not have (vectors), a file
---- that cannot be written.
+--- does. Vectors are written as numbers: n elements of float4 are an array of
+--- n x 4. Errors: a file that cannot be written.
 --- Example: npy.save("m.npy", cl.array("float", {2, 3}, 1))
 function M.save(path, h)
   if class_of(h) ~= "Array" then
     cl.error(("npy.save: the second argument must be an Array; got %s"):format(
       class_of(h) or type(h)))
   end
-  local text = header_text(path, h.type, h.shape)
+  local numbers, shape = components(h)
+  local text = header_text(path, numbers.type, shape or h.shape)
   file.create(path, function(f, check)
     check(f:write(text))
-    local ok, problem = pcall(h.writefile, h, f)
+    local ok, problem = pcall(numbers.writefile, numbers, f)
     check(ok, type(problem) == "table" and problem.message or problem)
   end)
 end
@@ -377,7 +392,7 @@ end
 --- print(f.rows, f:read{from = {3, 4}, size = {2, 2}}[1]) --> 9 12.0
 function M.open(path)
   argument.check("npy.open", "path", path, "string")
-  local f, message = io.open(path, "rb")
+  local f, message = file.open(path)
   if f == nil then
     return nil, message
   end

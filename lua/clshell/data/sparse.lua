@@ -28,6 +28,16 @@ local dia_meta = {__index = dia, __metatable = false, __name = "DIA matrix"}
 local packed_meta = {__index = packed, __metatable = false,
   __name = "packed matrix"}
 
+-- The element type of options, checked.
+function M.real(what, kind)
+  kind = kind or "float"
+  if not M.unsigned[kind] then
+    argument.refuse(what, "type", "must be float, double or half; got %s",
+      type(kind) == "string" and kind or text.got(kind))
+  end
+  return kind
+end
+
 -- A matrix of host arrays, which it takes over: row_ptr (rows + 1) and
 -- col_ind are int and 0-based, columns ascend inside a row. A matrix without
 -- entries keeps one dummy element in col_ind and values, for buffers cannot
@@ -62,7 +72,7 @@ end
 function M.new_dia(what, rows, cols, offsets, opts)
   local pitch = opts.pitch or (rows + ALIGN - 1) // ALIGN * ALIGN
   argument.integer(what, "pitch", pitch, rows, INT_MAX)
-  local kind = opts.type or "float"
+  local kind = M.real(what, opts.type)
   local bytes = #offsets * pitch * cl.typesize(kind)
   local device = (opts.context or cl.context()).device
   if bytes > device.max_mem_alloc_size then

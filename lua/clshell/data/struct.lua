@@ -19,6 +19,9 @@ local checked = setmetatable({}, {__mode = "k"})
 local struct = {}
 local meta = {__name = "Struct", __metatable = false, __index = struct}
 
+local build_of = setmetatable({}, {__mode = "k"}) -- its options, defines
+local declared
+
 local function fail(fmt, ...)
   cl.error("cl.struct: " .. fmt:format(...))
 end
@@ -189,29 +192,52 @@ end
 
 local pack
 
+-- A list as one of n elements, zeros behind the given ones.
+local function filled(v, n, zero, at)
+  for key in pairs(v) do
+    if math.type(key) ~= "integer" or key < 1 or key > n then
+      cl.error(("%s: the list must have at most %d elements; got element %s")
+        :format(at, n, tostring(key)))
+    end
+  end
+  local list = {}
+  for i = 1, n do
+    list[i] = v[i] == nil and zero or v[i]
+  end
+  return list
+end
+
 -- The bytes of a field's value: a number, a vector, a struct or a list.
 local function pack_field(f, value, path)
   if value == nil then
     return ("\0"):rep(f.size)
   end
-  if not f.type.fields then
-    local fine, a = pcall(cl.array, f.type.name, f.dims or 1,
-      f.dims and value or {value})
-    return fine and a:tobytes() or cl.error(("%s: %s"):format(path,
-      type(a) == "table" and a.message or tostring(a)))
-  end
+  local dims, name = f.dims or {}, f.type.name
+  local lanes = not f.type.fields and math.tointeger(name:match "%d+$")
   local function part(v, level, at)
-    if level > #(f.dims or {}) then
-      return pack(f.type, v, at)
+    if level > #dims then
+      return f.type.fields and pack(f.type, v, at)
+        or type(v) == "table" and lanes and filled(v, lanes, 0, at) or v
+    elseif type(v) ~= "table" and not f.type.fields then
+      return v -- an Array, or a fault
     end
     argument.check("cl.struct", at, v, "table")
-    local list = {}
-    for i = 1, f.dims[level] do
-      list[i] = part(v[i] or {}, level + 1, ("%s[%d]"):format(at, i))
+    local list = filled(v, dims[level], (f.type.fields or lanes
+      or level < #dims) and {} or 0, at)
+    if f.type.fields or lanes or level < #dims then
+      for i, one in ipairs(list) do
+        list[i] = part(one, level + 1, ("%s[%d]"):format(at, i))
+      end
     end
-    return table.concat(list)
+    return f.type.fields and table.concat(list) or list
   end
-  return part(value, 1, path)
+  local all = part(value, 1, path)
+  if f.type.fields then
+    return all
+  end
+  local fine, a = pcall(cl.array, name, f.dims or 1, f.dims and all or {all})
+  return fine and a:tobytes() or cl.error(("%s: %s"):format(path,
+    type(a) == "table" and a.message or tostring(a)))
 end
 
 function pack(s, values, path)
@@ -224,14 +250,21 @@ function pack(s, values, path)
         text.keys(by_name[s]))))
     end
   end
-  local parts, at = {}, 0
+  local bytes, at = "", 0
   for _, f in ipairs(s.fields) do
-    parts[#parts + 1] = ("\0"):rep(f.offset - at)
-    parts[#parts + 1] = pack_field(f, values[f.name], where(path, f.name))
-    at = f.offset + f.size
+    local value = values[f.name]
+    if f.offset >= at then
+      bytes = bytes .. ("\0"):rep(f.offset - at)
+        .. pack_field(f, value, where(path, f.name))
+      at = #bytes
+    elseif value ~= nil then -- of a union: in place of another's bytes
+      bytes = bytes:sub(1, f.offset)
+        .. pack_field(f, value, where(path, f.name))
+        .. bytes:sub(f.offset + f.size + 1)
+      at = #bytes
+    end
   end
-  parts[#parts + 1] = ("\0"):rep(s.size - at)
-  return table.concat(parts)
+  return bytes .. ("\0"):rep(s.size - at)
 end
 
 local unpack_struct
@@ -265,16 +298,90 @@ function unpack_struct(s, bytes, at)
   return values
 end
 
+-- Makes a Struct of a layout that the compiler has told.
+local function adopt(s)
+  by_name[s] = {}
+  for _, f in ipairs(s.fields) do
+    by_name[s][f.name] = f
+    if f.type.fields then
+      adopt(f.type)
+    end
+  end
+  return setmetatable(s, meta)
+end
+
+-- The struct of a source, as the compiler of a context lays it out.
+local function asked(what, source, name, opts)
+  local s = adopt(require "clshell.data.asked_layout".of(what, source, name,
+    opts))
+  checked[s] = setmetatable({[opts.context] = true}, {__mode = "k"})
+  build_of[s] = {options = opts.options, defines = opts.defines}
+  return s
+end
+
+--- Program:struct(name) -> Struct
+--- A struct, a union or a typedef of one in the program's source, as its
+--- compiler lays it out: with the program's defines and options, and whatever
+--- its types are. See cl.struct.
+--- Example:
+--- local p = cl.build([[
+---   typedef struct { float x[N]; uint id; } box;
+---   kernel void ids(global box *b) { b[get_global_id(0)].id += 5; }]],
+---   {defines = {N = 3}})
+--- local box = p:struct "box"
+--- local b = box:buffer{{x = {1}, id = 2}}
+--- p.ids:range(1)(b)
+--- print(box.size, box:read(b)[1].id) --> 16 7
+local function program_struct(p, name)
+  argument.check("Program:struct", "the name", name, "string")
+  local source = p.source
+  if type(source) ~= "string" then
+    cl.error("Program:struct: the program must have a source; it is made of "
+      .. "a binary")
+  end
+  return asked("Program:struct", source, name, {context = p.context,
+    options = p.options, defines = p.defines})
+end
+
+cl.extend("Program", argument.methods("Program", {struct = program_struct},
+  "Program"), true)
+
+local WIDTHS = {["8"] = "char", ["16"] = "short", ["32"] = "int",
+  ["64"] = "long"}
+
+-- Typedefs of u32, uint32_t and the like that a text uses without its own.
+local function width_types(declaration)
+  local parts = {}
+  for word in declaration:gmatch "%f[%w_][%a_][%w_]*" do
+    local sign, bits = word:match "^([uis])(%d+)$"
+    if not sign then
+      sign, bits = word:match "^(u?)int(%d+)_t$"
+    end
+    if WIDTHS[bits] and not parts[word]
+        and not declaration:find("typedef[^;]*%f[%w_]" .. word .. "%s*;")
+        and not declaration:find("#%s*define%s+" .. word .. "%f[^%w_]") then
+      parts[word] = true
+      parts[#parts + 1] = ("typedef %s%s %s;\n"):format(sign == "u" and "u"
+        or "", WIDTHS[bits], word)
+    end
+  end
+  return table.concat(parts)
+end
+
 --- cl.struct(text) -> Struct
 --- A C struct from its declaration, `struct p {float4 pos; float m; int
 --- id[3];};` or `typedef struct {...} p;`: the last struct of a text, which
---- may hold other structs. Its layout is OpenCL's: vectors are aligned to
---- their size, a vector of 3 as a vector of 4; __attribute__ takes packed and
---- aligned(n). A pointer is an integer on the host: `b.address` (see ?svm).
---- `s.size` and `s.align` in bytes, `s.fields` (a list of {name, offset,
---- size}), `s.source`: the text, to put before a kernel's text. `s{m = 2}` is
---- a value for a kernel's parameter; fields without a value are 0. On the host
---- structs are tables by field: see Struct:buffer and Struct:read.
+--- may hold other structs. Of a text with more, such as `#define N 4`, an
+--- enum, a union or `typedef float real;`, the compiler of the session's
+--- context is asked (see also Program:struct); u32, uint32_t and the like are
+--- known. Its layout is OpenCL's: vectors are aligned to their size, a vector
+--- of 3 as a vector of 4; __attribute__ takes packed and aligned(n). A pointer
+--- is an integer on the host: `b.address` (see ?svm). `s.size` and `s.align`
+--- in bytes, `s.fields` (a list of {name, offset, size}), `s.source`: the
+--- text, to put before a kernel's text. `s{m = 2}` is a value for a kernel's
+--- parameter; fields without a value, and the rest of lists and vectors that
+--- are too short, are 0. On the host structs are tables by field: see
+--- Struct:buffer, read, write, fill and gather.
 --- Example:
 --- local particle = cl.struct "struct particle {float4 pos; float m;};"
 --- print(particle.size) --> 32
@@ -288,6 +395,22 @@ end
 function cl.struct(declaration)
   argument.check("cl.struct", "text", declaration, "string",
     'cl.struct "struct p {float4 pos; float m;};"')
+  local fine, s = pcall(declared, declaration)
+  local widths = fine and "" or width_types(declaration)
+  if fine then
+    return s
+  elseif widths ~= "" or declaration:find "#"
+      or declaration:find "%f[%w_]typedef%f[^%w_]"
+      or declaration:find "%f[%w_]enum%f[^%w_]"
+      or declaration:find "%f[%w_]union%f[^%w_]" then
+    return asked("cl.struct", widths .. declaration, nil,
+      {context = cl.context()})
+  end
+  error(s, 0)
+end
+
+-- The struct of a text that holds structs alone.
+function declared(declaration)
   local read, known = reader(declaration), {}
   local s
   repeat
@@ -328,9 +451,12 @@ function struct:check(opts)
     lines[i] = ("  o[%d] = (uint)((char *)&s.%s - (char *)&s);\n"):format(i,
       f.name)
   end
-  local k <close> = cl.kernel(("%skernel void layout_of(global uint *o) {\n"
-    .. "  %s s;\n  o[0] = sizeof s;\n%s}\n"):format(self.source, self.name,
-    table.concat(lines)), {context = context, name = "cl.struct"})
+  local build = build_of[self] or {}
+  local p <close> = cl.build(("%s%s__kernel void layout_of(__global uint *o) "
+    .. "{\n  %s s;\n  o[0] = sizeof s;\n%s}\n"):format(build.defines or "",
+    self.source, self.name, table.concat(lines)), {context = context,
+    options = build.options, name = "cl.struct"})
+  local k = p:kernel "layout_of"
   local o <close> = cl.buffer("uint", #lines + 1, nil, {context = context})
   k:range(1)(o)
   local got = o:read()
@@ -427,6 +553,70 @@ function struct:write(b, values, first)
   check_buffer(self, "Struct:write", b, first, #values)
   return b:write(pack_list(self, values):reshape(#values * self.size),
     {first = (first - 1) * self.size + 1, count = #values * self.size})
+end
+
+-- The kernels that move whole structs in a context.
+local movers = setmetatable({}, {__mode = "k"})
+
+local function mover(s, name, context)
+  movers[s] = movers[s] or setmetatable({}, {__mode = "k"})
+  local p = movers[s][context]
+  if not p then
+    local build = build_of[s] or {}
+    p = cl.build((build.defines or "") .. s.source .. ([[
+      __kernel void clsh_fill(__global TYPE *to, __global const TYPE *from,
+                              ulong first) {
+        to[first + get_global_id(0)] = from[0];
+      }
+      __kernel void clsh_gather(__global TYPE *to, __global const TYPE *from,
+                                __global const int *index, ulong n) {
+        ulong i = get_global_id(0);
+        if (index[i] >= 1 && (ulong)index[i] <= n)
+          to[i] = from[index[i] - 1];
+      }
+    ]]):gsub("TYPE", s.name), {context = context, options = build.options,
+      name = "cl.struct"})
+    movers[s][context] = p
+  end
+  return p:kernel(name)
+end
+
+--- Struct:fill(buffer, values [, first [, count]]) -> Event
+--- Sets structs of a Buffer, all or `count` from number `first` on, to one
+--- value, a table by field.
+--- Example:
+--- local point = cl.struct "typedef struct {int x, y;} point;"
+--- local b = point:buffer(100)
+--- point:fill(b, {y = 7})
+--- print(point:read(b, 99)[2].y) --> 7
+function struct:fill(b, values, first, count)
+  first = first or 1
+  count = count or text.class(b) == "Buffer"
+    and b.bytes // self.size - first + 1 or 1
+  check_buffer(self, "Struct:fill", b, first, count)
+  local one <close> = self:buffer({values}, {context = b.context})
+  return mover(self, "clsh_fill", b.context):range(count)(b, one, first - 1)
+end
+
+--- Struct:gather(buffer, index) -> Buffer
+--- A new Buffer with the structs whose numbers, from 1, are in `index`, a list
+--- or a Buffer of int. A number outside gives a struct of zeros.
+--- Example:
+--- local point = cl.struct "typedef struct {int x, y;} point;"
+--- local b = point:buffer{{x = 1}, {x = 2}, {x = 3}}
+--- print(point:read(point:gather(b, {3, 1}))[1].x) --> 3
+function struct:gather(b, index)
+  check_buffer(self, "Struct:gather", b, 1, 1)
+  if type(index) == "table" and #index > 0 then
+    index = cl.buffer("int", #index, index, {context = b.context})
+  elseif text.class(index) ~= "Buffer" or index.type ~= "int" then
+    cl.error("Struct:gather: index must be a list of numbers or a Buffer of "
+      .. "int; got " .. text.got(index))
+  end
+  local to = self:buffer(#index, {context = b.context})
+  mover(self, "clsh_gather", b.context):range(#index)(to, b, index,
+    b.bytes // self.size)
+  return to
 end
 
 function meta.__call(self, values)

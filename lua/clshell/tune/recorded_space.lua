@@ -119,13 +119,13 @@ local function content_of(path)
     cl.error(("tune: replay must be the path of a file; got a %s"):format(
       type(path)))
   end
-  local f, message = io.open(path, "rb")
+  local f, message = file.open(path)
   local content = f and f:read "a"
   if not content then
     cl.error("tune: cannot read " .. (message or path))
   end
   f:close()
-  return content
+  return (content:gsub("^\xef\xbb\xbf", "")) -- a byte order mark
 end
 
 --- recorded_space.read(path) -> rows, names

@@ -105,7 +105,7 @@ local function note(format, ...)
 end
 
 local function opened(path, mode)
-  local f, message = io.open(path, mode)
+  local f, message = (mode == "rb" and file.open or io.open)(path, mode)
   return f or cl.error("cannot open " .. message)
 end
 
