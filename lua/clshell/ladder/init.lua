@@ -257,7 +257,7 @@ end
 --- them.
 --- Example:
 --- local choice = gemm.choice{m = 512, n = 512, k = 512, type = "float"}
---- print(choice.rung.name, choice)
+--- print(choice.rung, choice)
 function methods.choice(family, target)
   local s = shape_of(family, target, family.name .. ".choice")
   local name = type(target) == "table"
