@@ -181,7 +181,7 @@ static int dolibrary(lua_State *L, const char *text) {
 static int doaction(lua_State *L, const Action *a) {
   if (a->kind == 'l')
     return dolibrary(L, a->text);
-  if (a->kind == 'I') /* is in the path by now */
+  if (a->kind != 'e' && a->kind != 'p') /* is in cl.commandline by now */
     return LUA_OK;
   int base = lua_gettop(L);
   clsh_traceback_remember(L, "=(command line)", a->text);
@@ -195,15 +195,16 @@ static int doaction(lua_State *L, const Action *a) {
   return report(L, status);
 }
 
-/* Sets `include` of the table at the top: the folders of -I. */
-static void setinclude(lua_State *L, const Options *o) {
+/* Sets a list in the table at the top: the values of an option. */
+static void setlist(lua_State *L, const Options *o, char kind,
+                    const char *name) {
   lua_newtable(L);
   for (int i = 0, n = 0; i < o->nactions; i++)
-    if (o->actions[i].kind == 'I') {
+    if (o->actions[i].kind == kind) {
       lua_pushstring(L, o->actions[i].text);
       lua_rawseti(L, -2, ++n);
     }
-  lua_setfield(L, -2, "include");
+  lua_setfield(L, -2, name);
 }
 
 /*
@@ -215,8 +216,10 @@ static void setcommandline(lua_State *L, const Options *o,
   const struct {
     const char *name, *value;
   } texts[] = {{"format", o->format}, {"output", o->output}};
-  lua_createtable(L, 0, 11);
-  setinclude(L, o);
+  lua_createtable(L, 0, 13);
+  setlist(L, o, 'I', "include");
+  setlist(L, o, 'D', "defines");
+  setlist(L, o, 'O', "options");
   if (script != NULL && strcmp(script, "-") != 0) {
     clsh_home_pushfolder(L, script);
     lua_setfield(L, -2, "folder");

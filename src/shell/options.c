@@ -171,7 +171,10 @@ static int take(Options *o, int code, const char *value) {
     else if (places[i].code == code)
       *places[i].flag = true;
   bool fine = true;
-  if (code == 'e' || code == 'p' || code == 'l' || code == 'I')
+  if (code == OPT_OPTIONS)
+    o->actions[o->nactions++] = (Action){'O', value};
+  else if (code == 'e' || code == 'p' || code == 'l' || code == 'I' ||
+           code == 'D')
     o->actions[o->nactions++] = (Action){(char)code, value};
   else if (code == 'f')
     fine = isword(value, clsh_optiontable_formats, "--format");
@@ -213,6 +216,11 @@ int clsh_options_parse(Options *o) {
       return usage("unknown option %s", o->argv[at], meant);
     int c = getopt_long(o->argc, o->argv, g.letters, g.longs, NULL);
     if (c == -1) {
+      bool check = o->tool != NULL && strcmp(o->tool, "check") == 0;
+      for (int i = 0; i < o->nactions && !check; i++)
+        if (o->actions[i].kind == 'D' || o->actions[i].kind == 'O')
+          return usage("-D and --options go with --check; got '%s' alone",
+                       o->actions[i].text, NULL);
       o->script = optind;
       return -1;
     }

@@ -42,10 +42,21 @@ const Option clsh_optiontable[] = {
      "failed, with its globals."},
     {'c', "check", NULL, NULL, "check", "Running",
      "compile script and kernels, run nothing",
-     "Compiles the script, the modules beside it and the kernels that it "
-     "names in calls of cl.build, cl.kernel and define, and runs nothing. "
-     "Calls that cannot be known without running are listed. Exit code 1 when "
-     "something does not compile."},
+     "Compiles the scripts and files of kernels that follow, the modules "
+     "beside a script and the kernels that it names in calls of cl.build, "
+     "cl.kernel and define, and as rungs such as gemm.tiled, and runs "
+     "nothing. Calls that cannot be known without running, and globals that "
+     "nothing sets, are listed. -D, -I and --options, here or among the "
+     "files, are for files of kernels. Exit code 1 when something does not "
+     "compile."},
+    {'D', NULL, "NAME[=VALUE]", "define", NULL, "Running",
+     "with --check: define a macro",
+     "Defines a macro for the files of kernels that --check compiles, 1 "
+     "without a value. May be repeated."},
+    {OPT_OPTIONS, "options", "TEXT", "text", NULL, "Running",
+     "with --check: options of the compiler",
+     "Options of the compiler, such as -cl-std=CL3.0, for the files of "
+     "kernels that --check compiles."},
     {OPT_CUDA, "cuda", NULL, NULL, "cuda", "Running",
      "compile a CUDA file, list its kernels",
      "Compiles the kernels of a CUDA file for the device, - for standard "

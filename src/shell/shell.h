@@ -33,6 +33,7 @@
 #define OPT_CALLS 265
 #define OPT_CUDA 266
 #define OPT_MEMCHECK 267
+#define OPT_OPTIONS 268
 typedef struct Option {
   int code;          /* its letter, or a number above OPT_LONG */
   const char *name;  /* the long name; may be NULL */
@@ -50,7 +51,7 @@ int luaopen_clshell_optiontable(lua_State *L);
 
 /* options.c */
 typedef struct Action {
-  char kind; /* its letter: e and p run code, l requires, I is a folder */
+  char kind; /* e and p run code, l requires, I D O: see cl.commandline */
   const char *text;
 } Action;
 typedef struct Options {

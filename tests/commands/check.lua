@@ -162,6 +162,72 @@ cl.build("kernel void fine() {}")
   has(out, "wrong.lua:7:", "compiles: fine")
 end)
 
+t.test("several files, with -D, -I and --options for kernels", function()
+  need_device()
+  create("one.cl", "kernel void one(global int *x) { *x = 1; }\n")
+  create("wrong.cl", "kernel void wrong(global int *x) { *x = y; }\n")
+  create("n.cl", "#include \"m.h\"\n"
+    .. "kernel void n(global int *x) { *x = N + M; }\n")
+  scratch.sh "mkdir -p inc; echo '#define M 1' > inc/m.h"
+  local out, err, code = check "one.cl wrong.cl"
+  t.eq(code, 1)
+  has(out, "one.cl:1: it compiles: one")
+  has(err, "wrong.cl:1:", "undeclared identifier 'y'")
+  for _, words in ipairs{"-D N=4 -I inc n.cl one.cl",
+      "n.cl one.cl -DN=4 -Iinc", "n.cl -D N -I inc --options '-cl-std=CL2.0 -w' one.cl",
+      "--options=-cl-mad-enable -DN=1 n.cl -I inc one.cl -cl-std=CL2.0"} do
+    out, err, code = check(words)
+    t.eq({err, code}, {"", 0}, words)
+    has(out, "n.cl:1: it compiles: n", "one.cl:1: it compiles: one")
+  end
+  t.eq(select(3, check "n.cl -I inc"), 1)
+  err, code = select(2, check "one.cl --option x")
+  t.eq(code, 2)
+  has(err, "takes -D, -I and --options", "'--option'")
+  t.eq(select(3, check "one.cl -D"), 2)
+  err, code = select(2, scratch.sh "$clshell -D N=1 one.cl")
+  t.eq(code, 2)
+  has(err, "go with --check")
+end)
+
+t.test("the rungs that a script names", function()
+  need_device()
+  create("rungs.lua", [[
+    local variants = {{"tiled"}, {"naive"}}
+    for _, v in ipairs(variants) do print(gemm.bench(v[1], nil, 64)) end
+    bench("transpose.tiled", {64}) bench("spmv.csr_scalar") print "tiled.cl"]])
+  local out, err, code = check "rungs.lua"
+  t.eq({err, code}, {"", 0})
+  has(out, "rungs.lua:1: gemm.tiled compiles: gemm", "gemm.naive compiles",
+    "rungs.lua:3: transpose.tiled compiles")
+end)
+
+t.test("globals that nothing sets, and a byte order mark", function()
+  create("names.lua", "\xEF\xBB\xBF#!/usr/bin/env clshell\n" .. [[
+local x = fooo(1)
+prnt(x, arg[1], _VERSION, matrix.random, x.prnt)
+for i = 1, 2 do goto e ::e:: end
+local t <const> = {a = 1, ["b"] = 2, own} y = 3 y(t)
+local function f(p, ...) return p.q, ... end
+function g() end g(f) require "names2"]])
+  create("names2.lua", "own = 1")
+  local out, err, code = check "names.lua"
+  t.eq({err, code}, {"", 0})
+  has(out, "names.lua:2: nothing sets the global 'fooo'\n",
+    "names.lua:3: nothing sets the global 'prnt'; did you mean 'print'?\n")
+  t.eq(select(2, out:gsub("nothing sets", "")), 2, out)
+end)
+
+t.test("doublings of a text end at a bound", function()
+  local lines = {"local a0 = '" .. ("x"):rep(1000) .. "'"}
+  for i = 1, 40 do
+    lines[#lines + 1] = ("local a%d = a%d .. a%d"):format(i, i - 1, i - 1)
+  end
+  lines[#lines + 1] = "f(a3, a40)"
+  local values = known(table.concat(lines, "\n"))
+  t.eq({#values[1], values[2]}, {8000, false})
+end)
+
 t.test("a CUDA file: its kernels, launches, and the host's calls", function()
   need_device()
   create("add.cu", [[

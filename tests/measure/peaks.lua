@@ -5,12 +5,14 @@ local t = require "t"
 local bench = require "clshell.measure.bench"
 local cachefile = require "clshell.base.cachefile"
 local cl = require "cl"
+local families = require "clshell.ladder.families"
 local peak_kernels = require "clshell.measure.peak_kernels"
 local peaks = require "clshell.measure.peaks"
 local program = require "clshell.ladder.program"
 local protocol = require "clshell.measure.protocol"
 local roofline = require "clshell.measure.roofline"
 local timer = require "clshell.measure.timer"
+local units = require "clshell.ladder.unit"
 
 t.keeps("Program", "Kernel")
 local device = t.device()
@@ -149,7 +151,7 @@ t.test("what is kept of a device survives, and damage is seen", function()
   local content = f:read("a")
   f:close()
   for _, words in ipairs{"", content:sub(1, #content // 2), "junk\n",
-      content:gsub("measurements 2", "measurements 1"),
+      content:gsub("measurements 3", "measurements 2"),
       (content:gsub("\na [^\n]*", "\na x"))} do
     f = assert(io.open(path, "wb"))
     f:write(words)
@@ -262,8 +264,9 @@ t.test("a verified result above a roof raises it; others are impossible",
       peaks.get(name, nil, true)
     end
     local top = peaks.get "read"
+    local most = peaks.ceiling("read", context)
     local function result(more)
-      local r = {median = 1, bytes = 4 * top, mode = "cold", cache = "flush",
+      local r = {median = 1, bytes = most, mode = "cold", cache = "flush",
         flags = {}, family = "spmv"}
       for key, value in pairs(more or {}) do
         r[key] = value
@@ -286,13 +289,118 @@ t.test("a verified result above a roof raises it; others are impossible",
     r = result()
     roofline.place(r, context, true)
     t.eq({r.roof, r.bound, r.flags}, {1.0, "memory", {}})
-    t.near(peaks.get "read", 4 * top, 1e-9)
+    t.near(peaks.get "read", most, 1e-9)
     local fma = peaks.get "fma_float"
-    r = {median = 1, flop = 3 * fma, type = "float", flags = {}}
+    most = peaks.ceiling("fma_float", context)
+    r = {median = 1, flop = most, type = "float", flags = {}}
     roofline.place(r, context, true)
-    t.eq({r.roof, r.bound, peaks.get "fma_float" / fma}, {1.0, "compute", 3.0})
+    t.eq({r.roof, r.bound, (peaks.get "fma_float")}, {1.0, "compute", most})
+    -- more than the unit can do: measured again, told, and not taken
+    r = {median = 1, flop = 1.1 * most, type = "float", flags = {}}
+    roofline.place(r, context, true)
+    t.eq({flagged(r, "IMPOSSIBLE?"), (peaks.get "fma_float")}, {true, most})
+    t.ok(r.note:find("more than fma_float can do", 1, true), r.note)
+    t.ok(peaks.ceiling("fma_float", context) < 5 * fma)
   end)
   peaks.forget(context) -- the real ones are in the file of the device
+end)
+
+t.test("a result stands under the roof of its unit, and raises no other",
+    function()
+  local context = cl.context()
+  local own = peak_kernels.ways.tensor_half
+  local _ <close> = setmetatable({}, {__close = function()
+    peak_kernels.ways.tensor_half = own
+    peaks.forget(context)
+  end})
+  peak_kernels.ways.tensor_half = function()
+    return {1}, function() return function() end, 1e15 end
+  end
+  stubbed({seconds = 1}, function()
+    for _, name in ipairs{"fma_float", "tensor_half", "tensor_tf32"} do
+      peaks.get(name, nil, true)
+    end
+    local fma, tensor = peaks.get "fma_float", peaks.get "tensor_half"
+    local function placed(more)
+      local r = {median = 1, type = "float", flags = {}}
+      for key, value in pairs(more) do
+        r[key] = value
+      end
+      roofline.place(r, context, true)
+      return r.roof, r.bound
+    end
+    t.eq({placed{flop = tensor / 4, unit = "tensor_half"}}, {0.25, "compute"})
+    t.near(placed{flop = tensor / 4, unit = "tensor_half", products = 3},
+      0.75, 1e-9, "three products do three times the work")
+    placed{flop = 1.5 * tensor, unit = "tensor_half"}
+    t.near(peaks.get "tensor_half", 1.5 * tensor, 1e-9)
+    t.eq(peaks.get "fma_float", fma)
+    -- no kernel measures the roof of these
+    t.eq({placed{flop = 1e18, unit = "tensor_tf32"}}, {})
+    t.eq({placed{flop = 1e18, unit = "tensor"}}, {})
+    t.eq({placed{flop = 1e18, unit = "matrix"}}, {}, "of earlier versions")
+  end)
+end)
+
+t.test("the unit of a kernel is told by its code", function()
+  for code, unit in pairs{
+    ["fma.rn.f32 %f1, %f2, %f3, %f4;"] = "fma",
+    ["mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {"] = "tensor_half",
+    ["mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32"] = "tensor_half",
+    ["mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 "] = "tensor_tf32",
+    ["mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64 "] = "tensor_double",
+    ["mma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32 "] = "tensor",
+    ["wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16"] = "tensor_half",
+    ["wgmma.mma_async.sync.aligned.m64n8k32.f32.e4m3.e4m3"] = "tensor",
+    ["wmma.mma.sync.aligned.row.col.m16n16k16.f32.f32"] = "tensor_half",
+    ["wgmma.fence.sync.aligned; mbarrier"] = "fma",
+    ["__builtin_amdgcn_mfma_f32_32x32x8f16(a, b, c)"] = "tensor",
+    ['#include "gemma.cl"'] = "fma",
+  } do
+    t.eq(units.of_text(code), unit, code)
+  end
+  local folder = t.tmp "unit"
+  local function write(name, text)
+    local f <close> = assert(io.open(folder .. name, "w"))
+    f:write(text)
+  end
+  write("multiply.h", [[
+    #define MMA "mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32"
+    #define PRODUCT(x) if (0) printf(MMA)
+]])
+  write("user.cl", ([[
+    #include "MULTIPLY"
+    kernel void f(global float *x) { PRODUCT(x); x[0] = 1; }
+]]):gsub("MULTIPLY", folder:match "[^/]*$" .. "multiply.h"))
+  local prog = cl.build(folder .. "user.cl")
+
+  t.eq(units.of_kernel(prog:kernel "f"), "tensor_tf32")
+  t.eq(units.of_kernel(cl.build([[
+    // faster than mma.sync.aligned.f16 /* mma.sync */
+    kernel void f(global float *x) { x[0] = 1; /* mma.sync */ }]])
+    :kernel "f"), "fma")
+  os.remove(folder .. "user.cl")
+  os.remove(folder .. "multiply.h")
+  local r = bench(prog:kernel "f":range(1), {args = {cl.buffer("float", 1)},
+    flop = 1e12, effort = "quick"})
+  t.eq({r.unit, r.roof}, {"tensor_tf32"})
+end)
+
+t.test("rungs on tensor cores declare their unit", function()
+  for _, item in ipairs(gemm.kernels()) do
+    local rung = families.get("gemm").rung(item.name)
+    local source = program.source(rung) or ""
+    for _, path in ipairs(rung.path and cl.files(rung.path) or {}) do
+      local f <close> = io.open(path)
+      source = source .. f:read "a"
+    end
+    source = source:gsub("/%*.-%*/", "")
+    t.eq(rung.unit == nil, not source:find "mma[._][%w_.]*sync", rung.name)
+  end
+  t.raises(function()
+    gemm.define{name = "bad", source = "x", range = function() end,
+      unit = "tensors"}
+  end, "tensor_double, tensor; got 'tensors'")
 end)
 
 t.test("a CPU device that reports other memory is the same device", function()

@@ -156,6 +156,23 @@ t.test("a slower clock is seen", function()
   t.near(r.median, 1e-3, 1e-4)
 end)
 
+t.test("a set taken again never replaces a longer one", function()
+  -- the clock falls in the first set and again after each later sample
+  local falls = 0
+  local r = {}
+  local subject = simulated{time = 0.2, throttled = function(now)
+    falls = now > 6 and falls + 1 or 0
+    return falls % 3 > 0
+  end}
+  protocol.measure(subject, r, {warmup = 0.1, samples = 900, busy = 600,
+    seconds = 600})
+  t.ok(r.n > 20 and r.n == #r.samples, r.n)
+  t.ok(flagged(r, "clock!"))
+  t.eq(r.few, ("n=%d, as the 600 s were over"):format(r.n))
+  t.near(r.median, 0.2, 0.01)
+  t.eq(r.discarded, subject.count() - r.n - 1)
+end)
+
 t.test("timers that lie or fail give way to the clock", function()
   local lies = {
     zero = function() return nil, "no time between START and END" end,

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "cl/buffer.h"
+#include "cl/context.h"
 #include "cl/queue.h"
 
 #include <clblast_c.h>
@@ -57,7 +58,7 @@ static int gemm(lua_State *L) {
 static int override(lua_State *L) {
   const char *names[MAXPARAMETERS];
   size_t values[MAXPARAMETERS], count = 0;
-  cl_device_id device = clsh_context_device(clsh_context_check(L, 1));
+  cl_device_id device = clsh_context_check(L, 1)->device;
   const char *kernel = luaL_checkstring(L, 2);
   CLBlastPrecision precision = luaL_checkinteger(L, 3) == 64
                                    ? CLBlastPrecisionDouble

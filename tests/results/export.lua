@@ -193,6 +193,9 @@ t.test("hostile text stays text", function()
   t.ok(utf8.len(export.text(r, "json")))
   t.ok(export.text(r, "csv"):find('"a,""b""\r\n|</script>', 1, true))
   t.ok(export.text(r, "md"):find('| a,"b" \\|\\</script>', 1, true))
+  r.name = "[x](http://y.z) ![i](www.a.b) ~~c~~ &lt;"
+  t.ok(export.text(r, "md"):find("| \\[x\\](http\\://y.z) !\\[i\\](www\\.a.b) "
+    .. "\\~\\~c\\~\\~ \\&lt; |", 1, true), export.text(r, "md"))
 end)
 
 t.test("results of several devices share no device", function()

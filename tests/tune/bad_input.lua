@@ -165,3 +165,53 @@ print(tostring(best):find("the device failed", 1, true) ~= nil)
 end)
 
 scratch.done()
+
+t.test("a huge element does not excuse the others", function()
+  local values = cl.array("float", N, 6)
+  values[1] = 6e6
+  local x = cl.array("float", N, 3)
+  x[1] = 3e6
+  local best = tune(scale{params = {cheat = {0, 1}}, kernel = [[
+    kernel void f(global const float *x, global float *y) {
+      int i = get_global_id(0);
+      y[i] = i == 0 || !CHEAT ? 2 * x[i] : 0;
+    }]], range = N, check = values,
+    args = {cl.buffer("float", N, x), cl.buffer("float", N)}})
+  t.eq(best.params, {cheat = 0})
+  local wrong = 0
+  for _, row in ipairs(best.rows) do
+    wrong = wrong + (row.status == "wrong" and row.reason:find(
+      "differs by 6 at element 2, 0.0006 allowed", 1, true) and 1 or 0)
+  end
+  t.eq(wrong, 1)
+  -- zeros, and a spread that every result has, are no reason against one
+  local spread = cl.array("float", N, function(i)
+    return i % 4 == 0 and 0 or 10.0 ^ (i % 8)
+  end)
+  best = tune(scale{kernel = [[
+    kernel void f(global const float *x, global float *y) {
+      int i = get_global_id(0);
+      y[i] = x[i] * (1 + PER * 1e-5f);
+    }]], range = N, check = spread,
+    args = {cl.buffer("float", N, spread), cl.buffer("float", N)}})
+  t.eq(best.params ~= nil, true)
+end)
+
+t.test("a file with several kernels needs entry, told once", function()
+  local source = SOURCE .. "\nkernel void other(global float *x) { *x = 1; }"
+  t.raises(function() tune(scale{kernel = source}) end,
+    "the file has 2 kernels: scale, other; say which with 'entry'")
+  t.raises(function() tune(scale{kernel = source, entry = "scal"}) end,
+    "no kernel 'scal'; did you mean 'scale'")
+  t.ok(tune(scale{kernel = source, entry = "scale"}).params)
+end)
+
+t.test("a constraint in C gets its Lua", function()
+  for c, lua in pairs{["per != 2"] = "per ~= 2",
+    ["per > 1 && per < 4"] = "per > 1 and per < 4",
+    ["!(per == 1) || per == 2"] = "not (per == 1) or per == 2",
+    ["per = 1"] = "per == 1", ["per => 2"] = "per >= 2"} do
+    local ok, e = pcall(tune, scale{where = c})
+    t.eq({ok, e.hint}, {false, ('in Lua: where = "%s"'):format(lua)})
+  end
+end)

@@ -106,9 +106,10 @@ function M.registers(log, kernel)
   local stores, loads = part:match(
     "(%d+) bytes spill stores, (%d+) bytes spill loads")
   local n = part:match("[Uu]sed (%d+) registers")
+  local bytes = math.tointeger(tonumber(part:match("(%d+) bytes smem"))) or 0
   return math.tointeger(tonumber(n)),
     (tonumber(stores) or 0) + (tonumber(loads) or 0),
-    math.tointeger(tonumber(part:match("(%d+) bytes smem"))) or 0
+    bytes > 1 and bytes or 0 -- a byte is the driver's own
 end
 
 local told = setmetatable({}, {__mode = "k"}) -- context -> key -> answer

@@ -15,6 +15,7 @@ local roofline = require "clshell.measure.roofline"
 local rungs = require "clshell.ladder.rung"
 local text = require "clshell.base.text"
 local traffic = require "clshell.explain.traffic"
+local arithmetic = require "clshell.ladder.unit"
 
 local M = {}
 
@@ -134,10 +135,10 @@ end
 -- All roofs above a result, the nearest first, and a roof of the traffic model
 -- below the result, left out of the list: the model counted too much.
 local function roofs_of(r, f)
-  local type = r.type or "float"
-  if r.unit ~= "matrix" then
-    add(f, "compute", r.flop, "fma_" .. type, "%s is %s of the %s that "
-      .. "multiply-adds in " .. type .. " reach")
+  local peak, flop = arithmetic.peak(r)
+  if peak then
+    add(f, "compute", flop, peak, "%s is %s of the %s that "
+      .. arithmetic.words(peak) .. " reach")
   end
   if r.bytes then
     local _, name = highest(f.peaks, roofline.memory(r, function(names)
@@ -222,7 +223,7 @@ end
 local function lanes_of(r, f)
   local type = r.type or "float"
   local lanes = f.device["native_vector_width_" .. type]
-  local top = f.peaks["fma_" .. type]
+  local top = not r.unit and f.peaks["fma_" .. type]
   if f.device.type == "cpu" and lanes and lanes > 1 and top and r.flop
       and r.flop > 0 then
     return lanes, r.flop / r.median * lanes < top

@@ -119,6 +119,10 @@ end
 ---            parameter types are unknown then: args gives cl.int(x) etc.
 ---   half     false   true: takes halves without arithmetic of them, with
 ---            sums in float, so on devices without cl_khr_fp16 too
+---   unit     by its built code  what it computes with, for its roof: "fma",
+---            "tensor_half", "tensor_tf32", "tensor_double", or "tensor" for
+---            instructions of other types, which have no roof
+---   products  1      products that the unit does for each product of `flop`
 ---   wide     false   true: of gemm: takes a C of float for halves as well,
 ---            s.out is its type
 ---   traffic  -       traffic(s, p, defines), what lesson reads: traffic.of
@@ -253,7 +257,7 @@ end
 --- them.
 --- Example:
 --- local choice = gemm.choice{m = 512, n = 512, k = 512, type = "float"}
---- print(choice.rung.name, choice)
+--- print(choice.rung, choice)
 function methods.choice(family, target)
   local s = shape_of(family, target, family.name .. ".choice")
   local name = type(target) == "table"

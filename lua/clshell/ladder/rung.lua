@@ -8,6 +8,7 @@ local cl = require "cl"
 local operands = require "clshell.ladder.operands"
 local options = require "clshell.base.options"
 local text = require "clshell.base.text"
+local units = require "clshell.ladder.unit"
 
 local M = {}
 
@@ -39,7 +40,8 @@ function M.fields(what, api, given, kinds, needed)
         text.article(kind), text.got(value)), hint)
     elseif legal and not legal(value) then
       cl.error(("%s: %s must be %s; got %s"):format(what, name, rule,
-        kind == "string" and "'" .. value .. "'" or "{}"), hint)
+        kind == "string" and "'" .. value .. "'"
+        or kind == "table" and "{}" or tostring(value)), hint)
     end
   end
 end
@@ -141,6 +143,12 @@ local FIELDS = {
   kernel = STRING, places = STRING, params = TABLE, trans = TABLE,
   input_roundoff = {"number"}, guarded = BOOLEAN, ptx = BOOLEAN,
   half = BOOLEAN, wide = BOOLEAN,
+  unit = {"string", "one of " .. units.NAMES:gsub(" ", ", "), function(x)
+    return text.set(units.NAMES)[x] ~= nil
+  end},
+  products = {"number", "a whole number >= 1", function(x)
+    return math.type(x) == "integer" and x >= 1
+  end},
 }
 
 local function check_param(param, taken, what)

@@ -4,6 +4,7 @@
 
 local calibrate = require "clshell.measure.calibrate"
 local cl = require "cl"
+local tiling = require "clshell.ladder.tiling"
 
 local M = {}
 
@@ -83,6 +84,32 @@ local function fma(type, extension)
       return long_enough(function(iterations)
         return launch(iterations, 0.5, 1.0, out)
       end, 2.0 * width * chains * UNROLL * items)
+    end
+  end
+end
+
+-- Products of small matrices by the tensor cores of NVIDIA GPUs, of `each`
+-- FLOP for an instruction of 32 work-items. Few groups with many chains and
+-- many groups are both fast on some device.
+local function tensor(type, each, least)
+  return function(context, own)
+    local dev = context.device
+    local ways = {}
+    if tiling.lacks(dev, least) then
+      return ways
+    end
+    for chains = 1, 3 do
+      ways[chains] = 2 << chains
+    end
+    return ways, function(chains)
+      local groups, size = filling(dev)
+      local items = groups * size
+      local out = buffer(context, own, "float", items)
+      local launch = kernel(context, "tensor.cl", {CHAINS = chains,
+        UNROLL = UNROLL, [type:upper()] = 1}):range({items}, {size})
+      return long_enough(function(iterations)
+        return launch(iterations, 1, out)
+      end, 1.0 * each * chains * UNROLL * items // 32)
     end
   end
 end
@@ -218,6 +245,9 @@ M.ways = {
   fma_float = fma "float",
   fma_double = fma("double", "cl_khr_fp64"),
   fma_half = fma("half", "cl_khr_fp16"),
+  tensor_half = tensor("half", 4096, 80),
+  tensor_tf32 = tensor("tf32", 2048, 80),
+  tensor_double = tensor("double", 1024, 90),
   copy = copies, read = stream("read.cl", 1),
   write = stream("write.cl", 1, 1.5),
   cache = cached, ["local"] = local_memory,

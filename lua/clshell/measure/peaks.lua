@@ -22,14 +22,23 @@ local FINAL = 3   -- ways that are measured
 local TRIES = 6   -- sessions that try a peak again
 local PAUSE = 600 -- seconds between two tries
 
-M.names = {"fma_float", "fma_double", "fma_half", "copy", "read", "write",
-  "cache", "local", "upload", "download"}
+-- How far a result of another kernel may raise a peak above the fastest launch
+-- of the peak's own kernels: a unit does one multiply-add at a time, whatever
+-- kernel feeds it. Other programs slow a CPU device meanwhile, and the
+-- instructions mma.sync of tensor.cl reach little more than half of what
+-- wgmma reaches.
+local ABOVE, ABOVE_CPU, ABOVE_TENSOR = 1.25, 2, 2
+
+M.names = {"fma_float", "fma_double", "fma_half", "tensor_half",
+  "tensor_tf32", "tensor_double", "copy", "read", "write", "cache", "local",
+  "upload", "download"}
 
 -- What is kept of a peak: the rate of the best way (0 where the device lacks
--- the type), the rate of the fastest launch, the lowest rate, the time of the
--- last try, the number of tries, and the index of the best way.
-local KEPT = {"peak", "best", "low", "time", "tries", "way"}
-local NONE = {peak = 0, best = 0, low = math.huge, tries = 0}
+-- the type), the rate of the fastest launch, that of its own kernels, the
+-- lowest rate, the time of the last try, the number of tries, and the index of
+-- the best way.
+local KEPT = {"peak", "best", "own", "low", "time", "tries", "way"}
+local NONE = {peak = 0, best = 0, own = 0, low = math.huge, tries = 0}
 
 local known = setmetatable({}, {__mode = "k"}) -- context -> peaks
 
@@ -161,8 +170,8 @@ local function measure(name, context, only)
     notice:step(("peak of %s, %s"):format(name, words))
   end)
   keep(name, context, {peak = math.max(rate, old.peak),
-    best = math.max(best, old.best), low = math.min(rate, old.low),
-    time = os.time(), tries = old.tries + 1,
+    best = math.max(best, old.best), own = math.max(best, old.own),
+    low = math.min(rate, old.low), time = os.time(), tries = old.tries + 1,
     way = old.peak > rate and old.way or way})
 end
 
@@ -196,14 +205,26 @@ end
 
 M.better = measure -- once more: the better figures stay
 
--- Raises a peak to the rate of a verified result: the kernels of the ladders
--- are ways to a peak, too.
-function M.raise(name, rate, context)
-  local old = table_of(context).tries[name]
-  if old and old.peak > 0 and rate > old.peak then
-    keep(name, context, {peak = rate, best = math.max(rate, old.best),
-      low = old.low, time = os.time(), tries = old.tries + 1, way = old.way})
+-- The highest rate that a result may give a peak, nil where it is unknown.
+function M.ceiling(name, context)
+  local found = table_of(context).tries[name]
+  if found and found.peak > 0 then
+    return found.own * (name:find "^tensor_" and ABOVE_TENSOR
+      or context.device.type == "cpu" and ABOVE_CPU or ABOVE)
   end
+end
+
+-- Raises a peak to the rate of a verified result: the kernels of the ladders
+-- are ways to a peak, too. A rate above the ceiling changes nothing. Returns
+-- whether the rate is within the ceiling.
+function M.raise(name, rate, context)
+  local old, most = table_of(context).tries[name], M.ceiling(name, context)
+  if most and rate > old.peak and rate <= most then
+    keep(name, context, {peak = rate, best = math.max(rate, old.best),
+      own = old.own, low = old.low, time = os.time(), tries = old.tries + 1,
+      way = old.way})
+  end
+  return not most or rate <= most
 end
 
 -- Makes a context read its kept peaks again, as a later session does.
@@ -235,6 +256,8 @@ end
 
 local LINES = {
   {"fma_float", "float"}, {"fma_double", "double"}, {"fma_half", "half"},
+  {"tensor_half", "tensor, half"}, {"tensor_tf32", "tensor, tf32"},
+  {"tensor_double", "tensor, double"},
   {"copy", "copy"}, {"read", "read"}, {"write", "write"},
   {"cache", "cached read"}, {"local", "local read"},
   {"upload", "to the device"}, {"download", "from the device"},
@@ -246,7 +269,8 @@ printing = {
     local lines = {p.device}
     for _, line in ipairs(LINES) do
       local name, title = table.unpack(line)
-      local scale, unit = 1e9, name:find "^fma" and "GFLOPS" or "GB/s"
+      local scale, unit = 1e9, (name:find "^fma"
+        or name:find "^tensor") and "GFLOPS" or "GB/s"
       if name == "latency" then
         scale, unit = 1e-6, "us"
       end
@@ -263,21 +287,25 @@ printing = {
 
 --- peaks([opts]) -> table
 --- The measured peaks of the session's device, in FLOP/s, B/s and seconds:
---- fma_float, fma_double, fma_half (multiply-adds in registers count 2), copy
---- (read plus written), read and write in global memory, cache (reads of data
---- that stay in a cache: the ceiling of runs on hot operands), local (reads of
---- local memory), upload and download (between host and device), latency (an
---- empty kernel from launch to end). nil: the device lacks the type. Each peak
---- is measured under the protocol of bench, with random data and vectors of 1
---- to 16 elements, the peaks of global memory with cold caches, as bench has
+--- fma_float, fma_double, fma_half (multiply-adds in registers count 2),
+--- tensor_half, tensor_tf32, tensor_double (the tensor cores of NVIDIA GPUs,
+--- by the type of the operands, with mma.sync), copy (read plus written),
+--- read and write in global memory, cache (reads of data that stay in a
+--- cache: the ceiling of runs on hot operands), local (reads of local
+--- memory), upload and download (between host and device), latency (an empty
+--- kernel from launch to end). nil: the device lacks the type. Each peak is
+--- measured under the protocol of bench, with random data and vectors of 1 to
+--- 16 elements, the peaks of global memory with cold caches, as bench has
 --- them for families that memory limits. The best way counts, by the median
 --- (on a CPU device, whose rates other programs lower, by their lower
 --- quartile). That takes some seconds, once for each device and driver: the
 --- numbers are kept in $XDG_CACHE_HOME/clshell. Five later sessions try each
---- peak again; so does a result of bench above a peak, and a verified result
---- raises the peak: the better figures stay. `best` has the rates of the
---- fastest launches, `tries` the number of tries of each peak, the lowest
---- rate, and the time of the last try (seconds since 1970). Prints as text.
+--- peak again; so does a result of bench above a peak. The better figures
+--- stay. A verified result raises the peak of the unit it computes with, up
+--- to 1.25 times the rate of the peak's own kernels (2 times on a CPU device
+--- and for tensor cores). `best` has the rates of the fastest launches,
+--- `tries` the number of tries of each peak, the lowest rate, and the time of
+--- the last try (seconds since 1970). Prints as text.
 --- Options:
 ---   again    false      true: forgets the kept peaks and measures anew
 ---   context  session's  the Context of another device

@@ -232,19 +232,30 @@ function M.flag(r, name)
   end
 end
 
+-- Copies the lists of a set.
+local function move_set(from, to)
+  for _, key in ipairs(LISTS) do
+    to[key] = from[key]
+  end
+end
+
+-- Lays the set of samples aside, for an error before the next set has one, and
+-- for a next set that is shorter. The longest set stays.
+local function lay_aside(r)
+  r.discarded = r.discarded + #r.samples
+  if not (r.aside and #r.aside.samples > #r.samples) then
+    r.aside = {}
+    move_set(r, r.aside)
+  end
+end
+
 -- Takes sets of samples until the clock was steady during a set.
 local function collect_steady(subject, r, timer, batch, limits)
   local deadline, ended = subject.now() + limits.seconds, nil
   local steady = recover(subject, deadline - limits.seconds / 2)
   for try = 0, REDO do
     if try > 0 then
-      r.discarded = r.discarded + #r.samples
-      -- samples of an unsteady clock, for an error before the next set has one
-      local aside = {}
-      for _, key in ipairs(LISTS) do
-        aside[key] = r[key]
-      end
-      r.aside = aside
+      lay_aside(r)
     end
     new_set(r, timer, batch)
     ended = collect(subject, r, limits, deadline)
@@ -259,6 +270,11 @@ local function collect_steady(subject, r, timer, batch, limits)
       break
     end
     steady = recover(subject, deadline - limits.seconds / 2)
+  end
+  if r.aside and ended ~= "enough" and #r.aside.samples > #r.samples then
+    r.discarded = r.discarded + #r.samples - #r.aside.samples
+    move_set(r.aside, r)
+    ended, steady = "time", false
   end
   if not steady then
     M.flag(r, "clock!")

@@ -7,6 +7,7 @@ local lazy = require "clshell.base.lazy"
 local program = require "clshell.ladder.program"
 local protocol = require "clshell.measure.protocol"
 local rungs = require "clshell.ladder.rung"
+local units = require "clshell.ladder.unit"
 local workload = require "clshell.ladder.workload"
 
 local M = {}
@@ -63,13 +64,16 @@ end
 function M.describe_rung(r, family, rung, p)
   r.family, r.kernel = family.name, rung.name
   r.params, r.config = p, rungs.tostring(rung, p)
-  local source
-  source, r.source_hash = program.source(rung)
-  -- peaks() measures no matrix units: their kernels have no compute roof
-  if source and (source:find("mma.sync", 1, true)
-      or source:find("wgmma.", 1, true)) then
-    r.unit = "matrix"
-  end
+  local _, hash = program.source(rung)
+  r.source_hash = hash
+end
+
+-- Describes the arithmetic unit of a rung, or of a kernel without a rung, for
+-- the roof of its result; "fma" is left out.
+function M.describe_unit(r, rung, kernel)
+  local name = rung and (rung.unit or rung.builtin and "fma")
+    or units.of_kernel(kernel)
+  r.unit, r.products = name ~= "fma" and name or nil, rung and rung.products
 end
 
 function M.describe_shape(r, family, s)
@@ -83,7 +87,9 @@ function M.describe_plan(r, plan)
   local _, size = rung.range(s, p)
   r["local"] = workload.local_text(size)
   r.defines = rungs.defines(rung, p, s)
-  r.options = plan.commands[plan.main].launch.kernel.program.options
+  local kernel = plan.commands[plan.main].launch.kernel
+  r.options = kernel.program.options
+  M.describe_unit(r, rung, kernel)
 end
 
 -- Works out the rates of a result with a time and r.flop or r.bytes.

@@ -9,11 +9,11 @@ local peaks = require "clshell.measure.peaks"
 local protocol = require "clshell.measure.protocol"
 local record = require "clshell.measure.record"
 local text = require "clshell.base.text"
+local units = require "clshell.ladder.unit"
 
 local M = require "clshell.base.lazy".table(...)
 
 local IMPOSSIBLE = 1.05 -- times the fastest measured launch
-local COMPUTE = {float = true, double = true, half = true}
 local MEMORY = {"copy", "read", "write"}
 
 local again = {}   -- peaks that doubt() measured again, and when
@@ -61,19 +61,17 @@ function M.memory(r, top)
 end
 
 -- The names of the peaks that bound a result: the compute peaks (nil:
--- unknown), and the memory peaks.
+-- unknown), and the memory peaks; and the FLOP of its unit.
 local function peaks_of(r, context)
-  local compute, memory
-  if r.flop and r.flop > 0 and COMPUTE[r.type or "float"]
-      and r.unit ~= "matrix" then
-    compute = {"fma_" .. (r.type or "float")}
-  end
+  local memory
+  local name, flop = units.peak(r)
+  local compute = name and {name}
   if r.bytes and r.bytes > 0 then
     memory = M.memory(r, function(names)
       return (highest(names, context))
     end)
   end
-  return compute, memory
+  return compute, memory, flop
 end
 
 -- The least seconds for the work by both roofs; the name of the lower roof;
@@ -86,8 +84,8 @@ local function least_times(r, context)
     end
     return 0, 0
   end
-  local compute, memory = peaks_of(r, context)
-  local by_compute, limit = least(compute, r.flop)
+  local compute, memory, flop = peaks_of(r, context)
+  local by_compute, limit = least(compute, flop)
   local by_memory, other = least(memory, r.bytes)
   return math.max(by_compute, by_memory),
     by_memory > by_compute and "memory" or "compute", math.max(limit, other)
@@ -111,22 +109,34 @@ local function doubt(r, context)
   if r.mode == "cold" and r.bytes then
     check(memory_of(r), r.bytes / r.median, context)
   end
-  local compute, memory = peaks_of(r, context)
-  check(compute or {}, compute and r.flop / r.median, context)
+  local compute, memory, flop = peaks_of(r, context)
+  check(compute or {}, compute and flop / r.median, context)
   check(memory or {}, memory and r.bytes / r.median, context)
 end
 
 -- Raises the peaks below a verified result of a kernel of clshell's own, whose
--- counts of FLOP and bytes are right.
+-- counts of FLOP and bytes are right. Returns the name of a peak that cannot
+-- be so high.
 local function raise(r, context)
-  local compute, memory = peaks_of(r, context)
+  local compute, memory, flop = peaks_of(r, context)
+  local over
+  local function up(name, rate)
+    over = not peaks.raise(name, rate, context) and name or over
+  end
   if compute then
-    peaks.raise(compute[1], r.flop / r.median, context)
+    up(compute[1], flop / r.median)
   end
   if memory and r.bytes / r.median > highest(memory, context) then
-    peaks.raise(memory[2] and memory[1] ~= "cache" and "read" or memory[1],
-      r.bytes / r.median, context)
+    up(memory[2] and memory[1] ~= "cache" and "read" or memory[1],
+      r.bytes / r.median)
   end
+  return over
+end
+
+-- Whether the peak of a result's unit is known.
+local function peaks_known(r, context)
+  local name = units.peak(r)
+  return not r.flop or name ~= nil and peaks.get(name, context) ~= nil
 end
 
 --- roofline.place(r [, context [, verified]]) -> fraction, bound
@@ -137,10 +147,11 @@ end
 --- the two. The memory of a result on hot operands is the cache. A result
 --- above 105 % of a peak has the peak measured again; a result that is
 --- `verified` (with counts of FLOP and bytes that are right) and still above
---- the peak raises it; other results above 105 % of the fastest known launches
---- get the flag "IMPOSSIBLE?": dead code, a wrong count of FLOP, or a timer
---- that stopped too early. nil without flop and bytes. (Williams, Waterman and
---- Patterson, Communications of the ACM 52, 2009.)
+--- the peak raises it, as far as its unit allows (see peaks); other results
+--- above 105 % of the fastest known launches get the flag "IMPOSSIBLE?": dead
+--- code, a wrong count of FLOP, or a timer that stopped too early. nil without
+--- flop and bytes, and where no kernel measures the peak of the result's unit.
+--- (Williams, Waterman and Patterson, Communications of the ACM 52, 2009.)
 --- Example:
 --- local fraction, bound = roofline.place{median = 1e-3, flop = 1e4,
 ---   bytes = 1e6, type = "float", mode = "cold", flags = {}}
@@ -160,19 +171,21 @@ function M.place(r, context, verified)
   end
   doubt(r, context)
   local least, bound, limit = least_times(r, context)
+  local over
   if least > t and verified then
-    raise(r, context)
+    over = raise(r, context)
     least, bound, limit = least_times(r, context)
   end
-  if least <= 0 or r.flop and r.unit == "matrix" then
-    return nil -- the peak of the tensor cores is not measured
+  if least <= 0 or r.unit and not peaks_known(r, context) then
+    return nil -- no kernel measures the peak of this unit here
   end
   r.roof, r.bound = least / t, bound
   if limit > IMPOSSIBLE * t then
     r.flags = r.flags or {}
     protocol.flag(r, "IMPOSSIBLE?")
     record.note(r, ("IMPOSSIBLE? %.0f %% of the best that this device has "
-      .. "shown (%s)"):format(100 * limit / t, bound))
+      .. "shown (%s)%s"):format(100 * limit / t, bound, over and (", more "
+      .. "than %s can do: not taken as its peak"):format(over) or ""))
   end
   return r.roof, r.bound
 end
@@ -181,17 +194,17 @@ end
 -- the processor of a CPU device, and says so where the peak stays.
 function M.host(r)
   local context = r.median and r.flop and cl.context()
-  local type = r.type or "float"
-  if not context or context.device.type ~= "cpu" or not COMPUTE[type] then
+  local name = units.peak(r)
+  if not context or context.device.type ~= "cpu" or not name then
     return
   end
   local rate = r.flop / r.median
   local function above()
-    local top = peaks.get("fma_" .. type, context)
+    local top = peaks.get(name, context)
     return top and rate > IMPOSSIBLE * top and rate / top
   end
   if above() then
-    doubt({median = r.median, flop = r.flop, type = type}, context)
+    doubt({median = r.median, flop = r.flop, type = r.type}, context)
   end
   local share = above()
   if share then

@@ -16,6 +16,7 @@ local quantity = require "clshell.base.quantity"
 local quote = require "clshell.base.text".quote
 local svg = require "clshell.results.svg"
 local terminal = require "clshell.results.terminal"
+local units = require "clshell.ladder.unit"
 
 local M = {}
 local Chart = {__name = "chart"}
@@ -222,16 +223,18 @@ function M.ladder(results, opts)
 end
 
 -- The compute and memory roofs of a table of peaks: a compute roof for each
--- type in use, the fastest way to memory, the cache, which holds hot operands,
+-- unit in use, the fastest way to memory, the cache, which holds hot operands,
 -- and local memory.
 local function roofs_of(peaks, rows)
   local used, compute, memory = {}, {}, {}
   for _, r in ipairs(rows) do
-    local type = r.type or "float"
-    local value = not used[type] and peaks["fma_" .. type]
-    compute[#compute + 1] = value and {name = "FMA " .. type, value = value}
+    local name, parts = units.roof(r) or "", r.products or 1
+    local words = name:gsub("^fma", "FMA"):gsub("_", " ")
+      .. (parts > 1 and (" / %d"):format(parts) or "")
+    local value = not used[words] and peaks[name]
+    compute[#compute + 1] = value and {name = words, value = value / parts}
       or nil
-    used[type] = true
+    used[words] = true
   end
   for _, way in ipairs{"copy", "read", "write"} do
     local value = peaks[way]

@@ -15,7 +15,9 @@ local LEFT, RIGHT = ":---", "---:"
 
 -- Text that Markdown shows as it stands, in one line.
 local function escape(s)
-  return (s:gsub("[|\\`*_<]", "\\%0"):gsub("%s+", " "))
+  s = s:gsub("[|\\`*_<%[%]~&]", "\\%0"):gsub("%s+", " ")
+  -- a bare address would become a link
+  return (s:gsub("(%a)://", "%1\\://"):gsub("(%f[%w]www)%.", "%1\\."))
 end
 
 -- Any value as the text of a cell: numbers with all their digits, tables as

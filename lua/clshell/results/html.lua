@@ -15,6 +15,7 @@ local plot = require "clshell.results.charts"
 local svg = require "clshell.results.svg"
 local quantity = require "clshell.base.quantity"
 local report = require "clshell.results.tables"
+local units = require "clshell.ladder.unit"
 
 local M = {}
 
@@ -316,9 +317,6 @@ local function problem_of(problem, alone, charts)
   return table.concat(out, "\n")
 end
 
-local COMPUTE = {float = "fma_float", double = "fma_double",
-  half = "fma_half"}
-
 -- The known peaks that results of the session's device were compared with:
 -- nothing is measured here. nil for other results.
 local function known_peaks(results)
@@ -329,7 +327,7 @@ local function known_peaks(results)
       known = known or {}
       local cache = r.mode ~= "cold" and "cache" or "copy"
       for _, name in ipairs{"copy", "read", "write", cache,
-          COMPUTE[r.type or "float"]} do
+          units.roof(r)} do
         known[name] = known[name] or peaks.get(name)
       end
     end

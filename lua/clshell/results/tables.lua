@@ -47,7 +47,7 @@ function M.relate(rows, opts)
     peak = peak()
   end
   for _, r in ipairs(rows) do
-    if r[by] and peak and r.unit ~= "matrix" then -- see record.describe_rung
+    if r[by] and peak and not r.unit then -- other units have other peaks
       r.percent = 100 * r[by] * 1e9 / peak
     end
     if (r.gflops or r.gbs) and opts.base and opts.base.ms then

@@ -20,6 +20,17 @@ local function fail(message, ...)
   cl.error("tune: " .. message:format(...))
 end
 
+-- The hint for an expression with operators of other languages: the same in
+-- Lua, where that is an expression.
+local function in_lua(where)
+  local lua = where:gsub("!==?", "~="):gsub("%s*&&%s*", " and ")
+    :gsub("%s*||%s*", " or "):gsub("!%s*", "not "):gsub("===", "==")
+    :gsub("=>", ">="):gsub("=<", "<=")
+    :gsub("([^<>~=])=%f[^=]", "%1==")
+  return load("return " .. lua, "", "t")
+    and ("in Lua: where = \"%s\""):format(lua) or nil
+end
+
 -- The names that a Lua expression reads, and its function of a point.
 local function expression(where, by_name)
   local names, seen = {}, {}
@@ -38,8 +49,9 @@ local function expression(where, by_name)
     #names > 0 and "_p." .. table.concat(names, ", _p.") or "nil", where),
     "=where", "t", {})
   if not chunk then
-    fail("where '%s' is no Lua expression: %s", where,
-      message:gsub("^where:%d+: ", ""))
+    message = message:gsub("^where:%d+: ", "")
+    cl.error(("tune: where '%s' is no Lua expression: %s"):format(where,
+      message), {hint = in_lua(where)})
   end
   return names, chunk(math)
 end

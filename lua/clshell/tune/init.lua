@@ -110,7 +110,10 @@ end
 ---            or function(p) -> ok, message, err
 ---   output   the only Buffer argument that is not const  the result, filled
 ---            with NaN before each check
----   tolerance  float 1e-4, double 1e-10, half 1e-2  of the largest value
+---   tolerance  float 1e-4, double 1e-10, half 1e-2  the error allowed at an
+---            element, as a part of its reference or, where that is larger, of
+---            the usual one: the lower quartile of those that are not 0; other
+---            rules: check = function(p)
 ---   reset    -      reset() before each launch that is checked or timed
 ---   flop, bytes  -  of a run: numbers, or functions of p
 ---   defines, options, local_bytes  -  values, or functions of p

@@ -17,9 +17,12 @@ Kernel.__index = Kernel
 
 local MODULE = ...
 
--- The largest differences that a check passes, as parts of the largest
--- reference.
+-- The largest difference that a check passes at an element, as a part of the
+-- element's reference, or of the usual one where that is larger: the lower
+-- quartile of the magnitudes that are not 0. A few huge elements do not excuse
+-- the rest.
 local TOLERANCE = {half = 1e-2, float = 1e-4, double = 1e-10}
+local LOOKED = 10000 -- magnitudes for the quartile, at most
 
 -- The base type of "float4".
 local function scalar(type)
@@ -237,7 +240,8 @@ function M.source(t, remote)
   end
   self.source_hash = select(2, program.source(from, first
     and {options = value(t.options, first)}))
-  self.fixed = evaluation.identity(t.check, t.tolerance, t.reset, t.output)
+  self.fixed = evaluation.identity(t.check, t.tolerance, t.reset, t.output,
+    "by element")
   return self
 end
 
@@ -293,20 +297,59 @@ function Kernel:poison()
   end
 end
 
+-- The components of an element: a number, or a table of a vector's.
+local function components(x)
+  return type(x) == "table" and x or {x}
+end
+
+-- The usual magnitude of a reference, see TOLERANCE.
+local function usual(reference)
+  local list, n = {}, #reference
+  for i = 1, n, math.max(1, n // LOOKED) do
+    for _, x in ipairs(components(reference[i])) do
+      list[#list + 1] = x ~= 0 and math.abs(x + 0.0) or nil
+    end
+  end
+  table.sort(list)
+  return list[(#list + 3) // 4] or 0
+end
+
+-- The first element that differs by more than it may: its number, the
+-- difference and the bound; nil where there is none.
+local function first_wrong(got, reference, part, least)
+  for i = 1, #reference do
+    local own = components(got[i])
+    for k, x in ipairs(components(reference[i])) do
+      local off, bound = math.abs(own[k] - x), part * math.max(math.abs(x),
+        least)
+      if off > bound or off ~= off then
+        return i, off, bound
+      end
+    end
+  end
+end
+
 -- Compares the output with the reference: ok, message, err.
 local function compared(self)
   local got <close> = self.output:read()
-  local diff, at = got:max_diff(self.reference)
-  local sum = self.reference:summary()
+  local reference = self.reference
+  local diff = got:max_diff(reference)
+  local sum = reference:summary()
   local scale = math.max(math.abs(sum.min or 0), math.abs(sum.max or 0))
   local part = self.options.tolerance
     or TOLERANCE[scalar(self.output.type)] or 0
   local err = scale > 0 and diff / scale or diff
-  if diff <= part * scale then
+  self.usual = self.usual or usual(reference)
+  if diff <= part * self.usual then
     return true, nil, err
   end
-  return false, ("differs by %.3g at element %d, %.3g allowed"):format(diff,
-    at, part * scale), err
+  local at, off, bound = first_wrong(got, reference, part, self.usual)
+  if not at then
+    return true, nil, err
+  end
+  return false, ("differs by %.3g at element %d, %.3g allowed: %g of the "
+    .. "element, or of the usual %.3g"):format(off, at, bound, part,
+    self.usual), err
 end
 
 -- Makes the first result the reference: ok, message.
@@ -349,18 +392,35 @@ function Kernel:identity(p)
     self.mode, t.entry, self.fixed, value(t.flop, p), value(t.bytes, p)
 end
 
+-- The name of the kernel in a built program. No configuration can run where
+-- the table does not say which of several.
+local function entry_of(t, built)
+  local names = built:kernels()
+  local known = {}
+  for _, name in ipairs(names) do
+    known[name] = true
+  end
+  if t.entry and not known[t.entry] then
+    cl.error("tune: " .. text.unknown("kernel", t.entry, names))
+  elseif not t.entry and #names ~= 1 then
+    cl.error(("tune: the file has %d kernels: %s; say which with 'entry'")
+      :format(#names, table.concat(names, ", ")),
+      {hint = names[1] and ("entry = \"%s\""):format(names[1])})
+  end
+  return t.entry or names[1]
+end
+
 -- Builds a configuration. Returns its run, or nil and the answer of the source
 -- where there is no launch.
 function Kernel:prepared(p)
   local t, context = self.options, self.context
   progress.phase "built"
-  local ok, kernel = pcall(function()
-    return program.kernel(program.get(context, self.from, defines_of(t, p),
-      value(t.options, p)), t.entry)
-  end)
+  local ok, built = pcall(program.get, context, self.from, defines_of(t, p),
+    value(t.options, p))
   if not ok then
-    return nil, evaluation.unbuilt(kernel)
+    return nil, evaluation.unbuilt(built)
   end
+  local kernel = program.kernel(built, entry_of(t, built))
   local args = args_of(t, p)
   ready_reference(self, kernel, args)
   local _, size = range_of(t, p)

@@ -88,6 +88,7 @@ end
 
 local nv_dmma = tiled({
   name = "nv_dmma", file = "nv_dmma.cl", ptx = true,
+  unit = "tensor_double",
   lesson = "double on the tensor cores: twice the rate, the same rounding",
   trans = {a = "any", b = "any"},
   defines = function(t, splits, s)
@@ -109,6 +110,7 @@ local rungs = {
   nv_dmma,
   {
     name = "nv_fp16x3_mma", file = "nv_fp16x3_mma.cl", places = "one",
+    unit = "tensor_half", products = 3,
     trans = {a = "any", b = "any"}, guarded = true,
     lesson = "float as two halves each: three products on the tensor cores",
     defines = function()
@@ -137,6 +139,7 @@ local rungs = {
   },
   tiled({
     name = "nv_tf32", file = "nv_tf32.cl",
+    unit = "tensor_tf32",
     lesson = "elements cut to 11 bits: fast, three digits, not for float",
     input_roundoff = 2^-10,
     defines = function(t, splits, s)
@@ -370,6 +373,7 @@ local pairs_only, halves = always(PAIRS), always(HALVES)
 local hopper_rungs = {
   rung({
     name = "nv_fp16x3", file = "nv_fp16x3.cl", places = "one",
+    unit = "tensor_half", products = 3,
     trans = {a = "any", b = "any"}, guarded = true,
     lesson = "the same by warp groups, fed by the copy engine",
     params = {tiles.split},
@@ -379,6 +383,7 @@ local hopper_rungs = {
   }, pairs_only, always(NINE)),
   rung({
     name = "nv_wgmma", file = "nv_wgmma.cl", places = "batch",
+    unit = "tensor_tf32",
     params = {tiles.tile_param(FLOATS, TURNED)}, trans = {b = "any"},
     input_roundoff = 2^-11,
     lesson = "elements rounded to 11 bits: fast, three digits, by warp "
@@ -390,6 +395,7 @@ local hopper_rungs = {
   end),
   rung({
     name = "nv_hgemm", file = "nv_hgemm.cl", places = "batch",
+    unit = "tensor_half",
     params = {tiles.tile_param(HALVES)}, trans = {a = "any", b = "any"},
     half = true, wide = true,
     lesson = "halves at the tensor cores' own rate, sums in float",

@@ -6,8 +6,10 @@ local base_text = require "clshell.base.text"
 local cl = require "cl"
 local constant_calls = require "clshell.shell.commands.constant_calls"
 local families = require "clshell.ladder.families"
+local plan = require "clshell.ladder.plan"
 local program = require "clshell.ladder.program"
 local public = require("clshell.base.lazy").public
+local workload = require "clshell.ladder.workload"
 
 local M = {}
 
@@ -17,6 +19,13 @@ for _, name in ipairs(families.own()) do
   CALLS[#CALLS + 1] = name .. ".define"
 end
 local NONE = {}
+local PUBLIC = base_text.set "arg _ENV _G _ self"
+for _, name in ipairs(public.session) do
+  PUBLIC[name] = true
+end
+for name in pairs(_G) do
+  PUBLIC[name] = true
+end
 -- The options that compiling depends on.
 local OPTIONS = {"defines", "options", "include", "cuda"}
 
@@ -183,9 +192,73 @@ function Check:module(file, call)
   end
 end
 
+-- Compiles the rung of a family with its defaults, once.
+function Check:own_rung(file, line, name, family, rung)
+  if self.seen[name] then
+    return
+  end
+  self.seen[name] = true
+  if not family.spec.dims then
+    return self:unknown(file, line, "the operands of %s", name)
+  end
+  self.kernels = self.kernels + 1
+  if self.nodevice then
+    return
+  end
+  local context = cl.context()
+  local ok, kernel, reason = pcall(function()
+    local s = family.spec.shape(workload.shape(workload.sizes(family, 256),
+      family.spec.dims, name))
+    s.context = context
+    return plan.kernel(family, rung, plan.parameters(family, rung, {}, s), s)
+  end)
+  if not ok then
+    self:fail(("%s:%d: %s: %s"):format(file.name, line, name,
+      tostring(kernel)))
+  elseif kernel then
+    self:say("%s:%d: %s compiles: %s", file.name, line, name, kernel.name)
+  else
+    self:say("%s:%d: %s: not here: %s", file.name, line, name, reason)
+  end
+end
+
+-- The rungs that a text names: "gemm.tiled", or "tiled" beside gemm.
+function Check:rungs(text, file, names)
+  local used = {}
+  for _, one in ipairs(names) do
+    used[one.name] = true
+  end
+  for _, word in ipairs(constant_calls.strings(text)) do
+    local first, last = word.text:match "^(%a%w*)%.([%a_][%w_]*)$"
+    for _, name in ipairs(families.own()) do
+      if first == name or not first and used[name] then
+        local family = families.get(name)
+        for _, rung in ipairs(family.list) do
+          if rung.name == (last or word.text) then
+            self:own_rung(file, word.line, ("%s.%s"):format(name, rung.name),
+              family, rung)
+          end
+        end
+      end
+    end
+  end
+end
+
+-- Tells the names that no file checked binds, and that no session has.
+function Check:unbound()
+  for _, one in ipairs(self.names) do
+    if not self.bound[one.name] and not PUBLIC[one.name] then
+      local near = base_text.nearest(one.name, base_text.keys(PUBLIC))
+      self:say("%s:%d: nothing sets the global '%s'%s", one.file, one.line,
+        one.name, near and ("; did you mean '%s'?"):format(near) or "")
+    end
+  end
+end
+
 -- A Lua text: its syntax, then the calls in it.
 function Check:text(text, file)
-  local chunk, message = load(text:gsub("^#[^\n]*", ""), file.chunk)
+  text = text:gsub("^\xEF\xBB\xBF", ""):gsub("^#[^\n]*", "")
+  local chunk, message = load(text, file.chunk)
   if not chunk then
     return self:fail("clshell: " .. message)
   end
@@ -200,6 +273,15 @@ function Check:text(text, file)
       self:unknown(file, call.line, "the use of %s as a value", name)
     end
   end
+  local names, bound = constant_calls.globals(text)
+  for _, one in ipairs(names) do
+    one.file = file.name
+    table.insert(self.names, one)
+  end
+  for name in pairs(bound) do
+    self.bound[name] = true
+  end
+  self:rungs(text, file, names)
 end
 
 -- A file: Lua, or, by its name, a kernel file.
@@ -211,7 +293,8 @@ function Check:file(path)
   local file = {name = path, chunk = "@" .. path,
     folder = program.folder(path)}
   if path:find("%.cl$") or path:find("%.cu$") or self.cuda then
-    return self:compile(file, 1, "it", cl.build, path, {cuda = self.cuda})
+    return self:compile(file, 1, "it", cl.build, path, {cuda = self.cuda,
+      defines = self.defines, options = self.options, include = self.include})
   end
   local f <close>, message = io.open(path, "rb")
   local text = f and f:read("a")
@@ -230,13 +313,15 @@ end
 
 local function new()
   local found, reason = pcall(cl.device)
-  return setmetatable({seen = {}, kernels = 0, failed = false,
+  return setmetatable({seen = {}, kernels = 0, failed = false, names = {},
+    bound = {},
     quiet = cl.commandline and cl.commandline.quiet, nodevice = not found,
     reason = reason}, Check)
 end
 
 -- The exit code.
 function Check:finish()
+  self:unbound()
   if self.failed then
     return FAILED
   elseif self.nodevice and self.kernels > 0 then
@@ -265,23 +350,87 @@ function M.cuda(file)
   return self:finish()
 end
 
+-- Takes the options for files of kernels, of the command line and among the
+-- words behind the script. Returns the files; nil and an exit code where a
+-- word is no option.
+local function take_words(self, script, words)
+  local given = cl.commandline or NONE
+  local files, defines, include, options = {script}, {}, {}, {}
+  local function take(letter, value)
+    if letter == "I" then
+      include[#include + 1] = value
+    elseif letter == "D" then
+      local name, text = value:match "^([^=]+)=(.*)$"
+      defines[name or value] = text or 1
+    else
+      options[#options + 1] = value
+    end
+  end
+  for letter, name in pairs{I = "include", D = "defines", O = "options"} do
+    for _, value in ipairs(given[name] or NONE) do
+      take(letter, value)
+    end
+  end
+  local i = 1
+  while words[i] do
+    local word = words[i]
+    local letter, value = word:match "^%-([ID])(.*)$"
+    if word:find "^%-%-options" then
+      letter, value = "O", word:match "^%-%-options=(.*)$" or ""
+    elseif word:find "^%-cl%-" then
+      letter, value = "O", word
+    elseif word:find "^%-." and not letter then
+      io.stderr:write(("clshell: --check takes -D, -I and --options behind "
+        .. "the first file; got '%s'\n"):format(word))
+      return nil, USAGE
+    end
+    if value == "" then
+      i = i + 1
+      value = words[i]
+      if not value then
+        return nil, needs(word, "a value")
+      end
+    end
+    if letter then
+      take(letter, value)
+    else
+      files[#files + 1] = word
+    end
+    i = i + 1
+  end
+  self.defines = next(defines) and defines or nil
+  self.include = include[1] and include or nil
+  self.options = options[1] and table.concat(options, " ") or nil
+  return files
+end
+
 --- check_files.run([script, ...]) -> exit code
---- Checks a script ("-" is standard input; a .cl or .cu file is compiled) and
---- texts of Lua. 0: all compiles; 1: something does not, which standard error
---- tells; 3: there are kernels, and no device to compile them for.
+--- Checks scripts ("-" is standard input; .cl and .cu files are compiled), as
+--- the words of the command line name them, and texts of Lua. 0: all compiles;
+--- 1: something does not, which standard error tells; 3: there are kernels,
+--- and no device to compile them for.
 function M.run(script, ...)
   if not script and select("#", ...) == 0 and cl.isatty(0) then
     return needs("--check", "a script")
   end
   local self = new()
+  local files, code = take_words(self, script, script and arg or NONE)
+  if not files then
+    return code
+  end
   for _, text in ipairs{...} do
     self:text(text, {name = "(command line)", chunk = "=(command line)",
       folder = ""})
   end
-  if script == "-" or not script and select("#", ...) == 0 then
-    self:text(io.read("a"), {name = "stdin", chunk = "=stdin", folder = ""})
-  elseif script then
-    self:file(script)
+  if not script and select("#", ...) == 0 then
+    files[1] = "-"
+  end
+  for _, file in ipairs(files) do
+    if file == "-" then
+      self:text(io.read("a"), {name = "stdin", chunk = "=stdin", folder = ""})
+    else
+      self:file(file)
+    end
   end
   return self:finish()
 end

@@ -11,6 +11,8 @@ local BRACKETS = lexer.BRACKETS
 local PLAIN = {["nil"] = true, ["true"] = true, ["false"] = true,
   ["not"] = true, ["and"] = true, ["or"] = true} -- keywords in constants
 local NONE = {}
+local MOST = 2^20 -- bytes of the strings of an expression
+local ALL = 2^24  -- bytes of all values of a text
 
 -- The number of times each name is bound: by local, =, for, or as a parameter.
 -- Names in lists count twice, as their values are not matched.
@@ -56,17 +58,21 @@ end
 -- literals, known names and operators on them.
 function Reader:evaluate(first, last)
   local tokens, known = self.tokens, self.known
+  local bytes = 0
   for i = first, last do
     local t = tokens[i]
+    local value = t.kind == "name" and known[t.text]
+    bytes = bytes + (type(value) == "string" and #value or 0)
     local fine = t.kind == "string" or t.kind == "number" or PLAIN[t.text]
       or t.kind == "op" and t.text ~= ":" and t.text ~= "..."
         and t.text ~= "::"
       or t.kind == "name" and (known[t.text] ~= nil
         or tokens[i - 1].text == "." or tokens[i + 1].text == "=")
-    if not fine then
-      return false
+    if not fine or bytes > MOST or self.bytes + bytes > ALL then
+      return false -- doublings of a text would take all memory
     end
   end
+  self.bytes = self.bytes + bytes
   local chunk = first <= last and load("return " .. self.text:sub(
     tokens[first].first, tokens[last].last), "=(literal)", "t",
     setmetatable({}, {__index = known}))
@@ -134,6 +140,44 @@ function Reader:arguments(i)
   return list
 end
 
+--- constant_calls.strings(text) -> list of {text, line}
+--- The strings in a Lua text.
+function M.strings(text)
+  local tokens, list = locals.code(text), {}
+  local self = setmetatable({text = text, tokens = tokens}, Reader)
+  for i, t in ipairs(tokens) do
+    if t.kind == "string" then
+      list[#list + 1] = {text = t.text:sub(2, -2), line = self:line(i)}
+    end
+  end
+  return list
+end
+
+--- constant_calls.globals(text) -> list of {name, line}, set
+--- The names in a Lua text that nothing in it binds, each where it stands
+--- first; and the names that it binds.
+function M.globals(text)
+  local tokens, list, seen, open = locals.code(text), {}, {}, {}
+  local self = setmetatable({text = text, tokens = tokens}, Reader)
+  local bound = bindings(tokens)
+  for i, t in ipairs(tokens) do
+    local before, after = tokens[i - 1] or NONE, tokens[i + 1] or NONE
+    local change = lexer.step(t)
+    if change > 0 then
+      open[#open + 1] = t.text
+    elseif change < 0 then
+      open[#open] = nil
+    elseif t.kind == "name" and not (bound[t.text] or seen[t.text]
+        or before.text == "." or before.text == ":" or before.text == "::"
+        or before.text == "goto" or before.text == "<" and after.text == ">"
+        or after.text == "=" and open[#open] == "{") then
+      seen[t.text] = true
+      list[#list + 1] = {name = t.text, line = self:line(i)}
+    end
+  end
+  return list, bound
+end
+
 --- constant_calls.find(text, names) -> list of {name, line, args}
 --- The calls in a Lua text of functions by their names, such as {"cl.build",
 --- "require"}. An argument is {line =, known = true, value =} where the text
@@ -142,8 +186,8 @@ end
 --- computed name). args is nil where a function is not called but handed on.
 function M.find(text, names)
   local tokens = locals.code(text)
-  local self = setmetatable({text = text, tokens = tokens, known = {}},
-    Reader)
+  local self = setmetatable({text = text, tokens = tokens, known = {},
+    bytes = 0}, Reader)
   local wanted, list = {}, {}
   for _, name in ipairs(names) do
     wanted[name] = true
