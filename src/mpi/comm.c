@@ -3,12 +3,14 @@
 ** have ended before the others; and the errors of MPI, raised.
 ** SPDX-License-Identifier: MIT
 */
+#include <sched.h>
 #include <stdlib.h>
 
 #include "comm.h"
 #include "shell/shell.h"
 
 #define PATIENCE 0.05 /* seconds until the others are told of a rank's end */
+#define EAGER 0.1     /* seconds of a wait without naps */
 #define GOESON (-1)
 
 /* Raises unless `code` is MPI_SUCCESS: "MPI_Irecv: text of the library". */
@@ -117,6 +119,15 @@ static void tellend(Members *m) {
   }
 }
 
+/* Lets other ranks run, which may be on the same core; `passed`: seconds of a
+** wait. */
+void clsh_comm_giveway(double passed) {
+  if (passed < EAGER)
+    sched_yield();
+  else
+    clsh_poll_nap(5e-5);
+}
+
 /* Waits until all ranks end; tells those that go on that this rank ends. */
 void clsh_comm_part(void) {
   Members *world = newest;
@@ -136,7 +147,7 @@ void clsh_comm_part(void) {
     told = passed > PATIENCE;
     if (clsh_poll_interrupt != 0)
       MPI_Abort(MPI_COMM_WORLD, EXIT_INTERRUPT);
-    clsh_transit_giveway(passed);
+    clsh_comm_giveway(passed);
   }
 }
 

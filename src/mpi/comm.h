@@ -35,6 +35,7 @@ Await clsh_comm_turn(const Comm *c);
 bool clsh_comm_lacks(const Await *on);
 void clsh_comm_refuse(lua_State *L, const Await *on);
 void clsh_comm_part(void);
+void clsh_comm_giveway(double passed);
 Comm *clsh_comm_new(lua_State *L, MPI_Comm handle);
 Comm *clsh_comm_take(lua_State *L, int arguments, int *first);
 int clsh_comm_torank(lua_State *L, const Comm *c, int arg, const char *what,
@@ -113,7 +114,6 @@ void clsh_transit_hold(lua_State *L, Transit *t, const Payload *x);
 bool clsh_transit_test(Transit *t);
 void clsh_transit_until(lua_State *L, bool (*done)(void *), void *what,
                         const Await *on);
-void clsh_transit_giveway(double passed);
 void clsh_transit_await(lua_State *L, Transit *t);
 void clsh_transit_wait(lua_State *L, Transit *t);
 Outcome clsh_transit_outcome(Transit *t);

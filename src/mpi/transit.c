@@ -4,12 +4,10 @@
 ** came in between.
 ** SPDX-License-Identifier: MIT
 */
-#include <sched.h>
 #include <stdlib.h>
 
 #include "comm.h"
 
-#define EAGER 0.1  /* seconds of a wait without naps */
 #define LOOKS 1000 /* between two questions for ranks that have ended */
 
 static Transit *all; /* transits that have not ended */
@@ -88,14 +86,6 @@ static void sweep(void) {
   }
 }
 
-/* Lets other ranks run, which may be on the same core. */
-void clsh_transit_giveway(double passed) {
-  if (passed < EAGER)
-    sched_yield();
-  else
-    clsh_poll_nap(5e-5);
-}
-
 /*
 ** Waits until done(what). Ctrl-C raises, and so does the end of a rank that
 ** the wait needs. Each look moves messages on, so there are no naps before the
@@ -108,7 +98,7 @@ void clsh_transit_until(lua_State *L, bool (*done)(void *), void *what,
     clsh_poll(L);
     if (n % LOOKS == 0 && clsh_comm_lacks(on) && !done(what))
       clsh_comm_refuse(L, on);
-    clsh_transit_giveway(clsh_poll_now() - start);
+    clsh_comm_giveway(clsh_poll_now() - start);
   }
 }
 
