@@ -123,7 +123,9 @@ end
 -- from the whole record, `type`, to the field's record.
 function Question:field(d, record, path)
   local place = path .. d.name
-  if d.bits then
+  if not d.name then
+    cl.error(("cl.struct: a field of %s has no name"):format(self.type))
+  elseif d.bits then
     cl.error(("cl.struct: %s: a bit-field has no common layout; use a whole "
       .. "type"):format(d.name))
   end
