@@ -227,4 +227,12 @@ test("info, text and close", function()
   t.raises(function() M.values:read() end, "closed")
 end)
 
+t.test("a value that does not fit the type", function()
+  local C <close> = csr.from_coo(2, 2, {1}, {1}, {1e300}, {type = "double"})
+  t.raises(function() dia.from_csr(C, {type = "float"}) end,
+    "dia.from_csr: entry (1, 1), 1e+300, does not fit float")
+  t.raises(function() dia.from_csr(C, {type = "int"}) end,
+    "type must be float, double or half; got int")
+end)
+
 t.done()

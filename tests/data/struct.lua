@@ -184,6 +184,7 @@ t.test("wrong declarations and values name their fault", function()
     ["struct { int x; };"] = "must have a name",
     ["#define N 3\nstruct a { int x[M]; };"] = "undeclared",
     ["union a { int x : 3; };"] = "a bit-field",
+    ["union a { int x; 4 };"] = "a field of union a has no name",
     ["typedef int a;"] = "must have a struct with a name",
     ["struct a { int x[N]; };"] = "a number expected; got 'N'",
     ["struct a { int x; } __attribute__((weak));"] = "got 'weak'",

@@ -122,11 +122,13 @@ end
 -- Asks a field, and returns it with the places of its numbers. `path` leads
 -- from the whole record, `type`, to the field's record.
 function Question:field(d, record, path)
-  local place = path .. d.name
-  if d.bits then
+  if not d.name then
+    cl.error(("cl.struct: a field of %s has no name"):format(self.type))
+  elseif d.bits then
     cl.error(("cl.struct: %s: a bit-field has no common layout; use a whole "
       .. "type"):format(d.name))
   end
+  local place = path .. d.name
   local f = {name = d.name, size_at = self:number("sizeof(%s%s)", self.value,
     place), pointer = d.pointer, enum = d.enum}
   f.offset_at = self:number("__builtin_offsetof(%s, %s)", self.type, place)

@@ -203,7 +203,9 @@ function M.dia_from_csr(c, opts)
   end
   local values = m.host.values
   each(c, function(i, j, v)
-    values[start[j - i] + i] = v
+    local at = start[j - i] + i
+    values[at] = v
+    mtx.fit(what, values[at], v, i, j, m.type)
   end)
   m.nnz = c.nnz
   return M.upload_dia(m, opts.context)
