@@ -174,7 +174,8 @@ t.test("several files, with -D, -I and --options for kernels", function()
   has(out, "one.cl:1: it compiles: one")
   has(err, "wrong.cl:1:", "undeclared identifier 'y'")
   for _, words in ipairs{"-D N=4 -I inc n.cl one.cl",
-      "n.cl one.cl -DN=4 -Iinc", "n.cl -D N -I inc --options '-cl-std=CL2.0 -w' one.cl",
+      "n.cl one.cl -DN=4 -Iinc",
+      "n.cl -D N -I inc --options '-cl-std=CL2.0 -w' one.cl",
       "--options=-cl-mad-enable -DN=1 n.cl -I inc one.cl -cl-std=CL2.0"} do
     out, err, code = check(words)
     t.eq({err, code}, {"", 0}, words)
