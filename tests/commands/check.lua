@@ -219,6 +219,14 @@ function g() end g(f) require "names2"]])
   t.eq(select(2, out:gsub("nothing sets", "")), 2, out)
 end)
 
+t.test("a character of Lua that cannot be seen is named", function()
+  create("blank.lua", "x = 1\nlocal\u{A0}y = 2\n")
+  has(select(2, check "blank.lua"), "blank.lua:2: ",
+    "column 6: U+00A0 (no-break space); a space belongs there")
+  has(select(2, scratch.sh "$clshell blank.lua"), "blank.lua:2: ",
+    "U+00A0 (no-break space); a space belongs there")
+end)
+
 t.test("doublings of a text end at a bound", function()
   local lines = {"local a0 = '" .. ("x"):rep(1000) .. "'"}
   for i = 1, 40 do
