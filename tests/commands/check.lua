@@ -174,7 +174,8 @@ t.test("several files, with -D, -I and --options for kernels", function()
   has(out, "one.cl:1: it compiles: one")
   has(err, "wrong.cl:1:", "undeclared identifier 'y'")
   for _, words in ipairs{"-D N=4 -I inc n.cl one.cl",
-      "n.cl one.cl -DN=4 -Iinc", "n.cl -D N -I inc --options '-cl-std=CL2.0 -w' one.cl",
+      "n.cl one.cl -DN=4 -Iinc",
+      "n.cl -D N -I inc --options '-cl-std=CL2.0 -w' one.cl",
       "--options=-cl-mad-enable -DN=1 n.cl -I inc one.cl -cl-std=CL2.0"} do
     out, err, code = check(words)
     t.eq({err, code}, {"", 0}, words)
@@ -216,6 +217,14 @@ function g() end g(f) require "names2"]])
   has(out, "names.lua:2: nothing sets the global 'fooo'\n",
     "names.lua:3: nothing sets the global 'prnt'; did you mean 'print'?\n")
   t.eq(select(2, out:gsub("nothing sets", "")), 2, out)
+end)
+
+t.test("a character of Lua that cannot be seen is named", function()
+  create("blank.lua", "x = 1\nlocal\u{A0}y = 2\n")
+  has(select(2, check "blank.lua"), "blank.lua:2: ",
+    "column 6: U+00A0 (no-break space); a space belongs there")
+  has(select(2, scratch.sh "$clshell blank.lua"), "blank.lua:2: ",
+    "U+00A0 (no-break space); a space belongs there")
 end)
 
 t.test("doublings of a text end at a bound", function()

@@ -250,7 +250,8 @@ t.test("excerpts: marks, macros, advice", function()
     "k.cl:4:37: error: use of undeclared identifier 'side'",
     "     3 |   float sum = Out[0] + 1;",
     " >   4 |     for (int i = 0; i < n; i++) sum += SQUARE(i);",
-    "       |                                        ^",
+    "       |                                        ^ declare it first: int "
+      .. "side = ...;",
     "k.cl:1:26: note: expanded from macro 'SQUARE'",
     "     1 | #define SQUARE(x) ((x) * side)",
     "       |                          ^"})
@@ -485,3 +486,74 @@ t.test("warnings of a build that succeeds are in prog.log", function()
 end)
 
 t.done()
+
+-- The message of a build of a source with a log.
+local function worded(source, log)
+  local e = {log = log, source = source, program = "k.cl", is_text = false,
+    call = "clBuildProgram", name = "CL_BUILD_PROGRAM_FAILURE", code = -11,
+    options = "", device = "a device", given = source}
+  build_error.explain(e)
+  return e.message
+end
+
+local function says(message, ...)
+  for _, words in ipairs{...} do
+    t.ok(message:find(words, 1, true), words .. "\n" .. message)
+  end
+end
+
+t.test("characters that cannot be seen are named, outside of comments",
+    function()
+  local message = worded("kernel void k(global int *o) {\n  int\u{A0}i = 3; "
+    .. "// \u{A0}\n  o[0]\u{200B} = i; \u{201C}a\u{201D}\n/* \u{2212} */}",
+    "k.cl:2:6: error: expected identifier or '('\n")
+  says(message, "k.cl:2:6: U+00A0 (no-break space); a space belongs there",
+    "k.cl:3:7: U+200B (zero width space); nothing", "U+201C (left quotation",
+    "U+201D (right quotation mark); \" belongs there")
+  t.ok(not message:find("2212", 1, true) and not message:find("2:21", 1, true))
+end)
+
+t.test("a function that ends early by a brace is named", function()
+  local source = [[
+kernel void first(global int *o) { o[0] = 1; }
+kernel void spmv(global float *y, int n) {
+  int i = get_global_id(0);
+  if (i < n) {
+    y[i] = 0; // }
+  }
+  }
+  y[i] += 1;
+}
+]]
+  local said = "function spmv of k.cl:2 ends at the brace of k.cl:7"
+  local log = "k.cl:9:1: error: extraneous closing brace ('}')\n"
+  says(worded(source, log), said)
+  says(worded(source, "k.cl:8:3: error: expected identifier or '('\n"), said)
+  -- balanced braces, and an error within a function
+  t.ok(not worded(source:gsub("  }\n  }", "  }"), log):find("ends at the"))
+  t.ok(not worded(source, "k.cl:5:3: error: unknown type name 'y'\n")
+    :find("ends at the"))
+end)
+
+t.test("a missing declaration is told; suggestions are declared", function()
+  local source = [[
+/* cound */ kernel void f(global int *x, int rows) {
+  x[coumt] = count + rowz + TILE; // coumd
+  x[0] = helper(1);
+  pair p; x[1] = "count1"[0];
+}
+]]
+  local message = worded(source, [[
+k.cl:2:5: error: use of undeclared identifier 'coumt'
+k.cl:2:14: error: use of undeclared identifier 'count'
+k.cl:2:22: error: use of undeclared identifier 'rowz'
+k.cl:2:29: error: use of undeclared identifier 'TILE'
+k.cl:3:10: error: use of undeclared identifier 'helper'
+k.cl:4:3: error: use of undeclared identifier 'pair'
+]])
+  says(message, "declare it first: int coumt = ...;",
+    "declare it first: int count", "did you mean 'rows'?",
+    "defines = {TILE = ...}", "declare or define helper above",
+    "no typedef or struct pair above")
+  t.eq(select(2, message:gsub("did you mean", "")), 1, message)
+end)

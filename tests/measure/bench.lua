@@ -447,3 +447,21 @@ t.test("wrong arguments are told by name", function()
 end)
 
 t.done()
+
+t.test("a result without a check says so", function()
+  local x = cl.buffer("float", 64)
+  local launch = cl.kernel [[kernel void f(global float *x) {
+    x[get_global_id(0)] = 1; }]]:range(64)
+  local opts = {args = {x}, bytes = 256, effort = "quick", roof = false}
+  local open = bench(launch, opts)
+  t.eq(open.verify, "not checked")
+  t.ok(tostring(open):find("not checked", 1, true), tostring(open))
+  local html = require "clshell.results.html"
+  t.ok(html.text{open}:find("Not checked, but measured as it is: ", 1, true))
+  opts.check = function() return x:read()[1] == 1 end
+  local checked = bench(launch, opts)
+  t.eq(checked.verify, "check()")
+  t.ok(not tostring(checked):find("not checked", 1, true))
+  t.ok(html.text{checked}:find("Every rate is of a result that was checked",
+    1, true))
+end)

@@ -385,4 +385,52 @@ function M.message(s)
   end))
 end
 
+-- Characters that a source gets by copying and that look like others or like
+-- nothing, and the character in their place.
+local STRANGE = {
+  [0xA0] = {"no-break space", "a space"}, [0xAD] = {"soft hyphen"},
+  [0x200B] = {"zero width space"}, [0x200C] = {"zero width non-joiner"},
+  [0x200D] = {"zero width joiner"}, [0x200E] = {"left-to-right mark"},
+  [0x200F] = {"right-to-left mark"},
+  [0x2028] = {"line separator", "a new line"},
+  [0x2029] = {"paragraph separator", "a new line"},
+  [0x202F] = {"narrow no-break space", "a space"},
+  [0x205F] = {"mathematical space", "a space"}, [0x2060] = {"word joiner"},
+  [0x3000] = {"ideographic space", "a space"}, [0xFEFF] = {"byte order mark"},
+  [0x2018] = {"left quotation mark", "'"}, [0x2019] = {"apostrophe", "'"},
+  [0x201C] = {"left quotation mark", '"'},
+  [0x201D] = {"right quotation mark", '"'}, [0x2013] = {"en dash", "-"},
+  [0x2014] = {"em dash", "-"}, [0x2212] = {"minus sign", "-"},
+  [0xD7] = {"multiplication sign", "*"},
+  [0x37E] = {"Greek question mark", ";"},
+  [0xFF1B] = {"wide semicolon", ";"}, [0xFF08] = {"wide bracket", "("},
+  [0xFF09] = {"wide bracket", ")"}, [0xFF0C] = {"wide comma", ","},
+}
+for code = 0x2000, 0x200A do
+  STRANGE[code] = {"wide or narrow space", "a space"}
+end
+for code = 0x202A, 0x202E do
+  STRANGE[code] = {"mark of the writing direction"}
+end
+for code = 0x2066, 0x2069 do
+  STRANGE[code] = {"mark of the writing direction"}
+end
+
+--- text.strange(line) -> list of {at, words}
+--- The characters of a line that look like others or like nothing, by their
+--- byte, with words: "U+00A0 (no-break space); a space belongs there".
+function M.strange(line)
+  local list = {}
+  for at, char in line:gmatch "()([\xC2-\xEF][\x80-\xBF]+)" do
+    local ok, code = pcall(utf8.codepoint, char)
+    local known = ok and STRANGE[code]
+    if known then
+      list[#list + 1] = {at = at, words = ("U+%04X (%s)%s"):format(code,
+        known[1], known[2] and ("; %s belongs there"):format(known[2])
+        or "; nothing belongs there")}
+    end
+  end
+  return list
+end
+
 return M

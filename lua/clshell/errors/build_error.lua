@@ -99,6 +99,133 @@ local UNKNOWN = {"undeclared identifier '([%w_]+)'",
 local LINKED = {"symbol:? '?([%w_]+)", "reference to [`'\"]?([%w_]+)",
   "[Ff]unction '?([%w_]+)", "kernel: '(.-)[('<]"}
 
+local function place_text(place)
+  return ("%s:%d%s"):format(place.name, place.line, place.column
+    and (":%d"):format(place.column) or "")
+end
+
+-- The source with blanks in place of comments, strings and the backslashes of
+-- long macros: each byte stays on its line.
+local function code_of(build)
+  if not build.code then
+    local function blank(s)
+      return (s:gsub("[^\n]", " "))
+    end
+    local parts, at, s = {}, 1, build.source
+    while at <= #s do
+      local first = s:find("[/\"']", at) or #s + 1
+      parts[#parts + 1] = s:sub(at, first - 1)
+      local mark, last = s:sub(first, first), first
+      if s:find("^//", first) then
+        last = (s:find("\n", first, true) or #s + 1) - 1
+      elseif s:find("^/%*", first) then
+        last = select(2, s:find("*/", first + 2, true)) or #s
+      elseif mark == '"' or mark == "'" then
+        repeat
+          last = s:find("[\\\n" .. mark .. "]", last + 1) or #s
+          local escaped = s:sub(last, last) == "\\"
+          last = escaped and last + 1 or last
+        until not escaped or last >= #s
+      end
+      parts[#parts + 1] = mark == "/" and last == first and mark
+        or blank(s:sub(first, last))
+      at = last + 1
+    end
+    build.code = table.concat(parts)
+  end
+  return build.code
+end
+
+-- Words on a name that nothing declares, by the way in which it is used.
+local function undeclared(build, d, word)
+  local place = d.line and user_source.resolve(build, d)
+  local line = place and place.text and excerpt.line(place.text, place.n)
+    or ""
+  if d.text:find("function", 1, true)
+      or line:find("%f[%w_]" .. word .. "%s*%(") then
+    return ("declare or define %s above"):format(word)
+  elseif d.text:find("type name", 1, true)
+      or line:find("%f[%w_]" .. word .. "%s*%**%s*[%a_][%w_]*%s*[;=,]") then
+    return ("no typedef or struct %s above"):format(word)
+  elseif word:find "^[%u_][%u%d_]*$" then
+    return ("nothing declares it: defines = {%s = ...}"):format(word)
+  end
+  return ("declare it first: int %s = ...;"):format(word)
+end
+
+-- The body of the last function that ends before a line: {name, first, last};
+-- nil within a function, before all of them, and in a source without a brace
+-- that closes nothing.
+local function body_before(build, line)
+  local code, depth, n, at = code_of(build), 0, 1, 1
+  local body, name, extra
+  code = code:gsub("%f[^\n\0]%s*#[^\n]*", function(s)
+    return (s:gsub("[^\n]", " "))
+  end)
+  local found
+  for before, mark in code:gmatch "([^{}]*)([{}])" do
+    n = n + select(2, before:gsub("\n", ""))
+    if n > line and not found then
+      found = {depth == 0 and body or nil}
+    end
+    if mark == "{" then
+      if depth == 0 then
+        name = before:match "([%a_][%w_]*)%s*%b()%s*$"
+        at = n
+      end
+      depth = depth + 1
+    elseif depth == 0 then
+      extra = true
+    else
+      depth = depth - 1
+      body = depth == 0 and name and {name = name, first = at, last = n}
+        or depth > 0 and body or nil
+    end
+  end
+  found = found or {body}
+  return extra and found[1] or nil
+end
+
+-- Messages of compilers about a statement that stands outside of functions.
+local OUTSIDE = {"extraneous closing brace", "expected external declaration",
+  "^expected identifier or '%('", "type specifier missing",
+  "^unknown type name", "expected parameter declarator",
+  "expected function body", "declaration is required here",
+  "requires a type specifier", "^expected '%)'$"}
+
+-- A line on the first error that stands behind a function which ended too
+-- early.
+local function early_end(build, list)
+  for _, d in ipairs(list) do
+    if d.kind == "error" and d.line and first_match(d.text, OUTSIDE) then
+      local place = user_source.resolve(build, d)
+      local body = place.text == build.source and body_before(build, place.n)
+      local function at(line)
+        return place_text(user_source.resolve(build, {file = "", line = line}))
+      end
+      return body and ("function %s of %s ends at the brace of %s: a } too "
+        .. "many stands there or above, or a { is missing"):format(body.name,
+        at(body.first), at(body.last)) or nil
+    end
+  end
+end
+
+-- Lines on characters of the code that cannot be seen or look like others.
+local function strange(build)
+  local lines, n = {}, 0
+  for line in (code_of(build) .. "\n"):gmatch "([^\n]*)\n" do
+    n = n + 1
+    for _, char in ipairs(text.strange(line)) do
+      if #lines < PLACES then
+        local place = user_source.resolve(build, {file = "", line = n,
+          column = char.at})
+        lines[#lines + 1] = ("%s: %s"):format(place_text(place), char.words)
+      end
+    end
+  end
+  return lines
+end
+
 -- The text of a diagnostic, and a note or nil: the name that was probably
 -- meant, or the word here for a word of CUDA's.
 local function advice(build, d)
@@ -115,14 +242,14 @@ local function advice(build, d)
     return d.text, word and cuda.advice(word)
   end
   local names = {}
-  for name in build.source:gmatch("%f[%w_][%a_][%w_]*") do
-    if name ~= word then
+  for name in code_of(build):gmatch("%f[%w_][%a_][%w_]*") do
+    if not build.unknown[name] then
       names[#names + 1] = name
     end
   end
   table.move(BUILTINS, 1, #BUILTINS, #names + 1, names)
   return d.text, did_you_mean(text.nearest(word, names,
-    text.misspellings(word)))
+    text.misspellings(word))) or undeclared(build, d, word)
 end
 
 -- The byte of a line that the log's marks point to: the log may have indented
@@ -161,11 +288,6 @@ end
 
 local function append(lines, more)
   table.move(more, 1, #more, #lines + 1, lines)
-end
-
-local function place_text(place)
-  return ("%s:%d%s"):format(place.name, place.line, place.column
-    and (":%d"):format(place.column) or "")
 end
 
 -- "  also at 12:3, 14:7, and 5 more like this"
@@ -286,6 +408,10 @@ end
 --- log, width.
 function M.lines(build, list)
   local lines = {}
+  build.unknown = {}
+  for _, d in ipairs(list) do
+    build.unknown[first_match(d.text, UNKNOWN) or ""] = true
+  end
   local errors, warnings = count(list)
   if errors + warnings == 0 then
     return raw_lines(build.log)
@@ -361,6 +487,10 @@ function M.explain(e)
     and "each function must be in exactly one of the Programs"
     or "the compiler gives no reason"}
     or M.lines(build, list))
+  if not silent and not e.cuda then
+    append(lines, strange(build))
+    lines[#lines + 1] = early_end(build, list)
+  end
   if not e.cuda and e.source:find "%f[%w_]__global__%f[^%w_]"
       and not e.log:find "error: CUDA: " then
     lines[#lines + 1] = "the text is CUDA's: cuda = true in the options of "

@@ -381,10 +381,22 @@ local function page(title, data, body)
 ]]):format(escape(cl.version), escape(title), CSS, svg.css(), data, body)
 end
 
-local NOTE = '<p class="soft">★ best. Every rate is of a result that was '
-  .. "checked. Times are medians; ± is half of their 95 % interval, or with "
-  .. "fewer than 6 samples half of the distance of the quartiles. A factor "
-  .. "at a bar compares it with the bar above.</p>"
+local NOTE = '<p class="soft">★ best. %s Times are medians; ± is half of '
+  .. "their 95 %% interval, or with fewer than 6 samples half of the distance "
+  .. "of the quartiles. A factor at a bar compares it with the bar above.</p>"
+
+-- What was checked: a rung always; a launch or function where it had a check.
+local function promise(results, labels)
+  local open = {}
+  for i, r in ipairs(results) do
+    if r.verify == "not checked" and (r.gflops or r.gbs or r.ms) then
+      open[#open + 1] = labels[i]
+    end
+  end
+  return #open == 0 and "Every rate is of a result that was checked."
+    or ("Not checked, but measured as it is: %s. Other rates are of results "
+      .. "that were checked."):format(escape(table.concat(open, ", ")))
+end
 
 -- A line with the device, the driver and the date, without the parts that
 -- stand in the title.
@@ -443,7 +455,7 @@ function M.text(results, opts)
     out[#out + 1] = problem_of(problem, #list == 1,
       i == 1 and opts.charts or nil)
   end
-  out[#out + 1] = NOTE
+  out[#out + 1] = NOTE:format(promise(results, labels))
   out[#out + 1] = not opts.charts and roofline_of(list,
     opts.peaks or known_peaks(results)) or ""
   local reading = type(opts.reading) == "table" and opts.reading

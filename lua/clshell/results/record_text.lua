@@ -57,6 +57,7 @@ local function rate_words(r, number)
   add(words, r.roof and 100 * r.roof, "%.3g%% of the measured roof (%s)",
     r.bound)
   add(words, r.err, "error %.1e")
+  add(words, words[1] and r.verify == "not checked" or nil, "not checked")
   return words
 end
 

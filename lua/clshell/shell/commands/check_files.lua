@@ -5,6 +5,7 @@
 local base_text = require "clshell.base.text"
 local cl = require "cl"
 local constant_calls = require "clshell.shell.commands.constant_calls"
+local excerpt = require "clshell.errors.excerpt"
 local families = require "clshell.ladder.families"
 local plan = require "clshell.ladder.plan"
 local program = require "clshell.ladder.program"
@@ -260,7 +261,11 @@ function Check:text(text, file)
   text = text:gsub("^\xEF\xBB\xBF", ""):gsub("^#[^\n]*", "")
   local chunk, message = load(text, file.chunk)
   if not chunk then
-    return self:fail("clshell: " .. message)
+    local n = tonumber(message:match ":(%d+): .* near '<\\%d+>'$")
+    local line = n and excerpt.line(text, n)
+    local strange = line and base_text.strange(line)[1]
+    return self:fail(("clshell: %s%s"):format(message, strange
+      and ("\n  column %d: %s"):format(strange.at, strange.words) or ""))
   end
   self:say("%s: Lua is fine", file.name)
   for _, call in ipairs(constant_calls.find(text, CALLS)) do

@@ -336,8 +336,14 @@ end
 
 -- The name that was meant, or the words on a launch in CUDA's syntax.
 local function note_of(record, text)
+  local byte = record.rest:match " near '<\\(%d+)>'$"
+  local line = byte and text and excerpt.line(text, record.line)
+  local strange = line and base_text.strange(line)[1]
   if record.near then
     return ("did you mean '%s'?"):format(record.near)
+  elseif strange then
+    record.column = record.column or strange.at
+    return strange.words
   elseif record.rest:find("^syntax error near '<<'")
       and text and (excerpt.line(text, record.line) or ""):find("<<<", 1, true)
   then
