@@ -8,9 +8,14 @@ local cl = require "cl"
 local operands = require "clshell.ladder.operands"
 local options = require "clshell.base.options"
 local text = require "clshell.base.text"
-local units = require "clshell.ladder.unit"
 
 local M = {}
+
+--- rung.UNITS
+--- The arithmetic units of kernels, in words: "fma" of a result's own type;
+--- tensor cores by the type of their operands; "tensor" for other
+--- instructions, which have no roof. See unit.lua.
+M.UNITS = "fma tensor_half tensor_tf32 tensor_double tensor"
 
 local INT_MAX = 2^31 - 1
 local RESERVE = 1024 -- bytes, see NVRESERVE in context.c
@@ -143,8 +148,8 @@ local FIELDS = {
   kernel = STRING, places = STRING, params = TABLE, trans = TABLE,
   input_roundoff = {"number"}, guarded = BOOLEAN, ptx = BOOLEAN,
   half = BOOLEAN, wide = BOOLEAN,
-  unit = {"string", "one of " .. units.NAMES:gsub(" ", ", "), function(x)
-    return text.set(units.NAMES)[x] ~= nil
+  unit = {"string", "one of " .. M.UNITS:gsub(" ", ", "), function(x)
+    return text.set(M.UNITS)[x] ~= nil
   end},
   products = {"number", "a whole number >= 1", function(x)
     return math.type(x) == "integer" and x >= 1

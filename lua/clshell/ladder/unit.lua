@@ -2,16 +2,12 @@
 -- the tensor cores for operands of a type. Each unit has a roof of its own.
 -- SPDX-License-Identifier: MIT
 
+local rung = require "clshell.ladder.rung"
 local text = require "clshell.base.text"
 
 local M = {}
 
---- unit.NAMES
---- The units, in words: "fma" of a result's own type; tensor cores by the type
---- of their operands; "tensor" for other instructions, which have no roof.
-M.NAMES = "fma tensor_half tensor_tf32 tensor_double tensor"
-
-local NAMES = text.set(M.NAMES)
+local NAMES = text.set(rung.UNITS)
 local FMA = text.set "float double half"
 
 -- The types in an instruction's name, the fastest unit first: where a kernel

@@ -7,7 +7,6 @@ local lazy = require "clshell.base.lazy"
 local program = require "clshell.ladder.program"
 local protocol = require "clshell.measure.protocol"
 local rungs = require "clshell.ladder.rung"
-local units = require "clshell.ladder.unit"
 local workload = require "clshell.ladder.workload"
 
 local M = {}
@@ -72,7 +71,7 @@ end
 -- the roof of its result; "fma" is left out.
 function M.describe_unit(r, rung, kernel)
   local name = rung and (rung.unit or rung.builtin and "fma")
-    or units.of_kernel(kernel)
+    or require("clshell.ladder.unit").of_kernel(kernel)
   r.unit, r.products = name ~= "fma" and name or nil, rung and rung.products
 end
 
