@@ -213,7 +213,8 @@ t.test("NaN of every kind keep their order", function()
   t.eq(x:argsort{order = "descending"}:read():table(),
     {9, 3, 6, 1, 2, 4, 5, 7, 8, 10})
   local y <close> = cl.buffer("uint", #bits)
-  for _, kernel in ipairs{"bitonic", "bitonic_local", "radix", "blocks"} do
+  for _, kernel in ipairs{"bitonic", "bitonic_local", "radix",
+      cl.device().type == "cpu" and "blocks" or nil} do
     for _, order in ipairs{"ascending", "descending"} do
       sort(x, {kernel = kernel, index = y, order = order})
       local first = order == "ascending" and {6, 3, 9} or {9, 3, 6}
