@@ -187,17 +187,31 @@ local function real(what, s)
   return types.calculated(types.real(what, s.type))
 end
 
+-- A Split of floats as doubles where all its devices have them, as Buffers
+-- calculate means and norms.
+local function wide(what, s)
+  for _, piece in ipairs(class.whole(class.live(what, s), s.parts)) do
+    if s.type ~= "float"
+        or not piece.part.context.device:has "cl_khr_fp64" then
+      return s
+    end
+  end
+  return s:astype "double"
+end
+
 --- Split:mean([dim]) -> number, Buffer or Split
 --- The sum divided by the number of elements; `dim` as for Split:sum.
 --- Example:
 --- local s = cl.split({1, 2, 6}, {cl.device(), cl.device()})
 --- print(s:mean()) --> 3.0
 function methods.mean(s, dim)
-  local sums = s:sum(dim)
+  local sums = wide("mean", s):sum(dim)
   if dim == nil then
     return sums / #s
   end
-  local mean = (sums:astype(real("mean", s)) / s.shape[dim]):eval()
+  local type = real("mean", s)
+  local total = types.known[sums.type].real and sums or sums:astype(type)
+  local mean = (total / s.shape[dim]):astype(type):eval()
   sums:close()
   return mean
 end
@@ -217,9 +231,10 @@ reduction("dot", 2, "sum")
 --- print(s:nrm2()) --> 5.0
 function methods.nrm2(s, dim)
   if dim ~= nil then
-    local x = s:astype(real("nrm2", s))
+    local type = real("nrm2", s)
+    local x = wide("nrm2", s.type == type and s or s:astype(type))
     local squares = x:dot(x, dim)
-    local root = squares:sqrt():eval()
+    local root = squares:sqrt():astype(type):eval()
     squares:close()
     return root
   end
