@@ -346,9 +346,10 @@ test("wrong triplets", function()
       .. most .. " 1 0\n")
     t.raises(function() csr.load(path) end, "row_ptr of " .. most)
   end
-  for _, kind in ipairs{"int", "int3", "float4", "nothing"} do
+  for _, kind in ipairs{"int3", "float4", "nothing"} do
     t.raises(from(2, 2, {1}, {1}, {1}, {type = kind}),
-      "csr.from_coo: type must be float, double or half; got " .. kind)
+      "csr.from_coo: type must be a type of numbers, such as float; got "
+        .. kind)
   end
 end)
 

@@ -234,7 +234,9 @@ t.test("wrong calls", function()
     t.raises(function() check(k:range(4), x, 1, {limit = limit}) end,
       "check: limit must be a number > 0; got ")
   end
-  for _, size in ipairs{0, -1, "a", {}, {4, 0}, {1, 1, 1, 1}} do
+  t.raises(function() check(k:range(4), x, 1, {size = 0}) end,
+    "no work-items to look at")
+  for _, size in ipairs{-1, "a", {}, {4, -1}, {1, 1, 1, 1}} do
     local ok, e = pcall(check, k:range(4), x, 1, {size = size})
     t.ok(not ok)
     t.ok(tostring(e):find("range: bad argument #1", 1, true), tostring(e))

@@ -22,18 +22,21 @@ local MOST, ROWS = 256, 16 -- patterns of a packed matrix; rows for each one
 -- By element type: unsigned integers of as many bytes.
 M.unsigned = {half = "ushort", float = "uint", double = "ulong"}
 
+local NUMBERS = text.set "char uchar short ushort int uint long ulong"
+
 local csr, dia, packed = {}, {}, {} -- the methods
 local csr_meta = {__index = csr, __metatable = false, __name = "CSR matrix"}
 local dia_meta = {__index = dia, __metatable = false, __name = "DIA matrix"}
 local packed_meta = {__index = packed, __metatable = false,
   __name = "packed matrix"}
 
--- The element type of options, checked.
+-- The element type of options, checked. spmv takes the types of reals; other
+-- numbers are shown and saved.
 function M.real(what, kind)
   kind = kind or "float"
-  if not M.unsigned[kind] then
-    argument.refuse(what, "type", "must be float, double or half; got %s",
-      type(kind) == "string" and kind or text.got(kind))
+  if not M.unsigned[kind] and not NUMBERS[kind] then
+    argument.refuse(what, "type", "must be a type of numbers, such as float; "
+      .. "got %s", type(kind) == "string" and kind or text.got(kind))
   end
   return kind
 end

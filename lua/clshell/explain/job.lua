@@ -114,6 +114,10 @@ function M.local_size(launch, global)
   local sizes, room = {}, math.min(GROUP, launch.kernel.work_group_size)
   for i, n in ipairs(global) do
     local size = math.min(n, room)
+    if n == 0 then
+      cl.error(("%s has no work-items to look at: a global size is 0"):format(
+        launch.kernel.name))
+    end
     while n % size ~= 0 do
       size = size - 1
     end
