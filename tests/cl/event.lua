@@ -23,7 +23,8 @@ local function behind(f, ...)
   if fine then
     return result
   end
-  t.ok(tostring(result):find("a command before it", 1, true), result)
+  t.ok(tostring(result):find("an earlier command of the Queue", 1, true),
+    result)
   return f(...)
 end
 

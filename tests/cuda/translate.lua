@@ -315,10 +315,11 @@ t.test("without cuda = true, CUDA's words say what is here", function()
   t.raises(function()
     cl.build "kernel void k(global float *a) { a[threadIdx.x] = 1; }"
   end, "CUDA: threadIdx; here: get_local_id(0)")
-  t.raises(function()
-    cl.build "kernel void k(global float *a) { __syncthreads(); }"
-  end, "CUDA: __syncthreads; here: barrier(")
-  local e = t.raises(function()
+  local fine, e = pcall(cl.build,
+    "kernel void k(global float *a) { __syncthreads(); }")
+  t.ok(fine or tostring(e):find("CUDA: __syncthreads; here: barrier(", 1,
+    true), e) -- NVIDIA's compiler knows the word
+  e = t.raises(function()
     cl.build "kernel void k(global int *a) { a[blockIdx.x] = 1; }"
   end, "CUDA: blockIdx; here: get_group_id(0)")
   t.ok(not tostring(e):find "cuda = true")

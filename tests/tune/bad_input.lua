@@ -215,3 +215,5 @@ t.test("a constraint in C gets its Lua", function()
     t.eq({ok, e.hint}, {false, ('in Lua: where = "%s"'):format(lua)})
   end
 end)
+
+scratch.done()

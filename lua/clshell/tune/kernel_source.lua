@@ -430,6 +430,12 @@ function Kernel:prepared(p)
     return nil, {status = "refused", reason = reason}
   end
   local made, launch = pcall(kernel.range, kernel, range_of(t, p))
+  for _, n in ipairs(made and launch.global or {}) do
+    if n == 0 then
+      return nil, {status = "refused",
+        reason = "range: global must be at least 1; got 0"}
+    end
+  end
   if not made then -- the library calls it "?", as pcall called it
     return nil, {status = "refused", reason = evaluation.reason(launch)
       :gsub("^%?: bad argument #%d: ", "range: ")}
