@@ -387,7 +387,8 @@ t.test("the unit of a kernel is told by its code", function()
   os.remove(folder .. "multiply.h")
   local r = bench(prog:kernel "f":range(1), {args = {cl.buffer("float", 1)},
     flop = 1e12, effort = "quick"})
-  t.eq({r.unit, r.roof}, {"tensor_tf32"})
+  t.eq(r.unit, not ptx and "tensor_tf32" or nil)
+  t.ok(ptx or r.roof == nil, r.roof) -- no kernel measures this unit here
 end)
 
 t.test("rungs on tensor cores declare their unit", function()
