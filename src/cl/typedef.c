@@ -123,9 +123,8 @@ static bool pushheads(lua_State *L, const char *s) {
   return h.bodies == 0;
 }
 
-/* Adds a line for each macro of a source that takes it away: the name of a
- *type
- ** may be a macro, and the driver tells types as they are without macros. */
+/* Adds a line for each macro of a source that takes it away. A type's name may
+** be a macro, and the driver tells types without macros. */
 static void addundefs(luaL_Buffer *b, const char *s) {
   while ((s = strchr(s, '#')) != NULL) {
     size_t n = 0;

@@ -14,13 +14,10 @@ local NONE = {}
 local MOST = 2^20 -- bytes of the strings of an expression
 local ALL = 2^24  -- bytes of all values of a text
 
--- The number of times each name is bound: by local, =, for, or as a parameter.
--- Names in lists count twice, as their values are not matched.
-local function bindings(tokens)
-  local count, open = {}, {}
-  local function add(token, n)
-    count[token.text] = (count[token.text] or 0) + n
-  end
+-- Calls f(name, before, after, around, i) for each name that is no field: with
+-- the tokens beside it, the bracket or block that it stands in, and its place.
+local function each_name(tokens, f)
+  local open = {}
   for i, t in ipairs(tokens) do
     local before, after = tokens[i - 1] or NONE, tokens[i + 1] or NONE
     local change = lexer.step(t)
@@ -28,14 +25,29 @@ local function bindings(tokens)
       open[#open + 1] = t.text
     elseif change < 0 then
       open[#open] = nil
-    elseif t.kind == "name" and before.text ~= "." and before.text ~= ":"
-        and not BRACKETS[open[#open]] then
-      if after.text == "," or before.text == "," or before.text == "for" then
-        add(t, 2)
-      elseif after.text == "=" or before.text == "local" then
-        add(t, 1)
-      end
+    elseif t.kind == "name" and before.text ~= "." and before.text ~= ":" then
+      f(t, before, after, open[#open], i)
     end
+  end
+end
+
+-- The number of times each name is bound: by local, =, for, or as a parameter.
+-- Names in lists count twice, as their values are not matched.
+local function bindings(tokens)
+  local count = {}
+  local function add(token, n)
+    count[token.text] = (count[token.text] or 0) + n
+  end
+  each_name(tokens, function(t, before, after, around)
+    if BRACKETS[around] then
+      return
+    elseif after.text == "," or before.text == "," or before.text == "for" then
+      add(t, 2)
+    elseif after.text == "=" or before.text == "local" then
+      add(t, 1)
+    end
+  end)
+  for i, t in ipairs(tokens) do
     local j = t.text == "function" and i + 1 -- its name and parameters
     while j and tokens[j] and tokens[j].text ~= ")" do
       add(tokens[j], 2)
@@ -157,24 +169,17 @@ end
 --- The names in a Lua text that nothing in it binds, each where it stands
 --- first; and the names that it binds.
 function M.globals(text)
-  local tokens, list, seen, open = locals.code(text), {}, {}, {}
+  local tokens, list, seen = locals.code(text), {}, {}
   local self = setmetatable({text = text, tokens = tokens}, Reader)
   local bound = bindings(tokens)
-  for i, t in ipairs(tokens) do
-    local before, after = tokens[i - 1] or NONE, tokens[i + 1] or NONE
-    local change = lexer.step(t)
-    if change > 0 then
-      open[#open + 1] = t.text
-    elseif change < 0 then
-      open[#open] = nil
-    elseif t.kind == "name" and not (bound[t.text] or seen[t.text]
-        or before.text == "." or before.text == ":" or before.text == "::"
+  each_name(tokens, function(t, before, after, around, i)
+    if not (bound[t.text] or seen[t.text] or before.text == "::"
         or before.text == "goto" or before.text == "<" and after.text == ">"
-        or after.text == "=" and open[#open] == "{") then
+        or after.text == "=" and around == "{") then
       seen[t.text] = true
       list[#list + 1] = {name = t.text, line = self:line(i)}
     end
-  end
+  end)
   return list, bound
 end
 
