@@ -1053,6 +1053,90 @@ static int array_max_diff(lua_State *L) {
   return 2;
 }
 
+/* The distances of NaN from NaN are 0 where both are expected to be. */
+static void forgivenan(const Type *t, const void *p, const Type *u,
+                       const void *q, size_t n, double *d) {
+  double x[RUN], y[RUN];
+  if (t->kind != 'f' || u->kind != 'f')
+    return;
+  clsh_number_loadreals(t, p, n, x);
+  clsh_number_loadreals(u, q, n, y);
+  for (size_t i = 0; i < n; i++)
+    if (isnan(x[i]) && isnan(y[i]))
+      d[i] = 0;
+}
+
+enum { MOSTWORST = 16 };
+
+/* The worst elements so far, in falling order of their error. */
+typedef struct Worst {
+  double error[MOSTWORST];
+  size_t at[MOSTWORST], n;
+} Worst;
+
+static void addworst(Worst *w, double error, size_t at) {
+  size_t i = w->n < MOSTWORST ? w->n++ : MOSTWORST;
+  while (i > 0 && w->error[i - 1] < error) {
+    i--;
+    if (i + 1 < MOSTWORST) {
+      w->error[i + 1] = w->error[i];
+      w->at[i + 1] = w->at[i];
+    }
+  }
+  if (i < MOSTWORST) {
+    w->error[i] = error;
+    w->at[i] = at;
+  }
+}
+
+/** Array:differences(expected, part, least) -> count, list, error
+ * Compares number by number: x is right where |x - e| <= part * max(|e|,
+ * least), and where both are NaN. Gives the count of wrong numbers, the up to
+ * 16 worst of these by their places (vectors count component by component),
+ * and the greatest |x - e| / max(|e|, least) of all numbers, at least 0.
+ * Example:
+ * local got = cl.array("float", 4, {1, 2, 3, 4})
+ * local right = cl.array("float", 4, {1, 2, 3.5, 4})
+ * local count, worst = got:differences(right, 1e-4, 0)
+ * print(count, worst[1]) --> 1 3
+ */
+static int array_differences(lua_State *L) {
+  const Array *a = clsh_array_check(L, 1);
+  const Array *b = clsh_array_check(L, 2);
+  double part = luaL_checknumber(L, 3), least = luaL_checknumber(L, 4);
+  double d[RUN], y[RUN], error = 0;
+  Worst worst = {.n = 0};
+  lua_Integer wrong = 0;
+  checkalike(L, a, b);
+  const char *p = clsh_array_data(L, a);
+  const char *q = clsh_array_data(L, b);
+  Run r = {0}, s = {0};
+  while (nextrun(L, a, &r) && nextrun(L, b, &s)) {
+    distances(a->type, p + r.offset, b->type, q + s.offset, r.n, d);
+    forgivenan(a->type, p + r.offset, b->type, q + s.offset, r.n, d);
+    clsh_number_loadreals(b->type, q + s.offset, r.n, y);
+    for (size_t i = 0; i < r.n; i++) {
+      double unit = fmax(fabs(y[i]), least);
+      double e = unit > 0 && isfinite(unit) ? d[i] / unit : HUGE_VAL;
+      if (d[i] == 0)
+        continue;
+      error = fmax(error, e);
+      if (!(e <= part)) {
+        wrong++;
+        addworst(&worst, e, r.first + i);
+      }
+    }
+  }
+  lua_pushinteger(L, wrong);
+  lua_createtable(L, (int)worst.n, 0);
+  for (size_t i = 0; i < worst.n; i++) {
+    lua_pushinteger(L, (lua_Integer)worst.at[i] + 1);
+    lua_rawseti(L, -2, (lua_Integer)i + 1);
+  }
+  lua_pushnumber(L, error);
+  return 3;
+}
+
 /** Array:swap() -> array
  * Reverses the byte order of every number in place.
  * Example:
@@ -1240,6 +1324,7 @@ static const luaL_Reg methods[] = {{"as", array_as},
                                    {"equal", array_equal},
                                    {"fill", array_fill},
                                    {"max_diff", array_max_diff},
+                                   {"differences", array_differences},
                                    {"normal", array_normal},
                                    {"random", array_random},
                                    {"readfile", array_readfile},

@@ -454,14 +454,14 @@ t.test("a result without a check says so", function()
     x[get_global_id(0)] = 1; }]]:range(64)
   local opts = {args = {x}, bytes = 256, effort = "quick", roof = false}
   local open = bench(launch, opts)
-  t.eq(open.verify, "not checked")
-  t.ok(tostring(open):find("not checked", 1, true), tostring(open))
+  t.eq(open.verify, "unchecked")
+  t.ok(tostring(open):find("unchecked", 1, true), tostring(open))
   local html = require "clshell.results.html"
   t.ok(html.text{open}:find("Not checked, but measured as it is: ", 1, true))
   opts.check = function() return x:read()[1] == 1 end
   local checked = bench(launch, opts)
   t.eq(checked.verify, "check()")
-  t.ok(not tostring(checked):find("not checked", 1, true))
+  t.ok(not tostring(checked):find("unchecked", 1, true))
   t.ok(html.text{checked}:find("Every rate is of a result that was checked",
     1, true))
 end)

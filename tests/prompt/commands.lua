@@ -38,8 +38,13 @@ t.test("%bench measures an expression, with options", function()
     r = bench(function() return l(b) end, {seconds = 0.01, roof = false})
     %bench l(b) flops=2*10 bytes=4, name="mine" seconds=0.01 roof=false
     _.name, _.flop, _.bytes, _.n > 0
-    %bench l(b) secs=1]])
-  has(out, "mine", "\"mine\"\t20\t4\ttrue", "unknown option 'secs'")
+    %bench l(b) secs=1
+    %bench k:range(1)(b) expect=b * 0 + 1 seconds=0.01 roof=false
+    %bench k:range(1)(b) seconds=0.01 expect=function(x) return x.x * 0 end
+    _.status, _.error]])
+  has(out, "mine", "\"mine\"\t20\t4\ttrue", "unknown option 'secs'",
+    "by element: 1.0e-04 of it", "WRONG 1 of 1 element of x: x[1] = 1, "
+    .. "expected 0")
 end)
 
 t.test("host code is timed as such, with and without a device", function()

@@ -525,6 +525,18 @@ local function chain_of(names, given, opts, made)
   return chain
 end
 
+-- Tells plan.watch of a call; returns its output.
+local function told(family, given, opts, output)
+  if M.watch then
+    M.watch(family, given, opts, output)
+  end
+  return output
+end
+
+--- plan.watch
+--- Where set, plan.watch(family, given, opts, output) is told of each call.
+M.watch = nil
+
 --- plan.run(family, given, opts) -> output, event
 --- Runs the plan of a call with these operands and options, a kept plan or a
 --- new one. A call that names no output gets a new Buffer.
@@ -538,7 +550,7 @@ function M.run(family, given, opts)
     kept = M.new(family, given, opts, true)
     output = kept.output
     if not (key and kept:keep(opts[spec.output] ~= nil)) then
-      return output, kept:run()
+      return told(family, given, opts, output), kept:run()
     end
     kept.chain = chain_of(spec.inputs, given, opts, kept)
     plans[key] = kept
@@ -548,9 +560,11 @@ function M.run(family, given, opts)
     hold(chains, kept.chain)
   end
   if kept.output_places then
-    return kept:run_into(output)
+    local event
+    output, event = kept:run_into(output)
+    return told(family, given, opts, output), event
   end
-  return kept.output, kept()
+  return told(family, given, opts, kept.output), kept()
 end
 
 return M

@@ -225,7 +225,7 @@ local function of_launch(launch, opts)
       return launch(table.unpack(args, 1, n))
     end,
     kernel = launch.kernel, size = launch.localsize,
-    name = launch.kernel.name,
+    name = launch.kernel.name, launch = launch, args = args,
   }
 end
 

@@ -42,6 +42,9 @@ local function check(opts, effort, who)
   if opts.check ~= nil then
     argument.check(who, "check", opts.check, "function")
   end
+  if opts.check ~= nil and opts.expect ~= nil then
+    cl.error(who .. ": takes check or expect, not both")
+  end
   if opts.cache ~= nil and opts.cache ~= "hot" and opts.cache ~= "cold" then
     cl.error(("%s: cache must be \"hot\" or \"cold\"; got %s"):format(who,
       tostring(opts.cache)))
@@ -151,12 +154,18 @@ local function chill(r, subject, footprint, copies)
   end
 end
 
--- Whether the result of a function passes its check. Without a check the
--- record says so: its rates are measured as they are.
-local function passes(r, opts)
+-- Whether the result of a function passes its check, or is as expected (an
+-- object of expect.lua). Without both the record says so: its rates are
+-- measured as they are.
+local function passes(r, opts, expected)
   local ok, message = true, nil
-  r.verify = opts.check and "check()" or "not checked"
-  if opts.check then
+  r.verify = opts.check and "check()" or "unchecked"
+  if expected then
+    local v = expected:verdict()
+    r.err, r.err_bound, r.verify = v.err, v.bound, v.mode
+    r.worst = not v.ok and v.worst or nil
+    ok, message = v.ok, v.message
+  elseif opts.check then
     ok, message = opts.check()
   end
   if not ok then
@@ -166,19 +175,31 @@ local function passes(r, opts)
   return ok
 end
 
+-- The launch is checked before it is timed and, where opts.expect tells its
+-- results, once more behind the last sample.
 local function bench_call(r, job, opts, limits, set)
-  local context = job.context or cl.context()
+  local context, expected = job.context or cl.context(), job.expected
   local subject = set(timer.new(context, {job.call}))
-  subject.before = job.before
-  progress.phase "checked"
-  subject.sample(1) -- the first launch is not timed
-  if not passes(r, opts) then
+  subject.before = job.before or expected and expected:restore()
+  subject.single = not job.before and subject.before ~= nil
+  local function right()
+    progress.phase "checked"
+    if expected then
+      expected:poison()
+    end
+    subject.sample(1) -- not timed
+    return passes(r, opts, expected)
+  end
+  if not right() then
     return
   end
   r.mode = opts.cache or "hot"
   local _ <close> = r.mode == "cold" and chill(r, subject) or nil
   r.flop, r.bytes = opts.flop, opts.bytes
   measure(r, subject, limits)
+  if expected then
+    right()
+  end
 end
 
 -- The index of the rung's kernel among the events of a run, nil for a single
@@ -235,8 +256,13 @@ local function bench_rung(r, job, opts, limits, set)
 end
 
 -- Times a function that enqueues nothing, by the host's clock.
-local function bench_function(r, call, opts, limits, set)
-  if not passes(r, opts) then
+local function bench_function(r, job, opts, limits, set)
+  local call = job.call
+  if job.expected then
+    job.expected:poison()
+    call()
+  end
+  if not passes(r, opts, job.expected) then
     return
   end
   r.mode, r.flop, r.bytes = "hot", opts.flop, opts.bytes
@@ -281,6 +307,11 @@ end
 -- Measures a rung or a host routine of a family.
 local function run_family(job, opts, limits)
   local family = job.family
+  if opts.expect ~= nil then
+    cl.error(("bench: expect is for launches and functions; %s.%s is compared "
+      .. "with the reference of %s"):format(family.name, job.rung,
+      family.name))
+  end
   local host = family.host(job.rung)
   local r = record.new(opts.name or ("%s.%s"):format(family.name, job.rung),
     not host and cl.context(), opts)
@@ -306,6 +337,10 @@ local function run_job(job, opts, limits)
   if job.family then
     return run_family(job, opts, limits)
   end
+  if opts.expect ~= nil then -- tune gives job.expected
+    job.expected = require "clshell.measure.expect".new("bench", job.launch,
+      job.args, opts)
+  end
   local r = record.new(opts.name or job.name, nil, opts)
   r.type = opts.type
   if job.plan and job.plan.rung then
@@ -323,7 +358,7 @@ local function run_job(job, opts, limits)
   end
   return guarded(r, function(_, set)
     if not (job.plan or job.kernel) and not timer.enqueues(job.call) then
-      return bench_function(r, job.call, opts, limits, set)
+      return bench_function(r, job, opts, limits, set)
     end
     r.device = record.device(job.context or cl.context())
     bench_call(r, job, opts, limits, set)
@@ -358,6 +393,15 @@ end
 ---   type     float  element type, for the roofline
 ---   args     -      the arguments of a Launch, as a list
 ---   check    -      check() -> ok, message, after the first run of a function
+---   expect   -      the right results, compared element by element: a Buffer,
+---            an Array, an Expression, a list, a number, the Launch of a plain
+---            kernel, or a function of the arguments by name, such as
+---            function(x) return gemm(x.A, x.B) end; {C = ...} names outputs.
+---            They hold NaN, or random integers, before the launch
+---   tolerance  half 1e-2, float 1e-4, double 1e-10  of an element, or of the
+---            lower quartile of all, see expect.compare
+---   inout    -      outputs that the kernel reads as well: a name, a list, or
+---            true. They get their first content before each launch
 ---   name, tag  -    strings: of the result, in the run store
 ---   roof     true   false: does not place the result on the roofline
 ---

@@ -200,6 +200,11 @@ local printing = {
     if r.batch_a > 1 or r.batch_b > 1 then
       lines[5] = ("  batches of %d and %d"):format(r.batch_a, r.batch_b)
     end
+    if r.verify_a == "unchecked" or r.verify_b == "unchecked" then
+      lines[#lines + 1] = "  unchecked: " .. (r.verify_a ~= r.verify_b
+        and r[r.verify_a == "unchecked" and "name_a" or "name_b"]
+        or "the results of both")
+    end
     lines[#lines + 1] = r.note and "  " .. r.note
     return table.concat(lines, "\n")
   end,
@@ -239,10 +244,29 @@ local function operands_of(job, other)
   return operands
 end
 
--- Verifies a side if it is a rung, and makes its plan.
-local function prepare(job, other)
+-- Runs a side whose results are expected, and raises where they are wrong.
+local function demand(job, subject)
+  if not job.expected then
+    return
+  end
+  job.expected:poison()
+  subject.sample(1)
+  local v = job.expected:verdict()
+  if not v.ok then
+    cl.error(("compare: %s is wrong: %s"):format(job.name, v.message))
+  end
+  job.rule = v.mode
+end
+
+-- Verifies a side if it is a rung, and makes its plan; calculates the results
+-- that a launch or a function must have.
+local function prepare(job, other, opts)
   local family = job.family
   if not family then
+    if opts.expect ~= nil then
+      job.expected = require "clshell.measure.expect".new("compare",
+        job.launch, job.args, opts)
+    end
     return
   end
   job.name = ("%s.%s"):format(family.name, job.rung)
@@ -257,7 +281,7 @@ local function prepare(job, other)
     cl.error(("compare: %s is wrong: err=%.1e, bound %.1e"):format(job.name,
       verdict.err, verdict.bound))
   end
-  job.plan, job.call = plan, plan
+  job.plan, job.call, job.verify = plan, plan, verdict.mode
 end
 
 -- The words on a side besides its name: parameters, shape, local size.
@@ -362,6 +386,8 @@ end
 --- Options of kept runs:
 ---   threshold  0.03  a smaller change is no change
 --- Options of workloads:
+---   expect, tolerance, inout  -  the right results of a launch or a function,
+---            as bench takes them: a side that is wrong raises
 ---   rounds   11, 22, 44, 88  at least 8; more where fewer are unclear
 ---   samples  3 (CPU: 12)  of each in a round
 ---   seconds  20    in all: long kernels get fewer samples a round, and the
@@ -387,10 +413,15 @@ function M.compare(a, b, opts)
   local context = ta.plan and ta.plan.shape and ta.plan.shape.context
     or cl.context()
   local full = limits(opts, context.device)
-  prepare(ta)
-  prepare(tb, ta)
+  prepare(ta, nil, opts)
+  prepare(tb, ta, opts)
   local one, other = timer.new(context, {ta.call}), timer.new(context,
     {tb.call})
+  one.before = ta.expected and ta.expected:restore()
+  other.before = tb.expected and tb.expected:restore()
+  one.single, other.single = one.before ~= nil, other.before ~= nil
+  demand(ta, one)
+  demand(tb, other)
   local _, bytes, words = timer.plan_cold(context.device)
   local cold = opts.cache == "cold"
   local scratch <close> = cold and timer.flush(one, bytes) or nil
@@ -403,6 +434,11 @@ function M.compare(a, b, opts)
   if not r then
     full.timer = "wall"
     r = M.measure(one, other, full)
+  end
+  demand(ta, one) -- the last launch is right as well
+  demand(tb, other)
+  for name, job in pairs{verify_a = ta, verify_b = tb} do
+    r[name] = job.rule or job.family and job.verify or "unchecked"
   end
   r.name_a, r.name_b = names_of(ta, tb)
   r.mode = cold and ("cold (%s)"):format(words) or "hot"

@@ -56,8 +56,9 @@ local function rate_words(r, number)
   add(words, r.ai, "AI %.3g")
   add(words, r.roof and 100 * r.roof, "%.3g%% of the measured roof (%s)",
     r.bound)
-  add(words, r.err, "error %.1e")
-  add(words, words[1] and r.verify == "not checked" or nil, "not checked")
+  add(words, r.err, not r.family and r.err_bound and "error %.1e of %.1e, %s"
+    or "error %.1e", r.err_bound, r.verify)
+  add(words, words[1] and r.verify == "unchecked" or nil, "unchecked")
   return words
 end
 

@@ -114,6 +114,8 @@ end
 ---            element, as a part of its reference or, where that is larger, of
 ---            the usual one: the lower quartile of those that are not 0; other
 ---            rules: check = function(p)
+---   expect, inout  -  in place of check and output: the right results, see
+---            bench, such as the Launch of a plain kernel
 ---   reset    -      reset() before each launch that is checked or timed
 ---   flop, bytes  -  of a run: numbers, or functions of p
 ---   defines, options, local_bytes  -  values, or functions of p

@@ -5,6 +5,7 @@
 local arguments = require "clshell.ladder.operands"
 local cl = require "cl"
 local evaluation = require "clshell.tune.evaluation"
+local expect = require "clshell.measure.expect"
 local program = require "clshell.ladder.program"
 local rungs = require "clshell.ladder.rung"
 local space = require "clshell.tune.space"
@@ -16,18 +17,6 @@ local Kernel = setmetatable({}, evaluation.Source)
 Kernel.__index = Kernel
 
 local MODULE = ...
-
--- The largest difference that a check passes at an element, as a part of the
--- element's reference, or of the usual one where that is larger: the lower
--- quartile of the magnitudes that are not 0. A few huge elements do not excuse
--- the rest.
-local TOLERANCE = {half = 1e-2, float = 1e-4, double = 1e-10}
-local LOOKED = 10000 -- magnitudes for the quartile, at most
-
--- The base type of "float4".
-local function scalar(type)
-  return type:match "^%a+"
-end
 
 -- A reference as an Array, checked.
 local function reference_array(check, output)
@@ -127,7 +116,9 @@ end
 
 -- Raises unless the options that every kernel needs are right.
 local function check_options(t)
-  if type(t.kernel) ~= "string" then
+  if t.check ~= nil and t.expect ~= nil then
+    cl.error "tune: takes check or expect, not both"
+  elseif type(t.kernel) ~= "string" then
     cl.error(("tune: kernel must be the path of a .cl file or its text; got "
       .. "%s"):format(t.kernel == nil and "nothing" or type(t.kernel)))
   elseif t.range == nil then
@@ -241,7 +232,7 @@ function M.source(t, remote)
   self.source_hash = select(2, program.source(from, first
     and {options = value(t.options, first)}))
   self.fixed = evaluation.identity(t.check, t.tolerance, t.reset, t.output,
-    "by element")
+    "by element", t.expect, t.inout)
   return self
 end
 
@@ -290,66 +281,20 @@ end
 function Kernel:poison()
   local output, reset = self.output, self.options.reset
   if output then
-    pcall(output.fill, output, TOLERANCE[scalar(output.type)] and 0 / 0 or 85)
+    expect.fill(output)
   end
   if reset then
     reset()
   end
 end
 
--- The components of an element: a number, or a table of a vector's.
-local function components(x)
-  return type(x) == "table" and x or {x}
-end
-
--- The usual magnitude of a reference, see TOLERANCE.
-local function usual(reference)
-  local list, n = {}, #reference
-  for i = 1, n, math.max(1, n // LOOKED) do
-    for _, x in ipairs(components(reference[i])) do
-      list[#list + 1] = x ~= 0 and math.abs(x + 0.0) or nil
-    end
-  end
-  table.sort(list)
-  return list[(#list + 3) // 4] or 0
-end
-
--- The first element that differs by more than it may: its number, the
--- difference and the bound; nil where there is none.
-local function first_wrong(got, reference, part, least)
-  for i = 1, #reference do
-    local own = components(got[i])
-    for k, x in ipairs(components(reference[i])) do
-      local off, bound = math.abs(own[k] - x), part * math.max(math.abs(x),
-        least)
-      if off > bound or off ~= off then
-        return i, off, bound
-      end
-    end
-  end
-end
-
 -- Compares the output with the reference: ok, message, err.
 local function compared(self)
   local got <close> = self.output:read()
-  local reference = self.reference
-  local diff = got:max_diff(reference)
-  local sum = reference:summary()
-  local scale = math.max(math.abs(sum.min or 0), math.abs(sum.max or 0))
-  local part = self.options.tolerance
-    or TOLERANCE[scalar(self.output.type)] or 0
-  local err = scale > 0 and diff / scale or diff
-  self.usual = self.usual or usual(reference)
-  if diff <= part * self.usual then
-    return true, nil, err
-  end
-  local at, off, bound = first_wrong(got, reference, part, self.usual)
-  if not at then
-    return true, nil, err
-  end
-  return false, ("differs by %.3g at element %d, %.3g allowed: %g of the "
-    .. "element, or of the usual %.3g"):format(off, at, bound, part,
-    self.usual), err
+  self.usual = self.usual or expect.usual(self.reference)
+  local v = expect.compare(got, self.reference, self.options.tolerance,
+    self.usual, "the output")
+  return v.ok, v.message, v.err
 end
 
 -- Makes the first result the reference: ok, message.
@@ -442,6 +387,7 @@ function Kernel:prepared(p)
   end
   local n = args.n or #args
   return {kernel = launch.kernel, size = launch.localsize,
+    launch = launch, args = args,
     programs = {kernel.program}, local_bytes = value(t.local_bytes, p),
     call = function()
       return launch(table.unpack(args, 1, n))
@@ -455,6 +401,21 @@ function Kernel:describe(r, p)
   end
 end
 
+-- The results that the option expect gives for a launch; those of the launch
+-- before where the arguments are the same.
+function Kernel:expectation(run)
+  local t, kept, args = self.options, self.kept, run.args
+  local same = kept and #kept.args == #args
+  for i = 1, same and #args or 0 do
+    same = same and rawequal(kept.args[i], args[i])
+  end
+  if t.expect ~= nil and not same then
+    self.kept = {args = table.move(args, 1, #args, 1, {}),
+      expected = expect.new("tune", run.launch, args, t)}
+  end
+  return self.kept and self.kept.expected
+end
+
 function Kernel:measure(p, best)
   local run, answer = self:prepared(p)
   if not run then
@@ -465,15 +426,16 @@ function Kernel:measure(p, best)
   local opts = evaluation.options(t)
   opts.name, opts.flop, opts.bytes = self.name, value(t.flop, p),
     value(t.bytes, p)
-  opts.check = function()
+  local expected = self:expectation(run)
+  opts.check = not expected and function()
     local ok, message, err = check(self, p)
     result.err = tonumber(err)
     return ok, message
-  end
+  end or nil
   self:poison()
   local found = evaluation.bench({call = run.call, kernel = run.kernel,
     size = run.size, name = self.name, context = self.context,
-    before = t.reset, describe = function(r)
+    before = t.reset, expected = expected, describe = function(r)
       result, r.kernel = r, run.kernel.name
       self:describe(r, p)
     end}, opts, best)

@@ -88,34 +88,6 @@ local function label(expression)
   return (#name > 40 and name:sub(1, 37) .. "..." or name):gsub("%s+", " ")
 end
 
---- measure.bench(text [, effort]) -> function
---- The function that takes one measurement for `%bench text`. The options are
---- evaluated here; `effort` is bench's option, unless the text has the option.
-function M.bench(text, effort)
-  local expression, list = M.split(text)
-  if expression == "" then
-    cl.error(effort and "%timeit needs an expression: %timeit math.sin(1)"
-      or "%bench needs an expression: %bench mm(A, B, C) flop=2*n^3")
-  end
-  local opts = {name = label(expression), effort = effort}
-  for _, option in ipairs(list) do
-    if option[2] == "" then
-      cl.error(("%%bench: option %s has no value"):format(option[1]))
-    end
-    opts[option[1]] = session.compile(option[2])()
-  end
-  local run = session.compile(expression)
-  if expression:find("^[%a_][%w_.]*$") then
-    run = run() -- a function, or a launch that takes no arguments
-  end
-  return function()
-    if expression:find("^[\"']") then
-      return require "clshell.measure.bench"(run(), nil, nil, opts)
-    end
-    return require "clshell.measure.bench"(run, opts)
-  end
-end
-
 -- "k:range(n)" and ", x, y" of `k:range(n)(x, y)`: the last call of a text.
 local function last_call(text)
   local tokens = tokens_of(text)
@@ -156,6 +128,55 @@ local function evaluate(text, old)
   end
   local values = table.pack(session.compile(launch .. args)())
   return base_text.class(values[1]) == "Launch" and values or nil
+end
+
+-- The launch of a text, its arguments as the option args; nil without one.
+local function launch_of(text, opts)
+  local values = evaluate(text)
+  if values then
+    opts.args = table.pack(table.unpack(values, 2, values.n))
+  end
+  return values and values[1]
+end
+
+-- The value of expect=, which is calculated before the launch runs.
+local function late(value)
+  return function(inputs)
+    local right = value()
+    return type(right) == "function" and right(inputs) or right
+  end
+end
+
+--- measure.bench(text [, effort]) -> function
+--- The function that takes one measurement for `%bench text`. The options are
+--- evaluated here, but expect= before the launch runs, which must then be a
+--- call such as k:range(n)(x, y); `effort` is bench's option, unless the text
+--- has the option.
+function M.bench(text, effort)
+  local expression, list = M.split(text)
+  if expression == "" then
+    cl.error(effort and "%timeit needs an expression: %timeit math.sin(1)"
+      or "%bench needs an expression: %bench mm(A, B, C) flop=2*n^3")
+  end
+  local opts = {name = label(expression), effort = effort}
+  for _, option in ipairs(list) do
+    if option[2] == "" then
+      cl.error(("%%bench: option %s has no value"):format(option[1]))
+    end
+    local value = session.compile(option[2])
+    opts[option[1]] = option[1] == "expect" and late(value) or value()
+  end
+  local run = opts.expect and launch_of(expression, opts)
+    or session.compile(expression)
+  if expression:find("^[%a_][%w_.]*$") then
+    run = run() -- a function, or a launch that takes no arguments
+  end
+  return function()
+    if expression:find("^[\"']") then
+      return require "clshell.measure.bench"(run(), nil, nil, opts)
+    end
+    return require "clshell.measure.bench"(run, opts)
+  end
 end
 
 -- The launch of the newest input that launched a kernel, with its arguments.
