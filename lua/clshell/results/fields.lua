@@ -43,11 +43,18 @@ local function size(r)
   return r.title or type(r.shape) == "string" and r.shape or nil
 end
 
--- A function that joins the flags of a result.
+-- A function that joins the flags of a result, and "unchecked" for the rate of
+-- a launch that nothing was compared with.
 local function flags(between)
   return function(r)
-    return r.flags and r.flags[1] and table.concat(r.flags, between) or nil
+    local list = table.move(r.flags or {}, 1, #(r.flags or {}), 1, {})
+    list[#list + 1] = r.verify == "unchecked" and r.median and r.verify or nil
+    return list[1] and table.concat(list, between) or nil
   end
+end
+
+local function verified(r)
+  return r.ok and r.verify ~= "unchecked"
 end
 
 -- A function that gives a field of a table of a result, such as its device.
@@ -153,7 +160,7 @@ M.list = {
     drop = 2},
   {"speedup", "number", title = "speed-up", format = "%.2f", drop = 1},
   {"bound", "string", export = "bound", title = "bound", drop = 6},
-  {"ok", export = "verified"},
+  {"ok", export = "verified", from = verified},
   {"verify", "string", export = "verify"},
   {"err", "number", export = "error", md = true, title = "error",
     format = "%.0e", align = "right"},
