@@ -246,7 +246,7 @@ t.test("mistakes in expect are named", function()
     end, words)
   end
   refused({D = 1}, "'D' is no Buffer that the launch writes")
-  refused({1, 2}, "expect has 2 elements, C has 576")
+  refused({1, 2}, "expect has 2 numbers, C has 576")
   refused("gemm", "expect must be a Buffer")
   refused(C, "would be compared with itself")
   refused(of_gemm, "tolerance must be a number >= 0", {tolerance = "x"})
