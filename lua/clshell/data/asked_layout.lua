@@ -44,7 +44,7 @@ local function declarators(tokens, i, j)
       if token.text == "__attribute__" then
         at = behind_attributes(tokens, at) - 1
       elseif token.text == "[" then
-        d.dims = d.dims + 1
+        d.dims, d.open = d.dims + 1, token.other == at + 1
       elseif token.kind == "name" and d.dims == 0 then
         d.type, d.name = d.name, token.text
       end
@@ -111,6 +111,8 @@ end
 function Question:field(d, record, path)
   if not d.name then
     cl.error(("cl.struct: a field of %s has no name"):format(self.type))
+  elseif d.open then
+    cl.error(("cl.struct: %s: an array must have a size"):format(d.name))
   elseif d.bits then
     cl.error(("cl.struct: %s: a bit-field has no common layout; use a whole "
       .. "type"):format(d.name))
@@ -196,7 +198,8 @@ local record
 local function field(f, told, base)
   local size = told[f.size_at]
   if size == 0 then
-    return nil
+    return told[f.kind_at] > 0 and cl.error(("cl.struct: %s: an array must "
+      .. "have elements"):format(f.name)) or nil
   end
   local out = {name = f.name, size = size, offset = told[f.offset_at] - base,
     count = 1}
@@ -269,6 +272,9 @@ function M.of(what, source, name, opts)
       r.type, type(told) == "table" and told.message or told))
   end
   local s = record(inner, told, 0, told[size_at])
+  if s.size == 0 then
+    argument.refuse(what, r.type, "must have fields")
+  end
   s.align, s.source = told[align_at], declared .. "\n"
   return s
 end
