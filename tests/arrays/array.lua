@@ -309,6 +309,20 @@ t.test("astype cuts and saturates reals, and wraps integers", function()
   t.raises(function() return x:astype "uint8" end, 'did you mean "uchar"?')
 end)
 
+t.test("NaN and infinities become 0 and the ends of all integers", function()
+  for _, from in ipairs{"half", "float", double and "double" or nil} do
+    local x <close> = cl.buffer(from, {4, 2}, {{0 / 0, -1 / 0}, {1 / 0, -1.5},
+      {0 / 0, 2.5}, {-0.0, 7}})
+    for bytes, name in pairs{"char", "short", [4] = "int", [8] = "long"} do
+      local top = 1 << 8 * bytes - 1 -- 2^63 is negative
+      t.eq(list(x:transpose():astype(name)),
+        {0, top - 1, 0, 0, bytes < 8 and -top or top, -1, 2, 7}, from .. name)
+      t.eq(list(x:astype("u" .. name)),
+        {0, 0, bytes < 8 and 2 * top - 1 or -1, 0, 0, 2, 0, 7}, from .. name)
+    end
+  end
+end)
+
 t.test("half calculates as float, and is rounded once", function()
   local h <close> = cl.buffer("half", 2, {2048, 3})
   t.eq((h + h).type, "half")

@@ -94,6 +94,7 @@ __float2int_rd  convert_int_rtn
 __float2int_ru  convert_int_rtp
 __int2float_rn  convert_float_rte
 __half2float  convert_float  vload_half(i, p) of memory, or convert_float(h)
+__float2half_rn  convert_half  as __float2half
 __float2half  convert_half  vstore_half(x, i, p) to memory, or convert_half(x)
 CUDART_INF_F  INFINITY
 CUDART_NAN_F  NAN
@@ -188,6 +189,10 @@ local HINTS = [[
 abs  (int)abs(i) for ints, as abs gives a uint; fabs for floats
 min  min of two values of one type: min(a, (int)b); fmin for floats
 max  max of two values of one type: max(a, (int)b); fmax for floats
+fmin  fmin of two values of one type: fmin(x, 1.0f)
+fmax  fmax of two values of one type: fmax(x, 0.0f)
+fmod  fmod of two values of one type: fmod(x, 2.0f)
+atan2  atan2 of two values of one type: atan2(y, 1.0f)
 pow  pow of two values of one type: pow(x, 2.0f)
 ]]
 

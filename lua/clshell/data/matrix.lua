@@ -123,8 +123,15 @@ local function extension(what, path)
   local ending = tostring(path):match("%.([^./\\]+)$")
   ending = ending and ending:lower()
   if not ("npy mtx pgm ppm "):find((ending or "?") .. " ", 1, true) then
-    cl.error(("%s: the name must end in .npy, .mtx, .pgm or .ppm; got %s")
-      :format(what, tostring(path)))
+    local image = (" png jpg jpeg gif bmp tif tiff webp "):find(
+      " " .. (ending or "?") .. " ", 1, true)
+    local from, to = "x." .. (ending or ""), "x.pgm"
+    if what == "save" then
+      from, to = to, from
+    end
+    cl.error(("%s: the name must end in .npy, .mtx, .pgm or .ppm; got %s%s")
+      :format(what, tostring(path), image and ("; ImageMagick converts images:"
+      .. " convert %s %s, in colour x.ppm"):format(from, to) or ""))
   end
   return ending
 end
