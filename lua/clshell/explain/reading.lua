@@ -89,7 +89,7 @@ end
 -- `words` is a format of the rate reached, the share and the peak.
 local function add(f, limit, amount, name, words, model)
   local top = name and f.peaks[name]
-  if amount and amount > 0 and top and top > 0 then
+  if amount and amount > 0 and math.type(top) and top > 0 then
     local t, unit = f.result.median, limit == "compute" and "FLOP/s" or "B/s"
     table.insert(f.roofs, {limit = limit, share = amount / top / t,
       model = model, least = amount / top, words = words:format(
@@ -305,6 +305,11 @@ end
 function M.read(r, opts)
   argument.check("lesson", "r", r, "table",
     'a result, such as bench("gemm.tiled", {512})')
+  for _, name in ipairs{"median", "flop", "bytes", "sum", "main"} do
+    if r[name] ~= nil then
+      argument.check("lesson", "r." .. name, r[name], "number")
+    end
+  end
   opts = options.check(opts, "lesson")
   if type(opts.device or {}) ~= "table" then
     argument.check("lesson", "device", opts.device, "Device")
