@@ -12,7 +12,7 @@ t.keeps("Context", "Queue")
 local function offered(f, ...)
   local fine, result = pcall(f, ...)
   if not fine and result.name == "CL_MEM_OBJECT_ALLOCATION_FAILURE" then
-    t.skip(result.message) -- NVIDIA's driver has little fine-grained memory
+    t.skip(result.message) -- of fine-grained memory, say
   elseif not fine and result.name == "CL_INVALID_OPERATION" then
     t.ok(result.message:find(";", 1, true), "no remedy: " .. result.message)
     t.skip(result.message)

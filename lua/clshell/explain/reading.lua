@@ -89,7 +89,7 @@ end
 -- `words` is a format of the rate reached, the share and the peak.
 local function add(f, limit, amount, name, words, model)
   local top = name and f.peaks[name]
-  if amount and amount > 0 and math.type(top) and top > 0 then
+  if amount and amount > 0 and top and top > 0 then
     local t, unit = f.result.median, limit == "compute" and "FLOP/s" or "B/s"
     table.insert(f.roofs, {limit = limit, share = amount / top / t,
       model = model, least = amount / top, words = words:format(
@@ -311,6 +311,11 @@ function M.read(r, opts)
     end
   end
   opts = options.check(opts, "lesson")
+  for name, x in pairs(opts.peaks or {}) do
+    if type(x) ~= "table" then
+      argument.check("lesson", "peaks." .. tostring(name), x, "number")
+    end
+  end
   if type(opts.device or {}) ~= "table" then
     argument.check("lesson", "device", opts.device, "Device")
   end
