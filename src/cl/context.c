@@ -474,7 +474,9 @@ static int cl_context_(lua_State *L) {
 static int cl_contexts(lua_State *L) {
   cl_device_id ids[MAXSHARED];
   cl_int err;
-  luaL_checktype(L, 1, LUA_TTABLE);
+  if (!lua_istable(L, 1))
+    return clsh_error_arg(L, 1, "must be a list of Devices; got %s",
+                          luaL_typename(L, 1));
   size_t n = lua_rawlen(L, 1);
   if (n == 0 || n > MAXSHARED)
     return clsh_error_arg(L, 1, "the list must hold 1 to %d Devices; got %I",

@@ -21,6 +21,16 @@ local function size(A)
   return ("%d x %d"):format(A.rows, A.cols)
 end
 
+t.test("no elements", function()
+  local path = t.tmp("none")
+  local A = cl.buffer("uchar", {0, 4})
+  A:save(path .. ".npy")
+  t.eq({matrix.load(path .. ".npy").shape, A:transposed().shape,
+    A:max_diff(A)}, {{0, 4}, {4, 0}, 0.0})
+  t.raises(function() A:save(path .. ".mtx") end, "1 row and 1 column")
+  t.raises(function() A:save(path .. ".pgm") end, "1 at least")
+end)
+
 t.test("zeros, ones and identity", function()
   local Z <close> = matrix.zeros(2, 3)
   t.eq(Z.type, "float")

@@ -73,6 +73,9 @@ t.test("what cl.each refuses", function()
   t.raises(function() cl.each(print, {}) end, "the list of devices is empty")
   t.raises(function() cl.each(print, {device, 2}) end, "element 2 of devices",
     "a Device; got 2")
+  t.raises(function() cl.contexts() end, "must be a list of Devices; got")
+  t.raises(function() cl.contexts{} end, "1 to 64 Devices; got 0")
+  t.raises(function() cl.split(cl.buffer("int", 0)) end, "has no elements")
 end)
 
 t.done()

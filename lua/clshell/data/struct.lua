@@ -293,9 +293,6 @@ function struct:buffer(values, opts)
   end
   argument.check("Struct:buffer", "values", values, "table",
     "s:buffer(1000), s:buffer{{m = 1}, {m = 2}}")
-  if #values == 0 then
-    cl.error("Struct:buffer: the list must hold at least one struct")
-  end
   local bytes = pack_list(self, values)
   return cl.buffer("uchar", bytes.shape, bytes, opts)
 end
@@ -310,7 +307,7 @@ local function check_buffer(s, name, b, first, count)
       .. "bytes; got %d bytes of %s"):format(name, s.size, b.bytes, b.type))
   end
   if math.type(first) ~= "integer" or math.type(count) ~= "integer"
-      or first < 1 or count < 1 or count > n - first + 1 then
+      or first < 1 or count < 0 or count > n - first + 1 then
     cl.error(("%s: the structs must be among 1 to %d; got %s from %s on")
       :format(name, n, text.got(count), text.got(first)))
   end
@@ -401,8 +398,8 @@ end
 --- local b = point:buffer{{x = 1}, {x = 2}, {x = 3}}
 --- print(point:read(point:gather(b, {3, 1}))[1].x) --> 3
 function struct:gather(b, index)
-  check_buffer(self, "Struct:gather", b, 1, 1)
-  if type(index) == "table" and #index > 0 then
+  check_buffer(self, "Struct:gather", b, 1, 0)
+  if type(index) == "table" then
     index = cl.buffer("int", #index, index, {context = b.context})
   elseif text.class(index) ~= "Buffer" or index.type ~= "int" then
     cl.error("Struct:gather: index must be a list of numbers or a Buffer of "

@@ -193,7 +193,7 @@ local function sizes_in(what, one, s)
   for i, size in ipairs(one.sizes) do
     if type(size) == "function" then
       sizes[i] = argument.integer(what, ("size %d of %s, by its function,")
-        :format(i, one.name), math.tointeger(size(s)) or size(s), 1)
+        :format(i, one.name), math.tointeger(size(s)) or size(s), 0)
     else
       sizes[i] = type(size) == "string" and s[size] or size
     end

@@ -472,6 +472,8 @@ end
 ---              functions of the declared sizes, as in gemm and spmv
 ---   dims       as they come in the arguments  the order of the sizes in a
 ---              shape; false: `make` takes shapes of its own
+---   nothing    an error  nothing(s, o) -> Event: sets a result of operands
+---              without elements
 ---   pieces     -  pieces(plan) -> the Buffers of the result, for `truth`
 ---   placing    -  {adapt =, pass =, stage =}: sub-matrices and batches, as in
 ---              gemm

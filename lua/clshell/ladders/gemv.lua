@@ -240,6 +240,9 @@ local gemv = family.new({
   updates = function(s)
     return s.beta ~= 0
   end,
+  nothing = function(s, o)
+    return o.y:set(s.beta ~= 0 and s.beta * o.y or 0)
+  end,
   flop = function(s)
     return 2 * s.rows * s.cols
   end,

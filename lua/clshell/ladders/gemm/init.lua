@@ -102,6 +102,16 @@ local function sizes(s)
   return shape
 end
 
+-- C = beta C, for k = 0.
+local function nothing(s, o)
+  local event
+  for i = 0, s.batch - 1 do
+    local C = o.C:matrix(i * s.stride_c + 1, s.m, s.n, s.ldc)
+    event = C:set(s.beta ~= 0 and s.beta * C or 0)
+  end
+  return event
+end
+
 local function title(s)
   local words = ("%dx%dx%d %s"):format(s.m, s.n, s.k, s.type)
   words = words .. (s.out ~= s.type and " to " .. s.out or "")
@@ -134,7 +144,7 @@ end
 ---   C         a new one  the Buffer or view to write, of the type of A and B;
 ---             for halves a C of float is taken by the rung nv_hgemm
 ---   alpha     1      factor of the product; with 0, A and B are not read:
----             C = beta C, as for k = 0, which no Buffer can have
+---             C = beta C, as for k = 0
 ---   beta      0      factor of C as it was; with 0, C is not read
 ---   trans_a   false  true or "T": op(A) is A transposed, so A is k x m
 ---   trans_b   false  true or "T": B is n x k
@@ -202,6 +212,7 @@ local gemm = family.new({
     {name = "openblas", gflops = 100, run = on_host("gemm_blas", true)},
     {name = "plain_c", gflops = 5, run = on_host "gemm_loop"},
   },
+  nothing = nothing,
   title = title,
 }, require "clshell.base.lazy".table(...))
 
