@@ -50,6 +50,15 @@ local CDNA3 = {warp = 64, sector = 128, line = 128, banks = 32,
 local APPLE = {warp = 32, sector = 128, line = 128, banks = 32, bank_bytes = 4,
   note = "Apple tells no banks; 32 of 4 bytes are assumed"}
 
+-- A core of Apple's M1. The figures give Mesa's table of work-items against
+-- registers of 16 bits.
+local M1 = {
+  items = 1024, groups = 32, registers = 53248, register_unit = 128,
+  most_registers = 128, partitions = 2, local_bytes = 61440,
+  most_local = 32768, warp = 32, unit = 128, reserve = 0,
+  source = "Mesa, agx_performance.c; local memory: Turner, Metal Benchmarks",
+}
+
 -- GPUs by name, in the order of messages: a compute capability, or the memory
 -- and the limits of a unit.
 local GPUS = {
@@ -57,7 +66,7 @@ local GPUS = {
   {"RTX 2080", "7.5"}, {"A100", "8.0"}, {"RTX 3090", "8.6"},
   {"RTX 4090", "8.9"}, {"L4", "8.9"}, {"H100", "9.0"}, {"H200", "9.0"},
   {"B200", "10.0"}, {"RTX 5090", "12.0"}, {"MI200", CDNA2, CDNA},
-  {"MI300", CDNA3, CDNA}, {"M1", APPLE},
+  {"MI300", CDNA3, CDNA}, {"M1", APPLE, M1},
 }
 
 --- gpus.nvidia(capability) -> limits
