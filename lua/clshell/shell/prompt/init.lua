@@ -304,6 +304,10 @@ function M.start(terminal)
   if not M.quiet and system.drivers() == 0 then
     stderr:write(NODRIVER)
   end
+  if line.as and not M.quiet then
+    note(("the device pretends to be %s: its limits, the real device's times")
+      :format(line.as))
+  end
   journal_wanted = terminal and not line.noinit
   local left = journal_wanted
     and part "journal".start()
