@@ -99,7 +99,7 @@ static cl_int getlimits(cl_device_id d, Limits *l) {
   l->global_mem = clsh_info_least(CL_DEVICE_GLOBAL_MEM_SIZE);
   for (int i = 0; i < 8; i++) {
     cl_int err =
-        clGetDeviceInfo(d, list[i].query, list[i].size, list[i].value, NULL);
+        clsh_device_ask(d, list[i].query, list[i].size, list[i].value, NULL);
     if (err != CL_SUCCESS && err != CL_INVALID_VALUE && i < 5)
       return err;
   }
@@ -113,6 +113,7 @@ static void derivelimits(cl_device_id d, const char *version, Limits *l) {
   cl_bool nonuniform = CL_FALSE, shared = CL_FALSE;
   if (sscanf(version, "OpenCL %1d.%1d", &major, &minor) != 2)
     major = 1, minor = 2;
+  l->pretended = clsh_device_pretends();
   l->version = major * 100 + minor * 10;
   l->simulated = strstr(version, "Oclgrind") != NULL;
   if (clGetDeviceInfo(d, NVCAPABILITY, sizeof capability, &capability, NULL) ==

@@ -328,11 +328,12 @@ int main() {
   for i, note in ipairs(info.notes) do
     text[i] = note.line .. " " .. note.text
   end
-  t.eq(#text, 4)
+  t.eq(#text, 5)
   has(text[1], "5 CUDA: cudaError_t; here: nothing")
   has(text[2], '10 CUDA: cudaMalloc; here: b = cl.buffer("float", n)')
   has(text[3], "11 CUDA: cudaMemcpy; here: b:write(h)")
-  has(text[4], "12 CUDA: <<<>>>; here: ")
+  has(text[4], "11 CUDA: cudaMemcpyHostToDevice; here: b:write(h)")
+  has(text[5], "12 CUDA: <<<>>>; here: ")
   t.eq((info.opencl:gsub("%s+", " ")),
     " kernel void k(global float *a, int n) {} ")
   local _, lines = info.opencl:gsub("\n", "")

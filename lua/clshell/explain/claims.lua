@@ -30,8 +30,8 @@ function M.cannot(reason)
 end
 
 --- claims.new(opts) -> list
---- The claims, for square matrices. list:select(names) -> the claims whose
---- names begin so ("A2", "D"); list:try(claim) -> result, see claims.text.
+--- The claims, for square matrices. list:select(names) -> the claims of these
+--- names ("A2") or texts ("D"); list:try(claim) -> result, see claims.text.
 --- Options:
 ---   n      by device  side of the matrices: 256 on a CPU, 2048 on a GPU,
 ---                  twice that if final
@@ -61,7 +61,8 @@ function List:select(names)
   for _, claim in ipairs(self.claims) do
     local found = #names == 0
     for _, name in ipairs(names) do
-      found = found or claim.id:sub(1, #name) == name:upper()
+      found = found or claim.id == name:upper()
+        or claim.id:sub(1, 1) == name:upper()
     end
     list[#list + 1] = found and claim or nil
   end

@@ -38,7 +38,8 @@ return {
   {id = "B1", says = "time the device by events: the host's clock counts the "
     .. "launch", trial = {"events_not_host"}},
   {id = "B2", says = "double is 2 to 3 times slower on large GPUs and CPUs, "
-    .. "up to 64 times on small ones", trial = {"double", false, 1.5, 64}},
+    .. "up to 64 times on small ones",
+    trial = {"double", false, 1.5, 64, 3.5}},
   {id = "B3", needs = "GPU", says = "local memory limits how many work-groups "
     .. "share a unit (occupancy)", trial = {"occupancy"}},
   {id = "B4", gain = true,
@@ -51,7 +52,7 @@ return {
     says = "permuting the elements in the tile's rows mends them as well",
     trial = {"mended", "tiled_swizzled"}},
   {id = "B7", gain = true, says = "several outputs per work-item pay",
-    trial = {"rungs", "tiled", {tile = 16}, "register", {}}},
+    trial = {"blocks", "tiled", {tile = 16}}},
   {id = "B8", gain = true, says = "the best tile is not square",
     trial = {"not_square"}},
   {id = "B9", gain = true, says = "unrolling the inner loop pays",

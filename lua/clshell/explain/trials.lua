@@ -9,6 +9,7 @@ local check = require "clshell.base.lazy".module "clshell.explain.check"
 local cl = require "cl"
 local dia = require "clshell.data.dia"
 local gemm = require "clshell.ladders.gemm"
+local jobs = require "clshell.base.lazy".module "clshell.explain.job"
 local matrix = require "clshell.data.matrix"
 local occupancy = require "clshell.base.lazy".module "clshell.occupancy"
 local oclgrind = require "clshell.explain.oclgrind"
@@ -140,20 +141,36 @@ function M.events_not_host(list)
       :format(c.floor_wall * 1e6, c.floor * 1e6)}
 end
 
--- Double against float, with the named rung, or else (false) with the fastest
--- rung for the kind of device.
-function M.double(list, rung, lo, hi)
-  if not cl.device():has("cl_khr_fp64") then
+-- Double against float, with the named rung, or else (false) with the rungs
+-- that a call takes. `most` on a CPU, and `hi` elsewhere, still count.
+function M.double(list, rung, lo, hi, most)
+  local dev = cl.device()
+  if not dev:has("cl_khr_fp64") then
     list:cannot("the device has no double (cl_khr_fp64)")
   end
-  local name = rung or cl.device().type == "cpu" and "simd" or "register"
-  local params = name == "naive" and BY_ROWS or {}
-  local shape = square(list.n)
-  local o = list:pair({"gemm." .. name, params = params, shape = shape,
-    type = "double"}, {"gemm." .. name, params = params, shape = shape})
+  hi = dev.type == "cpu" and most or hi
+  local function side(type)
+    local c = rung and {rung = rung, params = BY_ROWS}
+      or gemm.choice(list:square(type))
+    return {"gemm." .. c.rung, params = c.params, shape = square(list.n),
+      type = type}
+  end
+  local o = list:pair(side "double", side "float")
   o.holds = o.factor >= lo and o.factor <= hi
-  o.reason = ("x%.3g to x%.3g counts as that"):format(lo, hi)
+  o.reason = ("x%.3g to x%.3g counts as that on a %s"):format(lo, hi,
+    dev.type:upper())
   return o
+end
+
+-- The parameters that a call takes of a rung, or none where it takes another.
+local function chosen(list, rung)
+  local c = gemm.choice(list:square "float")
+  return c.rung == rung and c.params or {}
+end
+
+-- A rung against blocks of outputs for each work-item, as a call takes them.
+function M.blocks(list, rung, params)
+  return list:gemm(rung, params, "register", chosen(list, "register"))
 end
 
 local SQUARE = {{bm = 32, bn = 32, rm = 4, rn = 4},
@@ -163,25 +180,29 @@ local OBLONG = {{bm = 128, bn = 64, rm = 8, rn = 4},
   {bm = 32, bn = 64, rm = 2, rn = 8}}
 
 local function fastest(list, configurations)
-  local best, chosen
+  local best, found
   for _, p in ipairs(configurations) do
     local r = gemm.bench("register", p, list:square("float"),
       {seconds = 0.2, busy = 0.02, warmup = 0.02, roof = false})
     if r.ok and (not best or r.median < best) then
-      best, chosen = r.median, p
+      best, found = r.median, p
     end
   end
-  if not chosen then
+  if not found then
     list:cannot("no such block runs on the device")
   end
-  return chosen
+  return found
 end
 
+-- Square blocks against oblong ones, the block of a call among them.
 function M.not_square(list)
-  local o = list:gemm("register", fastest(list, SQUARE), "register",
-    fastest(list, OBLONG))
+  local squares, oblongs = {table.unpack(SQUARE)}, {table.unpack(OBLONG)}
+  local p = chosen(list, "register")
+  table.insert(p.bm and p.bm ~= p.bn and oblongs or squares, p)
+  local o = list:gemm("register", fastest(list, squares), "register",
+    fastest(list, oblongs))
   o.reason = ("the best of %d oblong blocks, the best of %d square ones")
-    :format(#OBLONG, #SQUARE)
+    :format(#oblongs, #squares)
   return o
 end
 
@@ -194,7 +215,8 @@ function M.host_baseline(list)
     list:cannot(host.note or r.note)
   end
   return {holds = host.ok and r.ok and r.median < host.median, b = r,
-    factor = host.median / r.median, reason = "both agree with float64",
+    factor = host.median / r.median, reason = host.ok and r.ok
+      and "both agree with float64" or "a result differs from float64",
     detail = ("gemm.%s against plain C on one core, N = %d"):format(c.rung,
       list.n)}
 end
@@ -543,8 +565,12 @@ function M.host_memory(list)
   local here = cl.buffer("float", n, h, {host = true})
   local y = cl.buffer("float", n)
   local launch = kernel "course/copy":range({n}, {64})
-  return list:launches("16 MiB in the device's memory against the host's",
-    {launch, 0, 0, here, y}, {launch, 0, 0, there, y})
+  local o = list:launches("16 MiB in the device's memory against memory of "
+    .. "{host = true}", {launch, 0, 0, here, y}, {launch, 0, 0, there, y})
+  o.why = function()
+    return "the driver may keep memory of {host = true} on the device"
+  end
+  return o
 end
 
 -- Lanes of a warp that take two sides of a branch against whole warps.
@@ -621,6 +647,16 @@ local function sum_of(defines)
   return out:read()[1]
 end
 
+-- A launch on the simulator: its findings; its Buffers get its results.
+local function simulated(launch, ...)
+  local job = jobs.new "course"
+  job.back = true
+  jobs.add(job, launch, table.pack(...))
+  local results, reason = oclgrind.run(job, 30)
+  oclgrind.demand(job, results and results[1] or {error = reason})
+  return check(launch, ...).findings
+end
+
 -- A sum over a work-group without the barrier between its steps, and with.
 function M.race(list)
   if not oclgrind.driver() then
@@ -633,22 +669,38 @@ function M.race(list)
   end
   local without, with = findings(0), findings(1)
   local f = without[1]
-  local sum = sum_of{BARRIER = 0}
   return {holds = f ~= nil and f.kind == "race" and #with == 0,
-    reason = ("%s; this device's sum of 64 ones was %g"):format(f and f.text
-      or "the simulator finds none", sum),
+    reason = ("%s; with the barrier %s; this device's sum of 64 ones is %g "
+      .. "without, %g with the barrier"):format(f and f.text
+      or "the simulator finds none", with[1] and with[1].text or "none",
+      sum_of{BARRIER = 0}, sum_of{BARRIER = 1}),
     detail = "256 work-items in groups of 64, the barrier left out; the "
       .. "simulator"}
 end
 
--- The sum that texts begin with, run on the device; where it is wrong, also
--- with the work-group's size as a constant.
-function M.pairs()
-  local sum = sum_of{PAIRS = 1}
-  return {holds = sum == 64, reason = sum ~= 64 and ("the sum is %g, not 64; "
-    .. "with the constant 64 in place of get_local_size(0) it is %g"):format(
-      sum, sum_of{PAIRS = 1, SIZE = 64}) or nil,
-    detail = "64 ones in each of 4 work-groups, on the device"}
+-- The sum that texts begin with. The text is judged by the simulator, or else
+-- by the same sum with the work-group's size as a constant; a device whose
+-- sum differs has a compiler that fails.
+function M.pairs(list)
+  local there, constant = sum_of{PAIRS = 1}, sum_of{PAIRS = 1, SIZE = 64}
+  local words, right = "", constant == 64 or there == 64
+  if oclgrind.driver() then
+    local x, out = floats(256), floats(4)
+    local found = simulated(kernel("course/reduce", {PAIRS = 1}):range({256},
+      {64}), x, out)[1]
+    local sum = out:read()[1]
+    right = sum == 64 and not found
+    words = ("the simulator's sum is %g, and it finds %s; "):format(sum,
+      found and found.text or "no race")
+  elseif not right then
+    list:cannot("neither this device nor a simulator tells its sum")
+  end
+  return {holds = right, reason = words .. (there == 64
+      and "the device's sum is 64" or right and ("the compiler of this "
+      .. "device fails: its sum is %g, with the constant 64 in place of "
+      .. "get_local_size(0) %g"):format(there, constant)
+      or ("the device's sum is %g"):format(there)),
+    detail = "64 ones in each of 4 work-groups"}
 end
 
 -- A text's last version of a product of diagonals: offsets in local memory,
@@ -687,14 +739,15 @@ local MISTAKES = {
     base = "row", diagonals = 257},
 }
 
--- The word on a version: "right", "does not compile" or the defect.
+-- The word on a version: "right", the compiler's first error or the defect.
 local function judged(version)
   local n, d = 64, version.diagonals
   local source = PRINTED:gsub("DECLARE", version.declare):gsub("BASE",
     version.base)
   local built, k = pcall(cl.kernel, source)
   if not built then
-    return "does not compile"
+    return "does not compile: " .. (tostring(k):match "error: ([^\n]+)\n *%d"
+      or tostring(k):match "[^\n]*")
   end
   local offsets <close> = cl.array("int", d)
   for i = 1, d do
@@ -712,8 +765,9 @@ local function judged(version)
   launch(n, d, table.unpack(buffers)):wait()
   local y = buffers[4]:read()
   for i = 1, n do
-    if y[i] ~= ((i == 1 or i == n) and 2 or 3) then
-      return "wrong result"
+    local sum = (i == 1 or i == n) and 2 or 3
+    if y[i] ~= sum then
+      return ("y[%d] is %g, not %d"):format(i - 1, y[i], sum)
     end
   end
   return "right"
