@@ -387,7 +387,8 @@ static int buffer_len(lua_State *L) {
 /** Buffer:info() -> table
  * type, shape, ld, bytes (gaps between rows included), offset (bytes of a view
  * in its buffer), start (elements in front of it in the memory that cl.base
- * passes), view (whether it is a view), device (its name).
+ * passes), view (whether it is a view), access (what kernels may do, see
+ * cl.buffer), device (its name).
  * Example:
  * local b = cl.buffer("float", {4, 4}, 0)
  * print(b:info().bytes, b:info().view) --> 64 false
@@ -398,6 +399,12 @@ static int buffer_info(lua_State *L) {
   clsh_class_pushfields(L, "type shape ld bytes offset start");
   lua_pushboolean(L, b->view);
   lua_setfield(L, 2, "view");
+  cl_mem_flags flags = 0;
+  clGetMemObjectInfo(b->handle, CL_MEM_FLAGS, sizeof flags, &flags, NULL);
+  lua_pushstring(L, flags & CL_MEM_READ_ONLY    ? "read_only"
+                    : flags & CL_MEM_WRITE_ONLY ? "write_only"
+                                                : "read_write");
+  lua_setfield(L, 2, "access");
   clsh_context_setdevice(L);
   return 1;
 }

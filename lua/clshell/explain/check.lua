@@ -67,6 +67,31 @@ local function simulate(job, opts)
   return list and list[1] or {error = reason}, ""
 end
 
+-- The launch with its work-groups the other way round.
+local MIRRORED = {environment = {CLSHELL_RACES = "mirrored",
+  OCLGRIND_BUILD_OPTIONS = oclgrind.build_options() .. " -Dget_group_id(d)="
+    .. "(get_num_groups(d)-1-get_group_id(d)) -Dget_global_id(d)="
+    .. "(get_global_offset(d)+get_group_id(d)*get_local_size(d)"
+    .. "+get_local_id(d))"}}
+local PATIENCE = 10 -- times the seconds of the first run, and seconds more
+
+-- Adds races that show in another order of the work-groups, where atomics
+-- order accesses: of "the last group adds up" the last one is another then.
+local function mirror(job, result, list)
+  local added = job.launches[1]
+  for i, n in ipairs(added.global) do
+    if n % added.localsize[i] ~= 0 then
+      return
+    end
+  end
+  local again = result.log:find "Accesses are ordered by atomics"
+    and oclgrind.run(job, PATIENCE * (1 + result.seconds), MIRRORED)
+  for _, f in ipairs(again and not again[1].error
+      and findings.of(added, again[1]) or {}) do
+    list[#list + 1] = f.kind == "race" and f or nil
+  end
+end
+
 -- Runs the job's launch on its own device, with guard bands.
 local function guard(job, device, limit)
   job.guarded = true
@@ -79,6 +104,14 @@ local function guard(job, device, limit)
     cl.error(("%s: %s"):format(job.what, list[1].error))
   end
   return findings.of(job.launches[1], list[1])
+end
+
+-- What the simulator's own search for races, without the plugin, cannot see.
+local function unseen()
+  local plugin, reason, remedy = oclgrind.plugin()
+  return not plugin and ("%s: races between work-groups of a range with "
+    .. "several dimensions are not seen, and correct loops with "
+    .. "atomic_cmpxchg may be reported; %s"):format(reason, remedy) or nil
 end
 
 -- Checks one launch.
@@ -98,7 +131,15 @@ local function check_launch(launch, args, opts)
   end
   local result, part = simulate(job, opts)
   oclgrind.demand(job, result)
-  return findings.check_of(launch, added, findings.of(added, result), part)
+  local list = findings.of(added, result)
+  local whole = part == "" and not opts.size
+    and not (launch.kernel.program.source or ""):find "%f[%w_]printf%f[^%w_]"
+  local notes = whole and findings.unwritten(added, list) or {} -- not printf
+  notes[#notes + 1] = unseen()
+  if not list[1] and part == "" then
+    mirror(job, result, list)
+  end
+  return findings.check_of(launch, added, list, part, notes)
 end
 
 -- A rung ---------------------------------------------------------------------
@@ -258,6 +299,7 @@ local function check_rung(family, name, opts)
     ok = ok or r.status == "right"
   end
   return findings.check{findings = list, sizes = sizes, blind = guarded,
+    notes = {not guarded and unseen() or nil},
     head = lines_of(family.name .. "." .. name, sizes, list, limit),
     ok = ok and not list[1] and not by_status(sizes).wrong}
 end
@@ -301,9 +343,13 @@ end
 --- a child process, on the simulator Oclgrind and on copies of the arguments.
 --- It finds, with the source lines, reads and writes outside Buffers and
 --- arrays, races, barriers in divergent code, values that were never
---- written, misaligned vectors, writes to constant memory. The arguments and
---- the session stay as they are. `r.findings` is a list of {kind, text, line,
---- column, times, item}; `r.ok`: the list is empty. The simulator executes
+--- written, misaligned vectors, writes to constant memory, read_only Buffers
+--- and pointers to const, outputs that were never written. Work-groups are
+--- ordered by atomics and fences: "the last group adds up" is no race where
+--- the others fence before they count. The arguments and the session stay as
+--- they are. `r.findings` is a list of {kind, text, line,
+--- column, times, item}; `r.ok`: the list is empty; `r.notes` has lines such
+--- as "3 of the 8 elements of 'y' were not written". The simulator executes
 --- some million instructions a second; a launch that takes longer than the
 --- limit is refused with the time that it needs. Without Oclgrind (see clshell
 --- --doctor) guard bands around the Buffers tell of writes next to them.
