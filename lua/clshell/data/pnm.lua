@@ -106,8 +106,8 @@ function M.save(path, h)
   if kind ~= "uchar" and kind ~= "ushort" or #h.shape ~= 2 or #h == 0 then
     cl.error(("%s: an image must be rows x columns, 1 at least, of uchar or "
       .. "ushort, or of vectors of 3 or 4 of them; got %s"):format(path,
-      tostring(h)), {hint = 'matrix.from(A:read():convert "uchar"):save "a.pgm", of whole '
-        .. "numbers from 0 to 255"})
+      tostring(h)), {hint = 'matrix.from(A:read():convert "uchar"):save '
+        .. '"a.pgm", of whole numbers from 0 to 255'})
   elseif path:lower():match "%.(p[gp]m)$" == (lanes == "" and "ppm" or "pgm")
   then
     cl.error(("%s: %s are the pixels of a %s file"):format(path, h.type,
