@@ -189,7 +189,8 @@ local function size_log(expression)
   local _, log = cuda.translate(([[
 #define V3 float3
 typedef float3 vec3; typedef const int3 iv; typedef float3 *pv;
-struct S { float3 a; float b; float3 *p; float q[3]; V3 arr[2]; };
+struct S { float3 a; float b; float3 *p; float q[3]; V3 arr[2];
+  enum K { A } k; struct { int i; } in; struct { int3 i; } on; };
 typedef struct { S s; int n; } T;
 typedef struct { float x, y, z; } F;
 __constant__ float3 cc[4];
@@ -206,15 +207,16 @@ end
 
 t.test("the size of vectors of three, by any name", function()
   for x in ([[v;w;w[0];u;vec3;V3;iv;S;T;t;s->a;(*s).a;s[0].a;t.s.a;s->p[1]
-*s->p;s->arr;*p;p[0];p[n];*q;d;c;*cp;cp[1];v + u;f(v);n ? v : u;g(p)[0]
+*s->p;s->arr;s->on;*p;p[0];p[n];*q;d;c;*cp;cp[1];v + u;f(v);n ? v : u;g(p)[0]
 make_float3(1, 2, 3);cc;cc[1];*s;s[n];const float3;struct S;float3[4]
 ((v));float3;(*p)]]):gmatch "[^;\n]+" do
-    has(size_log("(" .. x .. ")") or "none: " .. x, "<kernel>:13:10: error: "
+    has(size_log("(" .. x .. ")") or "none: " .. x, "<kernel>:14:10: error: "
       .. "CUDA: sizeof (" .. x, "they have four")
   end
   has(size_log "v" or "", "CUDA: sizeof v,")
   has(size_log "w / sizeof w[0]" or "", "CUDA: sizeof w")
-  for x in ([[v.x;p;q;s;a;a[0];*a;z;v.x + u.y;s->b;s->q;s->p;float3 *;fo.x;F
+  for x in ([[v.x;p;q;s;a;a[0];*a;z;v.x + u.y;s->b;s->q;s->p;s->k
+s->in;float3 *;fo.x;F
     const float3 *;fo;ff[0];&v;s->a.x;(*s).a.x;w[0].x;p[1].y;p->x;(*p).x;n;r
     f(v).x;h(v);g(p);cp;float4;cc[2].x;a[sizeof(n)];w[n].x * z]]
   ):gmatch "[^;\n]+" do

@@ -129,11 +129,17 @@ end
 function M.threes(t, item)
   local tokens = item.tokens or t.tokens
   local close = item.body and tokens[item.body].other or item.head
-  local found, star, any
+  local outer, found, star, any = {}, nil, nil, nil
   for i = item.head, item.last do
     local text, behind = tokens[i].text, tokens[i + 1].text
     if text == ";" or text == "{" or text == "}" then
       found, star = text == "}" and any, nil
+      if text == "{" then
+        outer[#outer + 1], any = any or false, nil
+      elseif text == "}" then
+        local before = table.remove(outer)
+        any = any or before
+      end
     elseif t.three[text] then
       found = found or text
     elseif text == "*" or text == "," then

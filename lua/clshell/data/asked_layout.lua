@@ -64,12 +64,12 @@ local function records_of(tokens)
   local records, typedefs, last = {}, {}, nil
   for i = 1, #tokens do
     local r = RECORD[tokens[i].text] and record_at(tokens, i)
-    local stop = i
-    while stop <= #tokens and tokens[stop].text ~= ";" do
-      stop = lexer.behind(tokens, stop)
-    end
     local typedef = tokens[i].text == "typedef"
       or r and tokens[i - 1].text == "typedef"
+    local stop = i
+    while typedef and stop <= #tokens and tokens[stop].text ~= ";" do
+      stop = lexer.behind(tokens, stop)
+    end
     if r then
       r.type = r.tag and r.kind .. " " .. r.tag
       for _, d in ipairs(typedef and declarators(tokens,
