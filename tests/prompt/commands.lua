@@ -43,7 +43,7 @@ t.test("%bench measures an expression, with options", function()
     %bench k:range(1)(b) seconds=0.01 expect=function(x) return x.x * 0 end
     _.status, _.error]])
   has(out, "mine", "\"mine\"\t20\t4\ttrue", "unknown option 'secs'",
-    "by element: 1.0e-04 of it", "WRONG 1 of 1 element of x: x[1] = 1, "
+    "by element: within 1.0e-04 of its value", "WRONG 1 of 1 element of x: x[1] = 1, "
     .. "expected 0")
 end)
 

@@ -60,7 +60,9 @@ local function simulate(job, opts)
       too_long(job, limit, seconds)
     end
   end
+  job.back = opts.expect ~= nil
   local list, reason = oclgrind.run(job, limit)
+  job.back = nil
   if reason == "time" then
     too_long(job, limit)
   end
@@ -114,9 +116,45 @@ local function unseen()
     .. "atomic_cmpxchg may be reported; %s"):format(reason, remedy) or nil
 end
 
+-- The arguments of a launch with copies of the Buffers that it may write, and
+-- the results that these must have, see measure/expect.lua.
+local function expected_of(launch, args, opts)
+  if opts.size or opts.shrink then
+    cl.error "check: expect is of the whole launch: leave out size and shrink"
+  end
+  local given, copies = table.move(args, 1, args.n, 1, {n = args.n}), {}
+  for i, param in ipairs(launch.kernel.args) do
+    local any = text.class(args[i]) == "Any"
+    local b = any and args[i].buffer or args[i]
+    if param.space == "global" and not param.const
+        and text.class(b) == "Buffer" then
+      copies[b] = copies[b] or workload.copy{b}[1]
+      given[i] = any and cl.any(copies[b]) or copies[b]
+    end
+  end
+  local expected = require "clshell.measure.expect".new("check", launch, given,
+    opts)
+  expected:poison()
+  return expected, given
+end
+
+-- Adds wrong results to the findings of a launch.
+local function compare(expected, list)
+  local v = expected and expected:verdict()
+  if v and not v.ok then
+    list[#list + 1] = {kind = "wrong", places = {}, times = 1,
+      text = "wrong: " .. v.message}
+  end
+  return v and {"compared: " .. v.mode} or {}
+end
+
 -- Checks one launch.
 local function check_launch(launch, args, opts)
   local job = jobs.new "check"
+  local expected
+  if opts.expect ~= nil then
+    expected, args = expected_of(launch, args, opts)
+  end
   local added = jobs.add(job, launch, args)
   if opts.size then
     added.global = launch.kernel:range(opts.size, launch.localsize,
@@ -124,18 +162,23 @@ local function check_launch(launch, args, opts)
     added.localsize = jobs.local_size(launch, added.global)
   end
   if opts.guard or not oclgrind.driver() then
-    local r = findings.check_of(launch, added, guard(job,
-      launch.kernel.program.context.device, opts.limit or LIMIT), "")
-    r.blind = true
+    job.back = expected ~= nil
+    local list = guard(job, launch.kernel.program.context.device,
+      opts.limit or LIMIT)
+    local r = findings.check_of(launch, added, list, "", compare(expected,
+      list))
+    r.blind, r.ok = true, #list == 0
     return r
   end
   local result, part = simulate(job, opts)
   oclgrind.demand(job, result)
   local list = findings.of(added, result)
+  local said = compare(expected, list)
   local whole = part == "" and not opts.size
     and not (launch.kernel.program.source or ""):find "%f[%w_]printf%f[^%w_]"
   local notes = whole and findings.unwritten(added, list) or {} -- not printf
   notes[#notes + 1] = unseen()
+  table.move(said, 1, #said, #notes + 1, notes)
   if not list[1] and part == "" then
     mirror(job, result, list)
   end
@@ -370,6 +413,7 @@ end
 ---   limit     30        seconds for a launch; for all sizes of a rung 60
 ---   guard     false     true: guard bands on the session's device
 --- Options of a launch:
+---   expect, tolerance, inout  -  the right results, as bench takes them
 ---   size      the launch's  global size, in place of the launch's
 ---   shrink    false     true: only the first and the last work-group
 --- Options of a rung:

@@ -109,7 +109,8 @@ function M.compare(got, right, part, usual, name, filling)
   local wrong, places, err = got:differences(right, part, usual)
   local v = {ok = wrong == 0, err = err, bound = part, wrong = wrong,
     worst = {}, unwritten = 0, mode = part == 0 and "every bit"
-      or ("by element: %.1e of it, or of %.3g"):format(part, usual)}
+      or ("by element: within %.1e of its value, or of %.3g"):format(part,
+        usual)}
   for i, number in ipairs(places) do
     local at, index = place(name, got, width, number)
     local k = (number - 1) % width + 1
@@ -462,7 +463,8 @@ function M.new(who, launch, args, opts)
   for _, output in ipairs(list) do
     local b, call = output.buffer, seen[output.right]
     output.truth = call and truth_of(call, b)
-    output.note = output.note or ""
+    output.note = output.note or call and (" (as %s.verify compares)"):format(
+      call.family.name) or ""
     output.right = as_array(who, output, output.right)
     output.part = opts.tolerance or output.part
     output.usual = M.usual(output.right)
