@@ -106,6 +106,9 @@ local function details(board, r)
   if not r.parts and r.not_simulated then
     lines[#lines + 1] = "not simulated: " .. r.not_simulated
   end
+  if not r.parts and r.finding then
+    lines[#lines + 1] = "the simulator: " .. r.finding
+  end
   if r.times and r.slow then
     lines[#lines + 1] = "clock!: the clock was lower while it was timed"
   end

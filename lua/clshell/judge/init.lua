@@ -147,7 +147,9 @@ local function simulate(process, r, rng, size)
   local seed = rng:integer(0, 0x7fffffff)
   local result, why = process:call("simulate", seed, size)
   if why or result.status then
-    add_fault(r, why and "INVALID" or result.status, why or result.message,
+    local message = why or result.message
+    r.finding = r.verdict == "WRONG" and message or nil
+    add_fault(r, why and "INVALID" or result.status, message,
       not why and {size = result.size, seed = seed} or nil)
   else
     r.clean = result.size ~= nil and tasks.title(result.size) or nil
@@ -231,7 +233,8 @@ local function points_of(task, r)
         or "no sizes")
     elseif most and part == "clean" then
       add(part, r.clean and most or 0, r.clean and "no race, and no access "
-        .. "outside of memory, at " .. r.clean or r.not_simulated or r.reason)
+        .. "outside of memory, at " .. r.clean or r.not_simulated or r.finding
+        or r.reason)
     elseif most then
       add(part, r.verdict == "RIGHT" and most or 0, r.speed
         or r.times and "not asked" or "not timed")

@@ -12,7 +12,7 @@ local M = {}
 --- Words that no task allows unless its field `allow` names them: machine
 --- code, clocks, and attributes that reach around the compiler.
 M.WORDS = {"asm", "__asm", "__asm__", "extern", "alias", "weakref", "ifunc",
-  "constructor", "destructor", "_Pragma", "__builtin_readcyclecounter",
+  "constructor", "destructor", "__builtin_readcyclecounter",
   "__builtin_readsteadycounter", "__builtin_nvvm_read_ptx_sreg_clock",
   "__builtin_nvvm_read_ptx_sreg_clock64", "__builtin_amdgcn_s_memtime",
   "__builtin_amdgcn_s_memrealtime", "clock_read_device",
@@ -21,10 +21,10 @@ M.WORDS = {"asm", "__asm", "__asm__", "extern", "alias", "weakref", "ifunc",
 local PRAGMAS = {"^OPENCL%s+EXTENSION%s", "^OPENCL%s+FP_CONTRACT%s",
   "^unroll"}
 local CONSTANT = text.set "constant __constant"
-local NO_VARIABLE = text.set "typedef struct union enum"
 local TYPES = text.set("void char short int long float double half uchar "
   .. "ushort uint ulong size_t unsigned signed bool")
 local BEFORE_CALL = text.set "return else do case sizeof goto"
+local NO_CALL = text.set "if for while switch return sizeof __attribute__"
 local DEEPEST = 16 -- macros inside macros
 
 -- The words that a forbidden word stands for: "half" also for its vectors, and
@@ -68,14 +68,14 @@ function M.poisoned(source, words, name)
     table.concat(words, " "), name, source)
 end
 
--- The macros of directives: their tokens by name.
+-- The macros of directives without parameters: their tokens by name.
 local function macros_of(tokens)
   local macros = {}
   for i = 1, #tokens do
     local one = tokens[i]
     local name, body = one.text:match "^#%s*define%s+([%a_][%w_]*)(.*)$"
-    if one.kind == "directive" and name then
-      macros[name] = tokens_of((body:gsub("^%b()", ""):gsub("\\\r?\n", " ")))
+    if one.kind == "directive" and name and not body:find "^%(" then
+      macros[name] = tokens_of(body)
     end
   end
   return macros
@@ -103,34 +103,29 @@ local function expanded(tokens, macros)
 end
 
 -- The faults of a declaration at file scope: its tokens outside of brackets,
--- whether a body ends it.
+-- whether the body of a function ends it.
 local function declaration(part, body, defined, found)
-  local has, name, before = {}, nil, nil
-  for i, one in ipairs(part) do
+  local has, name, names, last = {}, nil, 0, nil
+  for _, one in ipairs(part) do
     has[one.text] = true
-    if one.text == "(" and not name and before
-        and before.text ~= "__attribute__" then
-      name = before.text
+    if one.text == "(" and not name and last ~= "__attribute__" then
+      name = last
+    elseif one.text == "{" then
+      names = 0 -- a body of a struct: names behind it
     end
-    before = one.kind == "name" and one or part[i - 1] == nil and before
-      or nil
+    last = one.kind == "name" and one.text or nil
+    names = names + (last and last ~= "__attribute__" and 1 or 0)
   end
-  local first = part[1]
-  local constant, other = false, false
-  for word in pairs(has) do
-    constant = constant or CONSTANT[word]
-    other = other or NO_VARIABLE[word]
-  end
+  local constant, other = has.constant or has.__constant,
+    has.struct or has.union or has.enum
   if name and not has["="] then
-    if body then
-      defined[name] = true
-    else
-      found[#found + 1] = {at = first.first, declares = name}
-    end
-  elseif first and not constant and not body and not has.typedef
-      and (not other or has["="] or has.global or has.__global) then
-    found[#found + 1] = {at = first.first, rule = "a variable of the program, "
-      .. "which would keep its value between launches"}
+    defined[name] = defined[name] or body
+    found[#found + 1] = not body and {at = part[1].first, declares = name}
+      or nil
+  elseif not constant and not body and not has.typedef and part[1]
+      and not (other and names <= (has["{"] and 0 or 2)) then
+    found[#found + 1] = {at = part[1].first, rule = "a variable of the "
+      .. "program, which would keep its value between launches"}
   end
 end
 
@@ -150,7 +145,7 @@ local function declarations(tokens, found)
       braces = math.max(0, braces - (word == "}" and 1 or 0))
     end
     local nested = braces > 0 and word == "(" and last.kind == "name"
-      and tokens[i - 2] or {}
+      and not NO_CALL[last.text] and tokens[i - 2] or {}
     if TYPES[nested.text] or nested.text == "*" and TYPES[(tokens[i - 3]
         or nested).text] or nested.kind == "name"
         and not BEFORE_CALL[nested.text] then
@@ -180,18 +175,22 @@ local function declarations(tokens, found)
   end
 end
 
+-- Whether a pragma changes no more than precision, extensions and loops.
+local function is_harmless(pragma)
+  for _, known in ipairs(PRAGMAS) do
+    if pragma:find(known) then
+      return true
+    end
+  end
+end
+
 -- The fault of a directive of the preprocessor.
 local function directive(one, allowed)
   local name, rest = one.text:match "^#%s*(%a+)%s*(.*)$"
   if (name == "include" or name == "include_next" or name == "import"
       or name == "embed") and not allowed.include then
     return "#" .. name
-  elseif name == "pragma" and not allowed.pragma then
-    for _, known in ipairs(PRAGMAS) do
-      if rest:find(known) then
-        return nil
-      end
-    end
+  elseif name == "pragma" and not allowed.pragma and not is_harmless(rest) then
     return "#pragma " .. rest
   end
 end
@@ -214,6 +213,10 @@ function M.faults(source, task)
       end
     end
     found[#found + 1] = rule and {at = one.first, rule = rule} or nil
+  end
+  for at, pragma in source:gmatch "()%f[%w_]_Pragma%f[^%w_]([^\n]*)" do
+    found[#found + 1] = not allowed.pragma and not is_harmless(pragma:match
+      '^%s*%(%s*"([^"]*)"%s*%)' or "") and {at = at, rule = "_Pragma"} or nil
   end
   declarations(expanded(tokens, macros), found)
   table.sort(found, function(a, b)

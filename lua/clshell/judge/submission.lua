@@ -38,6 +38,10 @@ local function build(source, name, task)
     return built
   end
   local first = built.diagnostics and built.diagnostics[1]
+  if first and first.text:find("poisoned identifier", 1, true) then
+    return nil, ("line %d: has a forbidden word, after preprocessing"):format(
+      first.line)
+  end
   return nil, first and ("does not build: %s%s"):format(first.line
     and ("line %d: "):format(first.line) or "", first.text)
     or tostring(built):match "^[^\n]*"
@@ -79,8 +83,9 @@ function M.open(path, source, name)
 end
 
 -- The fault of attributes that change the work-group of a launch.
-local function regrouped(launch)
-  local wanted, given = own.kernel.required_work_group_size, launch.localsize
+local function regrouped(size)
+  local wanted = own.kernel.required_work_group_size
+  local given = own.task:launch(own.stub, size).localsize
   for i = 1, wanted and 3 or 0 do
     if not given or (given[i] or 1) ~= (wanted[i] or 1) then
       return ("reqd_work_group_size asks for groups of %s, the task's have %s")
@@ -206,11 +211,11 @@ end
 -- submission.run(size, seed) -> {status, message, seconds}
 -- One run on fresh inputs; without a status it is right.
 function M.run(size, seed)
-  local launch = own.task:launch(own.kernel, size)
-  local fault = regrouped(launch)
+  local fault = regrouped(size)
   if fault then
     return {status = "INVALID", message = fault}
   end
+  local launch = own.task:launch(own.kernel, size)
   local run = prepare(size, seed)
   run.poison()
   progress.phase "ran"
