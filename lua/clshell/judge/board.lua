@@ -8,6 +8,7 @@ local quantity = require "clshell.base.quantity"
 local report = require "clshell.results.tables"
 local stats = require "clshell.measure.stats"
 local svg = require "clshell.results.svg"
+local system = require "clshell.system"
 local tasks = require "clshell.judge.task"
 local text = require "clshell.base.text"
 
@@ -109,8 +110,10 @@ local function details(board, r)
   if not r.parts and r.finding then
     lines[#lines + 1] = "the simulator: " .. r.finding
   end
-  if r.times and r.slow then
-    lines[#lines + 1] = "clock!: the clock was lower while it was timed"
+  if r.times and (r.slow or (r.load or 0) > system.cores()) then
+    lines[#lines + 1] = ("%sload %.3g on %s while it was timed"):format(
+      r.slow and "clock! The clock was lower; " or "", r.load or 0,
+      text.count(system.cores(), "core"))
   end
   lines[#lines + 1] = r.repro and "repeat: " .. r.repro
   local words = hint(board, r)

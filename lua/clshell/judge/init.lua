@@ -127,9 +127,6 @@ local function check_runs(task, process, r, rng)
     elseif right[run.kind][run.title] == nil then
       right[run.kind][run.title] = true
     end
-    if result and result.seconds then
-      r.seconds = math.max(r.seconds or 0, result.seconds)
-    end
     if status == "INVALID" then
       break
     end
@@ -338,10 +335,10 @@ local function keep(task, r)
   local one = record.new(name, cl.context(), {tag = task.name})
   local t = r.times and r.times[1]
   one.verdict, one.points, one.of = r.verdict, r.points, r.of
-  one.samples = t and t.samples or r.seconds and {r.seconds}
-  one.median = t and t.median or r.seconds
-  one.title, one.note = t and tasks.title(t.size), r.reason
+  one.verify = "each run compared, on inputs of its own"
   one.ok = r.verdict ~= "WRONG" and r.verdict ~= "INVALID"
+  one.samples, one.median = t and t.samples, one.ok and t and t.median or nil
+  one.title, one.note = t and tasks.title(t.size), r.reason
   one.status = one.ok and "ok" or r.verdict == "WRONG" and "wrong" or "failed"
   one.error = not one.ok and r.reason or nil
   store.keep(one)

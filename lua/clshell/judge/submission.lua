@@ -208,28 +208,26 @@ local function prepare(size, seed)
   return run
 end
 
--- submission.run(size, seed) -> {status, message, seconds}
+-- submission.run(size, seed) -> {status, message}
 -- One run on fresh inputs; without a status it is right.
 function M.run(size, seed)
   local fault = regrouped(size)
   if fault then
     return {status = "INVALID", message = fault}
   end
-  local launch = own.task:launch(own.kernel, size)
   local run = prepare(size, seed)
   run.poison()
   progress.phase "ran"
-  local begin = cl.now()
   local ok, e = pcall(function()
-    launch(table.unpack(run.args, 1, run.args.n)):wait()
+    own.task:launch(own.kernel, size)(table.unpack(run.args, 1, run.args.n))
+      :wait()
   end)
-  local seconds = cl.now() - begin
   if not ok then
     return {status = "INVALID", message = tostring(e):match "^[^\n]*"}
   end
   local status, message = run.verdict()
   run.close()
-  return {status = status, message = message, seconds = seconds}
+  return {status = status, message = message}
 end
 
 -- The work-items of a launch.
@@ -347,10 +345,15 @@ local function timed(subject, size, seed, make)
   subject.call = make and make(run.args, inputs) or function()
     return launch(table.unpack(run.args, 1, run.args.n))
   end
-  local s = protocol.take(subject, 1)
+  local ok, s = pcall(protocol.take, subject, 1)
   local status, message
   if not make then
-    status, message = run.verdict()
+    status, message = "INVALID", not ok and tostring(s):match "^[^\n]*"
+    if ok then
+      status, message = run.verdict()
+    end
+  elseif not ok then
+    error(s, 0)
   end
   run.close()
   if status then

@@ -1,4 +1,4 @@
-// WRONG: of C
+// WRONG:
 kernel void mm(global const float *A, global const float *B,
                global float *C, int n) {
   n = 8;
