@@ -24,7 +24,8 @@ LINEEDIT_not_readline = src/edit/lineedit_none.c
 LINEEDIT_not_none     = $(filter-out src/edit/lineedit_none.c \
                         src/edit/statement.c,$(call sources,edit))
 DATA = $(sort $(shell find lua -name '*.lua') \
-       $(wildcard kernels/*/*.cl scripts/*.lua scripts/*/*.lua))
+       $(wildcard kernels/*/*.cl scripts/*.lua scripts/*/*.lua \
+       scripts/*/*.cl))
 
 # Where Lua, OpenCL and readline are. LUA_PC, the flags of each library and
 # PKG_CONFIG can be given on the command line.

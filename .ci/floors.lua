@@ -10,7 +10,7 @@
 local FOLDERS = {cl = 1, host = 2, edit = 3, shell = 4, mpi = 5}
 -- The rooms of lua/clshell: each calls only those before it.
 local ROOMS = {"base", "cuda", "errors", "data", "ladder", "ladders",
-  "arrays", "measure", "results", "calls", "tune", "explain", "parts",
+  "arrays", "measure", "results", "calls", "tune", "explain", "parts", "judge",
   "shell"}
 -- Files that load modules by names that others hand to them.
 local LOADERS = {

@@ -23,6 +23,8 @@ return {
   {"compare", "measure.compare", "session"},
   {"tune", "tune", "session"},
   {"check", "explain.check", "session"},
+  {"task", "judge.task", "session"},
+  {"judge", "judge", "session"},
   {"roofline", "measure.roofline", "session"},
   {"lesson", "explain.lesson", "session"},
   {"calibrate", "measure.calibrate", "session"},

@@ -13,6 +13,7 @@
 #include <string.h>
 #include <strings.h>
 #include <sys/ioctl.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -331,18 +332,36 @@ static int system_file(lua_State *L) {
   return 2;
 }
 
+/** system.limit(what, bytes) -> boolean
+ * Lowers a limit of this process for good: "memory", the bytes that it may
+ * allocate, or "file", the bytes of a file that it may write. False where the
+ * system has no such limit.
+ * Example: print(system.limit("memory", 1 << 40)) --> true
+ */
+static int system_limit(lua_State *L) {
+  static const char *const names[] = {"memory", "file", NULL};
+  int what =
+      luaL_checkoption(L, 1, NULL, names) == 0 ? RLIMIT_DATA : RLIMIT_FSIZE;
+  lua_Integer bytes = luaL_checkinteger(L, 2);
+  struct rlimit limit;
+  luaL_argcheck(L, bytes >= 0, 2, "bytes must be >= 0");
+  bool known = getrlimit(what, &limit) == 0;
+  if (known &&
+      (limit.rlim_max == RLIM_INFINITY || limit.rlim_max > (rlim_t)bytes))
+    limit.rlim_max = (rlim_t)bytes;
+  limit.rlim_cur = limit.rlim_max;
+  lua_pushboolean(L, known && setrlimit(what, &limit) == 0);
+  return 1;
+}
+
 int luaopen_clshell_system(lua_State *L) {
-  static const luaL_Reg functions[] = {{"chdir", system_chdir},
-                                       {"cores", system_cores},
-                                       {"cwd", system_cwd},
-                                       {"drivers", system_drivers},
-                                       {"file", system_file},
-                                       {"folder", system_folder},
-                                       {"kind", system_kind},
-                                       {"private", system_private},
-                                       {"temporary", system_temporary},
-                                       {"winsize", system_winsize},
-                                       {NULL, NULL}};
+  static const luaL_Reg functions[] = {
+      {"chdir", system_chdir},     {"cores", system_cores},
+      {"cwd", system_cwd},         {"drivers", system_drivers},
+      {"file", system_file},       {"folder", system_folder},
+      {"kind", system_kind},       {"limit", system_limit},
+      {"private", system_private}, {"temporary", system_temporary},
+      {"winsize", system_winsize}, {NULL, NULL}};
   luaL_newlib(L, functions);
   return 1;
 }

@@ -353,9 +353,10 @@ local function roofline_of(list, roofs)
     title = ""})) or ""
 end
 
+-- html.page(title, data, body) -> string
 -- A page, which fetches nothing and runs no script: its title, JSON that it
 -- keeps in the element "results", and the HTML of its body.
-local function page(title, data, body)
+function M.page(title, data, body)
   -- without "<", no text can end the script element
   data = data:gsub("<", "\\u003c")
   return ([[
@@ -470,7 +471,7 @@ function M.text(results, opts)
   end
   out[#out + 1] = "<h2>Device and versions</h2>\n" .. terms(meta)
     .. "\n</main>"
-  return page(title, export.text(results, "json"), table.concat(out, "\n"))
+  return M.page(title, export.text(results, "json"), table.concat(out, "\n"))
 end
 
 --- html.write(results, file [, opts]) -> file

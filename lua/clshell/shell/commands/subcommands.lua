@@ -10,6 +10,7 @@
 -- which say how its value is completed.
 
 local interrupt = require "clshell.base.interrupt"
+local judge_command = require "clshell.shell.commands.judge_command"
 local script = require "clshell.base.script"
 local store_commands = require "clshell.shell.commands.store_commands"
 local text = require "clshell.base.text"
@@ -22,10 +23,12 @@ local KINDS = {FILE = "file", DEVICE = "device"}
 
 --- subcommands.names
 --- The names of the commands.
-M.names = {"tune", "history", "best", "compare", "export", "import", "prune"}
+M.names = {"tune", "history", "best", "compare", "export", "import", "prune",
+  "judge"}
 
 local function get(name)
-  return name == "tune" and tune_command or store_commands[name]
+  return name == "tune" and tune_command or name == "judge" and judge_command
+    or store_commands[name]
 end
 
 --- subcommands.run(name, args) -> exit code, or nil

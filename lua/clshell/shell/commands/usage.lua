@@ -19,6 +19,7 @@ local USES = {
   {"clshell -", "run standard input"},
   {"mpirun -n 4 clshell script.lua", "several processes, by MPI (?mpi)"},
   {"clshell tune gemm [options]", "search this device's fastest kernels"},
+  {"clshell judge task.lua a.cl", "a verdict on kernels for a task (?task)"},
   {"clshell history [options]", "runs kept of earlier benches; as well: best,"
     .. "\ncompare, export, import, prune"},
 }

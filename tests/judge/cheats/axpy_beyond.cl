@@ -1,0 +1,5 @@
+// WRONG:
+kernel void axpy(float a, global const float *x, global float *y, int n) {
+  int i = get_global_id(0);
+  y[i] = a * x[i] + y[i];
+}

@@ -1,0 +1,7 @@
+// INVALID: signal
+kernel void axpy(float a, global const float *x, global float *y, int n) {
+  int i = get_global_id(0);
+  *(global float *)8 = a;
+  if (i < n)
+    y[i] = a * x[i] + y[i];
+}

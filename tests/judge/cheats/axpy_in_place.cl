@@ -1,0 +1,8 @@
+// INVALID: changed an input: x
+kernel void axpy(float a, global const float *x, global float *y, int n) {
+  int i = get_global_id(0);
+  if (i < n) {
+    y[i] = a * x[i] + y[i];
+    ((global float *)x)[i] = 0;
+  }
+}

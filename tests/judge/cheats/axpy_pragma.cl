@@ -1,0 +1,8 @@
+// INVALID: #pragma
+#pragma push_macro("get_global_id")
+#define get_global_id(d) 0
+kernel void axpy(float a, global const float *x, global float *y, int n) {
+  int i = get_global_id(0);
+  if (i < n)
+    y[i] = a * x[i] + y[i];
+}

@@ -1,0 +1,6 @@
+// RIGHT
+kernel void count(global const uint *x, global uint *bins, int n) {
+  int i = get_global_id(0);
+  if (i < n)
+    atomic_inc(&bins[x[i]]);
+}
