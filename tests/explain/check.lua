@@ -207,7 +207,8 @@ t.test("outputs never written, and Buffers that kernels only may read",
       float s = x[get_global_id(0)]; s += y[0]; }]], 8, 4, x, x),
       "no Buffer was written; the kernel may write 'x', 'y'")
     t.eq(said([[kernel void f(global float *x, global float *y,
-                              global float *z) { y[get_global_id(0)] = x[get_global_id(0)]; }]], 8, 4, x, y, z),
+                              global float *z) {
+      y[get_global_id(0)] = x[get_global_id(0)]; }]], 8, 4, x, y, z),
       "'z' was never written, nor read")
     t.eq(table.pack(said([[kernel void f(global float *x, global float *y) {
       int i = get_global_id(0); if (i != 2) y[i] = x[i]; }]], 8, 4, x, y)),
