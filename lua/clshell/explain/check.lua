@@ -189,7 +189,52 @@ end
 
 local ALL = 60 -- seconds for all sizes of a rung
 
--- The operands of each size, and words on their rows.
+-- A promise in words, such as ", alpha -0.5"; titles have words of options.
+local function said(promise, s)
+  local value = s[promise.name]
+  return not promise.inner and math.type(value)
+    and (", %s %g"):format(promise.name, value)
+    or promise.inner and ", inside of larger matrices" or ""
+end
+
+local GAPS = {3, 5, 7, 11} -- elements behind the rows of each operand
+
+-- Operands of a size for promises of the rung, a list of {promise, value}:
+-- {operands, promises, parents (larger matrices by operand), words}.
+local function case_of(make, family, size, promises)
+  local shape, gaps, inner, opted = {}, {}, false, false
+  for key, value in pairs(type(size) == "table" and size or {size}) do
+    shape[key] = value
+  end
+  for i, one in ipairs(promises) do
+    local promise, value = one[1], one[2]
+    if promise.gap then
+      gaps[promise.gap] = GAPS[(i - 1) % #GAPS + 1]
+    elseif not promise.inner then
+      shape[promise.name], opted = value, true
+    end
+    inner = inner or promise.inner
+  end
+  if not promises[1] then
+    return {operands = make(shape), promises = promises, words = ""}
+  end
+  local o = family.bind(make(shape))
+  local operands, parents = workload.longer(o, not inner and gaps or nil,
+    inner)
+  if not (operands or opted) then
+    return nil -- no operand has rows
+  end
+  local _, s = family.bind(operands or o)
+  local words = {}
+  for i, one in ipairs(promises) do
+    words[i] = said(one[1], s)
+  end
+  return {operands = operands or o, parents = parents, promises = promises,
+    words = table.concat(words)}
+end
+
+-- The cases of a rung: each size, then what it promises beyond the sizes, all
+-- of it together, in turn with each value to try.
 local function cases(family, name, opts)
   local given = opts.operands
   local sizes = given and (given[1] and given or {given}) or opts.shapes
@@ -198,13 +243,36 @@ local function cases(family, name, opts)
     return given and workload.copy(size)
       or (workload.operands(family, size, opts.type, "check", name))
   end
-  local list = {}
+  local list, rounds = {}, 1
+  local promises = family.spec.promises(family.rung(name))
   for i, size in ipairs(sizes) do
-    list[i] = {make(size), ""}
+    list[i] = case_of(make, family, size, {})
   end
-  local longer = workload.longer(make(sizes[math.max(1, #sizes // 2)]))
-  list[#list + 1] = longer and {longer,
-    (", rows %d longer"):format(workload.MARGIN)}
+  for _, promise in ipairs(promises) do
+    rounds = math.max(rounds, promise.try and not given and #promise.try or 1)
+  end
+  for round = 1, rounds do
+    local some, at = {}, math.max(1, #sizes // 2 - round + 1)
+    for _, promise in ipairs(promises) do
+      local try = promise.try
+      local value = try and try[(round - 1) % #try + 1]
+      if try and not given and value
+          or promise.inner and (round == 2 or rounds == 1)
+          or promise.gap then
+        some[#some + 1] = {promise, value}
+      end
+    end
+    local function again(these)
+      return case_of(make, family, sizes[at], these)
+    end
+    if some[1] then
+      local case = again(some)
+      list[#list + 1] = case
+      if case then
+        case.again, case.at = again, at
+      end
+    end
+  end
   return list
 end
 
@@ -213,7 +281,7 @@ end
 -- size and the reason, else nothing.
 local function replay(plan, run, list)
   local job = jobs.new "check"
-  job.guarded, job.back = run.guarded, true
+  job.guarded, job.back, job.parents = run.guarded, true, run.parents
   for _, command in ipairs(plan.commands) do
     jobs.add(job, command.launch, command)
   end
@@ -238,22 +306,76 @@ local function replay(plan, run, list)
   end
 end
 
+-- Why a result has NaN, by a second run with an output of zeros; or nil.
+local function why_nan(plan, truth, simulated, first)
+  local out = plan.output
+  local zeros <close> = cl.array(out.type, out.shape, 0)
+  if verify.run(simulated, out, truth, zeros).ok then
+    return ("%s as it was changes the result, though %s"):format(
+      plan.family.spec.output, plan.shape.beta and "beta is 0"
+      or "the call does not use it")
+  end
+  local second, count = out:read(), 0
+  for i = 1, #first do
+    count = count + (first[i] ~= first[i] and second[i] == 0 and 1 or 0)
+  end
+  return count > 0 and ("%d of the %s of %s were never written"):format(count,
+    text.count(#first, "element"), plan.family.spec.output) or nil
+end
+
+-- Whether a run has left what lies around an output as it was.
+local function kept_gaps(parent, view)
+  local was <close> = cl.buffer(parent.type, parent.shape)
+  verify.poison(was)
+  verify.poison(view)
+  return parent:read():equal(was:read())
+end
+
 -- Tries a rung on operands and fills in r: status ("right", "wrong",
 -- "refused", "crashed" or "late"), reason, findings, err, bound, row, col.
-local function try(r, family, name, operands, params, run)
-  local plan, reason = family.plan_for(name, params, operands)
+local function try(r, family, name, case, params, run)
+  local plan, reason = family.plan_for(name, params, case.operands)
   if not plan then
     r.status, r.reason = "refused", reason
     return
   end
+  r.status = nil
   local simulated = setmetatable({run = function()
-    r.status, r.reason = replay(plan, run, r.findings)
+    local status, failed = replay(plan, run, r.findings)
+    r.status, r.reason = r.status or status, r.reason or failed
     return {wait = function() end}
   end}, {__index = plan})
-  local result = verify.run(simulated, plan.output, family.truth(plan))
-  r.status = r.status or (result.ok and "right" or "wrong")
+  local own, views = {}, {}
+  for operand, parent in pairs(case.parents or {}) do
+    views[plan.operands[operand]] = parent
+  end
+  for _, input in ipairs(family.spec.inputs) do
+    local b = plan.operands[input]
+    own[input] = text.class(b) == "Buffer" and b:read() or nil
+  end
+  run.parents = views
+  local truth, before = family.truth(plan)
+  local result = verify.run(simulated, plan.output, truth, before)
+  local changed
+  for input, content in pairs(own) do
+    changed = not plan.operands[input]:read():equal(content) and input
+      or changed
+  end
+  local nan = not before and result.err ~= result.err
+  if not r.status and not result.ok and (nan or result.err == math.huge) then
+    r.why = why_nan(plan, truth, simulated, plan.output:read())
+  end
+  local parent = views[plan.output]
   r.err, r.bound, r.row, r.col = result.err, result.bound, result.row,
     result.col
+  if changed then
+    r.why, r.row = ("input %s was changed"):format(changed), nil
+  elseif result.ok and parent and not r.status
+      and not kept_gaps(parent, plan.output) then
+    r.why, r.row = ("elements around %s were changed"):format(
+      family.spec.output), nil
+  end
+  r.status = r.status or (result.ok and not r.why and "right" or "wrong")
   if r.status == "crashed" then
     r.findings = {{kind = "crash", places = {}, times = 1,
       text = CRASHED .. r.reason}}
@@ -275,7 +397,8 @@ end
 local function error_of(r)
   local place = r.row and ("row %d%s: "):format(r.row, r.col
     and ", column " .. r.col or "") or ""
-  return (" (%serr=%.1e, bound %.1e)"):format(place, r.err, r.bound)
+  return r.why and (" (%s%s)"):format(place, r.why)
+    or (" (%serr=%.1e, bound %.1e)"):format(place, r.err, r.bound)
 end
 
 -- The results of a rung at all sizes, as lines.
@@ -317,7 +440,25 @@ local function check_options(opts)
   return argument.positive("check", "limit", opts.limit or ALL)
 end
 
--- Checks a rung over sizes.
+-- Tries single promises of a case that is wrong, of the result `whole`, and
+-- adds the results of broken ones to a list, with the promise's name and says.
+local function blame(broken, case, whole, attempt)
+  local found
+  for _, one in ipairs(case.promises) do
+    local r = broken[one[1].name] or attempt(case.again{one})
+    found = found or r.status == "wrong"
+    if r.status == "wrong" and not r.name then
+      r.name, r.says = one[1].name, one[1].says
+      broken[#broken + 1], broken[r.name] = r, r
+    end
+  end
+  if not found and #broken == 0 then
+    whole.says = "several promises at once; each alone is kept"
+    broken[1] = whole
+  end
+end
+
+-- Checks a rung over sizes, and over what it promises beyond them.
 local function check_rung(family, name, opts)
   local limit = check_options(opts)
   family.rung(name) -- raises for an unknown one
@@ -325,25 +466,37 @@ local function check_rung(family, name, opts)
   local child <close> = oclgrind.start(guarded and {device = cl.device()}
     or nil)
   local run = {child = child, guarded = guarded, ends = cl.now() + limit}
-  local sizes, list, ok = {}, {}, false
+  local sizes, list, broken, ok = {}, {}, {}, false
   local made = cases(family, name, opts)
   local p <close> = progress.new{total = #made}
-  for i, case in ipairs(made) do
-    local operands, rows = table.unpack(case)
-    local _, s = family.bind(operands)
+  local function attempt(case)
+    local _, s = family.bind(case.operands)
     local r = {findings = {}, status = "late", title =
-      family.spec.title(s):gsub(",? " .. s.type .. "$", "") .. rows}
+      family.spec.title(s):gsub(",? " .. s.type .. "%f[%W]", "", 1)
+        .. case.words}
+    if cl.now() < run.ends then
+      try(r, family, name, case, opts.params, run)
+    end
+    return r
+  end
+  for i, case in ipairs(made) do
+    local r = attempt(case)
     sizes[i] = r
     p:step(("%s.%s at %s"):format(family.name, name, r.title))
-    if cl.now() < run.ends then
-      try(r, family, name, operands, opts.params, run)
+    if r.status == "wrong" and case.at
+        and sizes[case.at].status == "right" then
+      blame(broken, case, r, attempt)
     end
     findings.merge(list, r.findings, r.title)
     ok = ok or r.status == "right"
   end
+  local head = lines_of(family.name .. "." .. name, sizes, list, limit)
+  for _, r in ipairs(broken) do
+    head[#head + 1] = ("  broken: %s: wrong at %s%s"):format(r.says, r.title,
+      error_of(r))
+  end
   return findings.check{findings = list, sizes = sizes, blind = guarded,
-    notes = {not guarded and unseen() or nil},
-    head = lines_of(family.name .. "." .. name, sizes, list, limit),
+    notes = {not guarded and unseen() or nil}, broken = broken, head = head,
     ok = ok and not list[1] and not by_status(sizes).wrong}
 end
 
@@ -402,13 +555,17 @@ end
 --- sub-groups or inline assembly, and leaves clang's prefetches out.
 ---
 --- `check(gemm, "mine")` or `check "gemm.mine"` runs a rung at sizes that fit
---- no tile, such as 1, 7, 17 and 33, and with rows that are longer in memory
---- than their columns, and compares each result with the host's; `check(gemm)`
---- or `check "gemm"` gives a list with a check of each rung of your own.
---- `r.sizes` is a list of {title, status, reason, err, bound}, the status
---- "right", "wrong", "refused", "crashed" or "late"; a finding has `at`, the
---- sizes at which it was found. `r.ok`: there are no findings, and each
---- computed result is right.
+--- no tile, such as 1, 7, 17 and 33, and compares each result with the host's;
+--- then with all that it promises besides: other values of alpha, beta and the
+--- options of its family, rows that are longer in memory than their columns,
+--- and, where it takes them, transposes and sub-matrices. Where that is wrong,
+--- each is tried alone and told as "broken"; of a kernel that takes no options
+--- see `plain` of gemm.define. `check(gemm)` or `check "gemm"` gives a list
+--- with a check of each rung of your own. `r.sizes` is a list of {title,
+--- status, reason, err, bound}, the status "right", "wrong", "refused",
+--- "crashed" or "late"; a finding has `at`, the sizes at which it was found;
+--- `r.broken` is a list of broken promises, {name, says, title, err}. `r.ok`:
+--- there are no findings, and each computed result is right.
 --- Options:
 ---   limit     30        seconds for a launch; for all sizes of a rung 60
 ---   guard     false     true: guard bands on the session's device

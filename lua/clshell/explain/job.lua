@@ -21,8 +21,9 @@ local BAND <const> = M.BAND
 
 --- job.new(what) -> table
 --- An empty job; `what` names the caller in messages. Its lists are programs,
---- memories and launches. The caller may set guarded, for guard bands, and
---- back, to have the Buffers changed as the launches change their copies.
+--- memories and launches. The caller may set guarded, for guard bands, back,
+--- to have the Buffers changed as the launches change their copies, and
+--- parents, the whole Buffers by views that launches take by cl.base.
 function M.new(what)
   return {what = what, programs = {}, memories = {}, launches = {},
     known = {}, buffers = {}}
@@ -84,7 +85,9 @@ local function add_argument(job, param, value)
     class, b, base = "Buffer", value.buffer, value.base
   end
   if class == "Buffer" then
-    if base and b.start > 0 then
+    if base and b.start > 0 and job.parents then
+      b = job.parents[b] or b
+    elseif base and b.start > 0 then
       cl.error(("%s: '%s' gets memory in front of a view (cl.base), which is "
         .. "not copied; pass the Buffer of the view"):format(job.what,
         param.name))

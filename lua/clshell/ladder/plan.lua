@@ -212,8 +212,9 @@ end
 -- The reason why the device cannot run a configuration on a bound shape, found
 -- before anything is built; or nil.
 function M.refusal(family, rung, p, s)
-  return rungs.refusal(family.spec.ints, rung, p,
-    M.shape(family, rung, s), s.context.device)
+  s = M.shape(family, rung, s)
+  return rung.plain and family.spec.plain(s)
+    or rungs.refusal(family.spec.ints, rung, p, s, s.context.device)
 end
 
 -- The parameters of a call of a rung: the `given` values, and for the others
@@ -294,8 +295,17 @@ end
 local function launch(plan, run, s, o)
   local rung, p, spec = plan.rung, plan.params, plan.family.spec
   local own = M.merged(o, rung.prepare and rung.prepare(s, p, o, run))
-  local args, count = spec.placing.pass((rung.args or spec.args)(s, p, own))
-  local reason = rungs.constants_refusal(plan.kernel, args, s.context.device)
+  local args, count, reason
+  if rung.plain and not rung.args then
+    args, reason = spec.plain_args(s, own, plan.kernel)
+    if not args then
+      return reason
+    end
+  else
+    args = (rung.args or spec.args)(s, p, own)
+  end
+  args, count = spec.placing.pass(args)
+  reason = rungs.constants_refusal(plan.kernel, args, s.context.device)
   if reason then
     return reason
   end

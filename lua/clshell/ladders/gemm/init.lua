@@ -166,18 +166,33 @@ local gemm = family.new({
   arguments = {{"A", "m", "k"}, {"B", "k", "n"}},
   output = {"C", "m", "n"},
   options = {
-    {name = "alpha", default = 1}, {name = "beta", default = 0},
-    {name = "trans_a", values = {false, true}},
-    {name = "trans_b", values = {false, true}},
-    {name = "batch", default = 1}, {name = "stride_a", default = 0},
-    {name = "stride_b", default = 0}, {name = "stride_c", default = 0},
+    {name = "alpha", default = 1, try = {-0.5, 3},
+      help = "factor of the product"},
+    {name = "beta", default = 0, try = {1, -0.5},
+      help = "factor of C as it was, which is added"},
+    {name = "trans_a", values = {false, true}, try = function(rung)
+      return rung.trans and rung.trans.a == "any" and {true, false, true}
+    end, help = "A is stored transposed"},
+    {name = "trans_b", values = {false, true}, try = function(rung)
+      return rung.trans and rung.trans.b == "any" and {false, true, true}
+    end, help = "B is stored transposed"},
+    {name = "batch", default = 1, try = {}},
+    {name = "stride_a", default = 0, try = {}},
+    {name = "stride_b", default = 0, try = {}},
+    {name = "stride_c", default = 0, try = {}},
   },
   types = operands.types,
   dims = {"m", "n", "k"},          -- the order of the sizes in a shape
   make = function(s, seed)         -- operands of a shape
+    local function operand(name, more)
+      local rows, cols = submatrix.extent(s, name)
+      return random(s.type, rows, cols, seed + more)
+    end
     return {
-      A = random(s.type, s.m, s.k, seed),
-      B = random(s.type, s.k, s.n, seed + 1),
+      A = operand("A", 0), B = operand("B", 1),
+      C = (s.beta or 0) ~= 0 and operand("C", 2) or nil,
+      alpha = s.alpha, beta = s.beta, trans_a = s.trans_a,
+      trans_b = s.trans_b,
     }
   end,
   bind = operands.bind,            -- checks operands, returns their shape
