@@ -19,6 +19,7 @@ List.__index = List
 
 local SAME = 1.05 -- smaller gains do not count
 
+M.titles = require "clshell.explain.claims_list".titles
 M.HOLDS, M.NOT = "holds here", "does not hold here"
 M.CANNOT, M.UNCLEAR = "cannot be tried here", "unclear here"
 
@@ -94,6 +95,20 @@ local function words_of(s)
   return table.concat(words, " ")
 end
 
+-- The kernel files of two sides, in words.
+local function listings(a, b)
+  local files, seen = {}, {}
+  for _, s in ipairs{a, b} do
+    local family, name = s[1]:match("^(%w+)%.([%w_]+)$")
+    name = name:gsub("_by_rows.*", ""):gsub("_driver_local", "")
+    local known, rung = pcall(families.get(family).rung, name)
+    local file = known and rung.path and rung.path:match "kernels/.*"
+    files[#files + 1] = file and not seen[file] and file or nil
+    seen[file or ""] = true
+  end
+  return table.concat(files, ", ")
+end
+
 -- Compares two sides; again for twice as long after an unclear verdict.
 function List:compare(a, b, cache)
   if self.final then
@@ -140,6 +155,8 @@ function List:pair(a, b, opts)
   local o = outcome(c, ("%s against %s, %s"):format(words_of(b), words_of(a),
     table.concat(text.fields(b.shape), " ")))
   o.a, o.b = side(a, c.a, c), side(b, c.b, c)
+  local files = listings(a, b)
+  o.detail = files ~= "" and ("%s; %s"):format(o.detail, files) or o.detail
   return o
 end
 
@@ -286,7 +303,9 @@ end
 --- print(claims.text(list:try(claim)))
 function M.text(r)
   local width = report.width()
-  local lines = {text.hang(("%-6s"):format(r.claim), r.says, width),
+  local title = M.titles[r.claim:sub(1, 1)]
+  local lines = {text.hang(("%-6s"):format(r.claim), r.says
+    .. (title and (" (%s)"):format(title) or ""), width),
     text.hang("      ", ("%s%s%s"):format(r.verdict:upper(), r.factor
       and (": x%.3g"):format(r.factor) or "", r.reason and "; " .. r.reason
       or ""), width)}

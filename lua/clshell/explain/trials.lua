@@ -703,71 +703,45 @@ function M.pairs(list)
     detail = "64 ones in each of 4 work-groups"}
 end
 
--- A text's last version of a product of diagonals: offsets in local memory,
--- four rows for each work-item. The text's mistakes replace parts of it.
-local PRINTED = [[
-#define X(i) ((i) >= 0 && (i) < n ? x[i] : 0.0f)
-kernel void spmv(int n, int diagonals, global const int *offsets,
-                 global const float *values, global const float *x,
-                 global float *y)
-{
-  DECLARE
-  int row = get_global_id(0) * 4;
-  for (int d = get_local_id(0); d < diagonals; d += get_local_size(0))
-    near[d] = offsets[d];
-  barrier(CLK_LOCAL_MEM_FENCE);
-  float4 sum = 0.0f;
-  for (int d = 0; d < diagonals; d++) {
-    int i = row + near[d];
-    sum += vload4(0, values + d * n + row)
-      * (float4)(X(i), X(i + 1), X(i + 2), X(i + 3));
-  }
-  vstore4(sum, 0, y + BASE);
-}
-]]
-
-local RIGHT = {declare = "local int near[256];", base = "row", diagonals = 3}
-
+-- The mistakes of kernels/course/dia.cl, and the diagonals to try each with.
 local MISTAKES = {
-  {says = "an undeclared local array", declare = "", base = "row",
-    diagonals = 3},
-  {says = "a name declared twice", base = "row", diagonals = 3,
-    declare = "local int near[256]; local float near[256];"},
-  {says = "a store at the wrong base", declare = RIGHT.declare,
-    base = "get_global_id(0)", diagonals = 3},
-  {says = "257 diagonals in room for 256", declare = RIGHT.declare,
-    base = "row", diagonals = 257},
+  {says = "an undeclared local array", 1, 3},
+  {says = "a name declared twice", 2, 3},
+  {says = "a store at the wrong base", 3, 3},
+  {says = "257 diagonals in room for 256", 0, 257},
 }
 
--- The word on a version: "right", the compiler's first error or the defect.
-local function judged(version)
-  local n, d = 64, version.diagonals
-  local source = PRINTED:gsub("DECLARE", version.declare):gsub("BASE",
-    version.base)
-  local built, k = pcall(cl.kernel, source)
-  if not built then
-    return "does not compile: " .. (tostring(k):match "error: ([^\n]+)\n *%d"
-      or tostring(k):match "[^\n]*")
-  end
-  local offsets <close> = cl.array("int", d)
-  for i = 1, d do
+-- A launch of dia.cl over n rows of ones, its arguments, and y.
+local function product(mistake, n, pitch, diagonals)
+  local offsets <close> = cl.array("int", diagonals)
+  for i = 1, diagonals do
     offsets[i] = (i - 2) % 3 - 1
   end
-  local buffers = {cl.buffer("int", d, offsets), floats(d * n), floats(n),
-    floats(n)}
-  local launch = k:range({n // 4}, {8})
-  if d > 256 then
-    local r = oclgrind.driver() and check(launch, n, d,
-      table.unpack(buffers))
+  local y = floats(pitch)
+  return kernel("course/dia", {MISTAKE = mistake}):range({(n + 3) // 4}, {8}),
+    {n, pitch, diagonals, cl.buffer("int", diagonals, offsets),
+      floats(diagonals * pitch), floats(n), y}, y
+end
+
+-- The word on a version: "right", the compiler's first error or the defect.
+local function judged(mistake, diagonals)
+  local n = 64
+  local built, launch, args, y = pcall(product, mistake, n, n, diagonals)
+  if not built then
+    return "does not compile: " .. (tostring(launch)
+      :match "error: ([^\n]+)\n *%d" or tostring(launch):match "[^\n]*")
+  end
+  if diagonals > 256 then
+    local r = oclgrind.driver() and check(launch, table.unpack(args))
     return not r and "not tried: the simulator Oclgrind is not installed"
       or r.findings[1] and r.findings[1].text or "right"
   end
-  launch(n, d, table.unpack(buffers)):wait()
-  local y = buffers[4]:read()
+  launch(table.unpack(args)):wait()
+  local h = y:read()
   for i = 1, n do
     local sum = (i == 1 or i == n) and 2 or 3
-    if y[i] ~= sum then
-      return ("y[%d] is %g, not %d"):format(i - 1, y[i], sum)
+    if h[i] ~= sum then
+      return ("y[%d] is %g, not %d"):format(i - 1, h[i], sum)
     end
   end
   return "right"
@@ -777,16 +751,126 @@ end
 function M.printed(list)
   local words, wrong = {}, 0
   for i, version in ipairs(MISTAKES) do
-    local word = judged(version)
+    local word = judged(table.unpack(version))
     wrong = wrong + (word ~= "right" and 1 or 0)
     words[i] = version.says .. ": " .. word
   end
-  if judged(RIGHT) ~= "right" then
+  if judged(0, 3) ~= "right" then
     list:cannot("the version without mistakes is wrong here")
   end
   return {holds = wrong == 0, reason = table.concat(words, "; "),
     detail = ("%s of 64 rows by one work-item for four; the version without "
       .. "mistakes is right"):format(text.count(#MISTAKES, "version"))}
+end
+
+-- The words of check's findings on a launch; a missing simulator ends the
+-- trial.
+local function findings(list, launch, ...)
+  if not oclgrind.driver() then
+    list:cannot("the simulator Oclgrind is not installed")
+  end
+  local words = {}
+  for i, f in ipairs(check(launch, ...).findings) do
+    words[i] = f.text
+  end
+  return table.concat(words, ", "), words[1] == nil
+end
+
+-- Rows that are no multiple of 4, in vectors of 4, with rows padded and not.
+function M.rows_of_4(list)
+  local launch, args = product(0, 62, 62, 3)
+  local beyond, fine = findings(list, launch, table.unpack(args))
+  launch, args = product(0, 62, 64, 3)
+  local _, padded = findings(list, launch, table.unpack(args))
+  return {holds = not fine and padded,
+    reason = ("62 rows: %s; padded to 64: %s"):format(beyond,
+      padded and "no finding" or "findings too"),
+    detail = "kernels/course/dia.cl, 3 diagonals; the simulator"}
+end
+
+-- 100 elements in groups of 64: with a test of one kind, and as it should be.
+function M.edge(list, test, kind)
+  local function found(which)
+    return findings(list, kernel("course/edge", {TEST = which}):range({128},
+      {64}), 100, floats(100), floats(100))
+  end
+  local wrong, right = found(test), select(2, found(2))
+  return {holds = wrong:find(kind, 1, true) ~= nil and right,
+    reason = ("%s; with tests around the load and the store %s"):format(wrong,
+      right and "no finding" or "findings too"),
+    detail = "kernels/course/edge.cl, 100 elements in groups of 64; the "
+      .. "simulator"}
+end
+
+-- A global size that the local size does not divide, and rounded up.
+function M.non_uniform(list)
+  local k = kernel("course/edge", {TEST = 2})
+  local runs, message = pcall(k.range, k, {100}, {64})
+  local _, right = findings(list, k:range({128}, {64}), 100, floats(100),
+    floats(100))
+  return {holds = right and not runs, reason = (runs
+      and "this device takes a smaller last group" or tostring(message)
+      :match "global size [^\n]*") .. (right and "; rounded up, no finding"
+      or "; rounded up, findings too"),
+    detail = "kernels/course/edge.cl, global size 100 and 128, groups of 64"}
+end
+
+-- The accesses of a rung of gemm for an element of C, N = 32, by access: of a
+-- space, and of a kind or all.
+local function accesses(list, name, params, space, kind)
+  local n, bytes = 32, 0
+  local a = counted(list, gemm.rung(name), {A = matrix.random(n, n),
+    B = matrix.random(n, n)}, params)
+  for _, row in ipairs(a.rows) do
+    bytes = bytes + (row.space == space and (not kind or row.kind == kind)
+      and row.bytes or 0)
+  end
+  return bytes * a.groups / a.looked / 4 / n^2
+end
+
+-- Whether rung b makes 1 / gain of the accesses of rung a.
+function M.fewer(list, space, kind, gain, a, pa, b, pb)
+  local before = accesses(list, a, pa, space, kind)
+  local after = accesses(list, b, pb, space, kind)
+  return {factor = before / after,
+    holds = math.abs(before / after / gain - 1) < 0.05,
+    reason = ("%g %s of %s memory for an element of C in place of %g"):format(
+      after, kind and kind .. "s" or "loads and stores", space, before),
+    detail = ("gemm.%s against gemm.%s, N = 32; the simulator"):format(b, a)}
+end
+
+-- The warps of a group of 8x8, and the lines that a load of a tile touches.
+function M.warps_of_tile(list)
+  local function looked(tile, warp)
+    local a = counted(list, gemm.rung "tiled", {A = matrix.random(64, 64),
+      B = matrix.random(64, 64)}, {tile = tile}, {warp = warp})
+    local all = a.total.global
+    return a.warps / a.looked, all.lines / all.requests
+  end
+  local warps, lines = looked(8, 32)
+  local whole, wide = looked(8, 64), select(2, looked(32, 32))
+  return {holds = warps == 2 and whole == 1 and lines > wide, factor = warps,
+    reason = ("%g warps of 32 lanes, %g of 64; a load of a warp touches %g "
+      .. "lines of 128 bytes, with tiles of 32x32 %g"):format(warps, whole,
+      lines, wide), detail = "gemm.tiled tile=8, N = 64; the simulator"}
+end
+
+-- The passes of local memory for a column of rows of 32 floats and a pad.
+function M.pads(list)
+  local k, passes = kernel("peak/local", {WG = 32, CELLS = 2048, UNROLL = 1}),
+    {}
+  for pad = 0, 2 do
+    local a = counted(list, k:range({32}, {32}), 1, 32 + pad, floats(32))
+    for _, row in ipairs(a.rows) do
+      passes[pad] = row.kind == "load" and row.passes / row.requests
+        or passes[pad]
+    end
+  end
+  return {holds = passes[0] == 32 and passes[1] == 1 and passes[2] == 2,
+    factor = passes[0] / passes[1],
+    reason = ("%g passes without a pad, %g with 1, %g with 2"):format(
+      passes[0], passes[1], passes[2]), detail = "32 lanes read a column of "
+      .. "rows of 32 floats; the simulator, as an H100"}
 end
 
 return M
