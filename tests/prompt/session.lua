@@ -418,11 +418,10 @@ t = {} t.Program()
   lacks(out, "PyOpenCL")
   local s <close> = screen.open{width = 80, height = 24}
   s:wait "cl>"
-  s:paste 'import pyopencl as cl\nprg = cl.Program(c, """\n'
-  s:paste '__kernel void f() {\n'
-  s:paste '}""").build()\nprg.f(queue, (4,), None)'
+  s:paste('import pyopencl as cl\nprg = cl.Program(c, """\n'
+    .. '__kernel void f() {\n}""").build()\nprg.f(queue, (4,), None)')
   s:send "\r"
-  s:wait "4  prg.name(queue, ...)"
+  s:wait "5  prg.name(queue, ...)"
 end)
 
 t.done()
