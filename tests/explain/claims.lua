@@ -212,8 +212,8 @@ t.test("what the simulator counts is exact", function()
       {"B22", 2, "32 loads of local memory for an element of C in place of "
         .. "64"}, {"B23", nil, "; rounded up, no finding"},
       {"D7", 129 / 65, "65 loads and stores of global memory"},
-      {"E6", nil, "write outside an array in global memory; padded to 64: no "
-        .. "finding"},
+      {"E6", nil, "write outside 'y': y[60] to y[63]; it has 62 elements; "
+        .. "padded to 64: no finding"},
       {"A8", nil, "race on local memory"},
       {"A8", nil, "with the barrier none; this device's sum of 64 ones is "}}
       do
