@@ -249,6 +249,10 @@ t.test("values that do not fit, and pipes", function()
     matrix.from{{1, 2}, {3, 4.5}}:save(full)
     os.execute(("cat '%s' > '%s' &"):format(full, pipe))
     t.eq(matrix.load(pipe):read()[4], 4.5)
+    local unnamed = t.tmp "pipe"
+    os.rename(pipe, unnamed)
+    os.execute(("cat '%s' > '%s' &"):format(full, unnamed))
+    t.eq(matrix.load(unnamed):read()[4], 4.5)
   end
 end)
 

@@ -38,10 +38,13 @@ function M.write(file, text, what)
   end
 end
 
--- file.open(path) -> file, or nil and a message
+-- file.open(path [, opened]) -> file, or nil and a message
 -- Opens a file to read its bytes at any place: a pipe, which has no places, is
--- copied into a temporary file first.
-function M.open(path)
+-- copied into a temporary file first. The result is `opened`, if that is given.
+function M.open(path, opened)
+  if opened then
+    return opened
+  end
   local f, message = io.open(path, "rb")
   if f == nil then
     return nil, message

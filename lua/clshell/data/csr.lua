@@ -115,14 +115,14 @@ local from_coo
 --- csr.from_coo(rows, cols, i, j, v [, opts]) -> Csr
 --- The CSR matrix of the triplets (i[k], j[k], v[k]), Lua tables or host
 --- arrays of one length: 1-based indices in any order, entries given twice add
---- up (in double). The matrix has rows, cols, nnz, type, format ("csr"), the
---- buffers row_ptr (int, rows + 1, 0-based), col_ind (int, nnz, 0-based,
---- ascending in a row) and values (nnz), and host arrays with the content of
---- these buffers in `host`. A matrix without entries is legal; its col_ind and
+--- up (in double, integers as integers). The matrix has rows, cols, nnz, type,
+--- format ("csr"), the buffers row_ptr (int, rows + 1, 0-based), col_ind (int,
+--- nnz, 0-based, ascending in a row) and values (nnz), and host arrays with the
+--- content of these buffers in `host`. A matrix without entries is legal; its col_ind and
 --- values then hold one unused element. A finite value that would become
 --- infinite in the element type is an error.
 --- Options:
----   type     float      element type: float, double or half
+---   type     float      element type, of numbers
 ---   context  session's  the Context of another device
 --- Example:
 --- local M = csr.from_coo(2, 3, {1, 2, 2}, {1, 1, 3}, {5, 6, 7})
@@ -151,7 +151,7 @@ function from_coo(name, rows, cols, is, js, vs, opts)
       local j, v = js[k], vs[k]
       q = q + 1
       while q <= last and js[order[q]] == j do
-        v, q = v + 0.0 + vs[order[q]], q + 1
+        v, q = mtx.sum(v, vs[order[q]], kind == "ulong"), q + 1
       end
       n = n + 1
       col[n], val[n] = j - 1, v
@@ -177,6 +177,11 @@ function M.load(path, opts)
   local m, message = mtx.read(path)
   if m == nil then
     return nil, message
+  end
+  if type(opts) == "table" and opts.type == "ulong" then
+    for k = 1, #m.v do
+      m.v[k] = mtx.value(m, k, "ulong")
+    end
   end
   return from_coo(path, m.rows, m.cols, m.i, m.j, m.v, opts)
 end

@@ -3,6 +3,7 @@
 -- SPDX-License-Identifier: MIT
 local argument = require "clshell.base.argument"
 local cl = require "cl"
+local file = require "clshell.base.file"
 local host = require "cl.host"
 local options = require "clshell.base.options"
 local text = require "clshell.base.text"
@@ -118,14 +119,17 @@ function M.from(t, opts)
   return cl.buffer(opts.type or "float", {#t, #t[1]}, t, where)
 end
 
+local function ending(path)
+  return (tostring(path):match("%.([^./\\]+)$") or "?"):lower()
+end
+
 -- The ending of a path, which names the format.
 local function extension(what, path)
-  local ending = tostring(path):match("%.([^./\\]+)$")
-  ending = ending and ending:lower()
-  if not ("npy mtx pgm ppm "):find((ending or "?") .. " ", 1, true) then
+  local name = ending(path)
+  if not ("npy mtx pgm ppm "):find(name .. " ", 1, true) then
     local image = (" png jpg jpeg gif bmp tif tiff webp "):find(
-      " " .. (ending or "?") .. " ", 1, true)
-    local from, to = "x." .. (ending or ""), "x.pgm"
+      " " .. name .. " ", 1, true)
+    local from, to = "x." .. name, "x.pgm"
     if what == "save" then
       from, to = to, from
     end
@@ -133,11 +137,11 @@ local function extension(what, path)
       :format(what, tostring(path), image and ("; ImageMagick converts images:"
       .. " convert %s %s, in colour x.ppm"):format(from, to) or ""))
   end
-  return ending
+  return name
 end
 
-local function load_npy(path, opts)
-  local h, message = require("clshell.data.npy").load(path)
+local function load_npy(path, opts, opened)
+  local h, message = require("clshell.data.npy").load(path, opened)
   if h == nil then
     return nil, message
   end
@@ -159,8 +163,8 @@ local function load_npy(path, opts)
   return h, shape[1], shape[2] or 1
 end
 
-local function load_mtx(path, opts)
-  local m, message = require("clshell.data.mtx").read(path)
+local function load_mtx(path, opts, opened)
+  local m, message = require("clshell.data.mtx").read(path, opened)
   if m == nil then
     return nil, message
   end
@@ -175,8 +179,8 @@ local function load_mtx(path, opts)
   return require("clshell.data.mtx").dense(m, kind), m.rows, m.cols
 end
 
-local function load_pnm(path, opts)
-  local h, message = require("clshell.data.pnm").load(path)
+local function load_pnm(path, opts, opened)
+  local h, message = require("clshell.data.pnm").load(path, opened)
   if h == nil then
     return nil, message
   end
@@ -190,12 +194,21 @@ end
 local READERS = {npy = load_npy, mtx = load_mtx, pgm = load_pnm,
   ppm = load_pnm}
 
+-- The form of a file whose name does not tell it, by its first bytes.
+local function form(f)
+  local first = (f:read(17) or ""):gsub("^\xef\xbb\xbf", "")
+  f:seek("set")
+  return first:find "^\x93NUMPY" and "npy" or first:find "^P[1-6]%s" and "pgm"
+    or first:lower():find "^%%%%matrixmarket" and "mtx"
+end
+
 --- matrix.load(path [, opts]) -> Buffer; nil, message if it cannot be opened
 --- Reads a matrix from a .npy or .mtx file (sparse matrices become dense), or
 --- an image: .pgm as uchar, .ppm as uchar4 (ushort, ushort4 where the largest
---- value is above 255). A .npy vector of n elements becomes n x 1. Other
---- endings, more dimensions, values that do not fit the type and any fault of
---- the file are errors. Options as for matrix.zeros.
+--- value is above 255). A name with another ending, such as /dev/stdin, is of
+--- the form that its first bytes tell. A .npy vector of n elements becomes
+--- n x 1. Other forms, more dimensions, values that do not fit the type and
+--- any fault of the file are errors. Options as for matrix.zeros.
 --- Options:
 ---   type  the file's  element type; "float" for .mtx
 --- Example:
@@ -203,8 +216,11 @@ local READERS = {npy = load_npy, mtx = load_mtx, pgm = load_pnm,
 --- print(matrix.load("a.npy"):read():at(1, 2)) --> 2.0
 function M.load(path, opts)
   opts = options.check(opts, "matrix.load")
-  local read = READERS[extension("matrix.load", path)]
-  local h <close>, rows, cols = read(path, opts)
+  local opened <close> = not READERS[ending(path)]
+    and file.open(tostring(path)) or nil
+  local read = READERS[opened and form(opened)
+    or extension("matrix.load", path)]
+  local h <close>, rows, cols = read(path, opts, opened)
   if h == nil then
     return nil, rows -- the message
   end
@@ -232,10 +248,10 @@ end
 --- A:save "a.mtx"
 --- print(A:max_diff(matrix.load "a.mtx")) --> 0.0 1 1
 function methods:save(path)
-  local ending = extension("save", path)
-  if ending ~= "mtx" then
+  local kind = extension("save", path)
+  if kind ~= "mtx" then
     local h <close> = self:read()
-    require("clshell.data." .. (ending == "npy" and "npy" or "pnm")).save(path,
+    require("clshell.data." .. (kind == "npy" and "npy" or "pnm")).save(path,
       h)
   else
     check_matrix("save as .mtx", self)

@@ -103,8 +103,6 @@ local function header(f, path)
   local shortest = SHORTEST[head.field] or SHORTEST[head.format]
   if head.count > left // shortest then
     explain(f, path, head)
-    fail(path, head.line, "%d entries announced; the %d bytes that follow "
-      .. "hold at most %d", head.count, left - 1, left // shortest)
   end
   return head
 end
@@ -155,11 +153,9 @@ local function fault(head, text)
 end
 
 -- Called when the quick readers found a fault: goes through the data line by
--- line and raises the first fault. With `head`, of a file too short, it begins
--- behind the header, and only the lines that are there can be at fault.
+-- line and raises the first fault. With `head` it begins behind the header.
 function explain(f, path, head)
-  local short = head ~= nil
-  if not short then
+  if not head then
     f:seek("set")
     head = header(f, path)
   end
@@ -177,9 +173,7 @@ function explain(f, path, head)
       end
     end
   end
-  if short then
-    return
-  elseif k < head.count then
+  if k < head.count then
     fail(path, line, "the file ends after %d of %d entries", k, head.count)
   end
   fail(path, line, "a number of more than 200 characters")
@@ -314,9 +308,9 @@ end
 --- mtx.write_dense("d.mtx", cl.array("float", {2, 2}, {{1, 0}, {0, 5}}))
 --- local m = mtx.read "d.mtx"
 --- print(m.rows, m.cols, #m.v) --> 2 2 2
-function M.read(path)
+function M.read(path, opened)
   argument.check("mtx.read", "the path", path, "string")
-  local f <close>, message = file.open(path)
+  local f <close>, message = file.open(path, opened)
   if f == nil then
     return nil, message
   end
@@ -352,7 +346,7 @@ function M.read(path)
 end
 
 -- The sum of two values, as integers without overflow where both are.
-local function sum(a, b, unsigned)
+function M.sum(a, b, unsigned)
   local s = a + b
   if math.type(s) ~= "integer" then
     return s
@@ -360,6 +354,18 @@ local function sum(a, b, unsigned)
     return math.ult(s, a) and 2.0 ^ 64 or s
   end
   return (a ~ s) & (b ~ s) < 0 and a + 0.0 + b or s
+end
+
+-- mtx.value(m, k, type): the value of entry k for an element of a type; one of
+-- ulong is an integer of its bits.
+function M.value(m, k, type)
+  local v = type == "ulong" and m.bits and m.bits[k]
+  if v then
+    return v
+  end
+  v = m.v[k]
+  local whole = type == "ulong" and math.tointeger(v)
+  return whole and whole < 0 and v + 0.0 or v
 end
 
 --- mtx.fit(path, x, v, i, j, type)
@@ -398,11 +404,9 @@ function M.dense(m, type)
   end
   local h = cl.array(kind, {rows, cols})
   local is, js, vs = m.i, m.j, m.v
-  local unsigned = kind == "ulong"
-  local bits = unsigned and m.bits or {}
   local twice, none = {}, {}
   for k = 1, #is do
-    local i, j, v = is[k], js[k], bits[k] or vs[k]
+    local i, j, v = is[k], js[k], vs[k]
     if math.type(i) ~= "integer" or math.type(j) ~= "integer" or i < 1
         or i > rows or j < 1 or j > cols or not math.type(v) then
       cl.error(("%s: entry %d, (%s, %s, %s), must be a row from 1 to %d, a "
@@ -417,13 +421,9 @@ function M.dense(m, type)
     end
   end
   for k = 1, #is do
-    local at, v = (is[k] - 1) * cols + js[k], bits[k] or vs[k]
-    local whole = unsigned and math.tointeger(v)
-    if whole and whole < 0 and not bits[k] then
-      v = v + 0.0 -- as an integer it would be taken for its bits
-    end
+    local at, v = (is[k] - 1) * cols + js[k], M.value(m, k, kind)
     if twice[at] then
-      v = twice[at] == none and v or sum(twice[at], v, unsigned)
+      v = twice[at] == none and v or M.sum(twice[at], v, kind == "ulong")
       twice[at] = v
     else
       h[at] = v

@@ -197,9 +197,9 @@ end
 --- local h = npy.load "v.npy"
 --- print(h.type, #h) --> double 3
 --- print(npy.load "missing.npy" == nil) --> true
-function M.load(path)
+function M.load(path, opened)
   argument.check("npy.load", "path", path, "string")
-  local f <close>, message = file.open(path)
+  local f <close>, message = file.open(path, opened)
   if f == nil then
     return nil, message
   end

@@ -61,9 +61,9 @@ end
 --- Example:
 --- pnm.save("g.pgm", cl.array("uchar", {2, 3}, 7))
 --- print(pnm.load("g.pgm").cols) --> 3
-function M.load(path)
+function M.load(path, opened)
   argument.check("pnm.load", "path", path, "string")
-  local f <close>, message = file.open(path)
+  local f <close>, message = file.open(path, opened)
   if f == nil then
     return nil, message
   end

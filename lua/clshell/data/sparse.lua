@@ -43,8 +43,7 @@ end
 
 -- A matrix of host arrays, which it takes over: row_ptr (rows + 1) and
 -- col_ind are int and 0-based, columns ascend inside a row. A matrix without
--- entries keeps one dummy element in col_ind and values, for buffers cannot
--- be empty.
+-- entries keeps one dummy element in col_ind and values.
 function M.csr(rows, cols, nnz, host, context)
   local where = {context = context}
   local function upload(h)
