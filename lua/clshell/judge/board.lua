@@ -140,9 +140,10 @@ function Board:__tostring()
       .. "\n"
   end
   for _, r in ipairs(self) do
-    lines[#lines + 1] = ("%s: %s%s"):format(r.name, r.verdict, r.total
-      and ", " .. r.total .. " points" or "")
-    for _, line in ipairs(details(self, r)) do
+    local more = details(self, r)
+    lines[#lines + 1] = (#self == 1 or #more > 0) and ("%s: %s%s"):format(
+      r.name, r.verdict, r.total and ", " .. r.total .. " points" or "") or nil
+    for _, line in ipairs(more) do
       lines[#lines + 1] = text.fold("  " .. line, width)
     end
   end

@@ -257,14 +257,20 @@ local function word(path)
   return path:find "^[%w_./-]+$" and path or text.quote(path)
 end
 
+-- The source of a submission.
+local function source_of(path)
+  local f <close>, message = file.open(path, "rb")
+  return (f and f:read "a" or cl.error("judge: cannot open " .. message))
+    :gsub("^\xEF\xBB\xBF", "")
+end
+
 -- Judges one submission: its result.
 local function judge_one(task, path, seed)
   local name = path:match "([^/]*)$":gsub("%.cl$", "")
   local r = {name = name, file = path, verdict = "RIGHT", sizes = {
     public = {right = 0, all = 0}, hidden = {right = 0, all = 0}}}
   local begin, rng = cl.now(), tasks.rng(seed)
-  local f <close> = file.open(path, "rb")
-  local source = f and f:read "a" or cl.error("cannot open " .. path)
+  local source = source_of(path)
   local fault = rules.faults(source, task)[1]
   if fault then
     add_fault(r, "INVALID", ("line %d: has %s"):format(fault.line,
@@ -301,8 +307,7 @@ local function repeat_one(task, path, repro)
   local name = path:match "([^/]*)$":gsub("%.cl$", "")
   local r = {name = name, file = path, verdict = "RIGHT", again = true,
     sizes = {}}
-  local f <close> = file.open(path, "rb")
-  local source = f and f:read "a" or cl.error("cannot open " .. path)
+  local source = source_of(path)
   local process <close> = start(task, source, name)
   local why, result = process:open(), nil
   local run = {size = size, seed = math.tointeger(tonumber(seed))}

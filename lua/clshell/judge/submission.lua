@@ -32,10 +32,14 @@ local function build(source, name, task)
   local ok, built = pcall(cl.build, source, {name = name,
     options = task.options})
   if ok then
-    ok, built = pcall(built.kernel, built, task.kernel_name)
-  end
-  if ok then
-    return built
+    local names = built:kernels()
+    for _, known in ipairs(names) do
+      if known == task.kernel_name then
+        return built:kernel(known)
+      end
+    end
+    return nil, ("has no kernel '%s'%s"):format(task.kernel_name, names[1]
+      and ", but " .. table.concat(names, ", ") or "")
   end
   local first = built.diagnostics and built.diagnostics[1]
   if first and first.text:find("poisoned identifier", 1, true) then
@@ -56,7 +60,8 @@ local function misfit(kernel, params)
   end
   for i, param in ipairs(params) do
     local given = args[i]
-    if given.type ~= param.type or given.space ~= param.space then
+    local known = pcall(cl.typesize, (given.type:gsub("[%s*]", "")))
+    if known and given.type ~= param.type or given.space ~= param.space then
       return ("parameter %d must be %s %s; got %s %s"):format(i, param.space,
         param.type, given.space, given.type)
     end
