@@ -74,7 +74,7 @@ TESTS  = $(patsubst tests/tools/%.c,$(BUILD)/tests/%,$(filter-out %layer.c, \
          $(BUILD)/tests/crashlayer.so $(BUILD)/tests/memlayer.so
 CFILES = $(wildcard src/*/*.[ch] src/*/*.cpp tests/tools/*.[ch] tests/peers/*.c)
 
-# The simulator's plugin for access, where Oclgrind's headers are (Debian:
+# The simulator's plugin for access and check, where Oclgrind's headers are (Debian:
 # liboclgrind-dev, and g++). Its name has the version that headers lack.
 OCLGRIND = $(lastword $(sort $(patsubst lib%.so,%,$(notdir $(wildcard \
            $(addsuffix /liboclgrind-*.so,/usr/lib/*-linux-gnu /usr/lib \
@@ -110,10 +110,11 @@ $(MPIOBJ): $(BUILD)/%.o: src/%.c $(BUILD)/cflags
 $(BUILD)/mpi.so: $(MPIOBJ) $(BUILD)/ldflags
 	$(WITHMPI) $(CF) $(LDFLAGS) $(SHARED) -o $@ $(MPIOBJ)
 
-build/trace.so: src/sim/trace.cpp
+build/trace.so: $(wildcard src/sim/*)
 	@mkdir -p $(@D)
 	$(CXX) -std=c++17 -fno-rtti -fPIC -O2 -Wall $(OPENCL_CFLAGS) \
-	  -DCL_TARGET_OPENCL_VERSION=120 -shared -o $@ $< -l$(OCLGRIND)
+	  -DCL_TARGET_OPENCL_VERSION=120 -shared -o $@ $(filter %.cpp,$^) \
+	  -l$(OCLGRIND)
 
 $(BUILD)/tests/%: tests/tools/%.c $(LIBOBJ) $(BUILD)/cflags $(BUILD)/ldflags
 	@mkdir -p $(@D)

@@ -158,6 +158,7 @@ local function ladder(title, key, run, predict)
     row(r)
     record(title, r)
   end
+  local last = results[#results]
   local count = 2 * here
   while here > 1 and count <= args.up_to do
     local seconds, share, flop = predict(count, base, 1)
@@ -169,15 +170,23 @@ local function ladder(title, key, run, predict)
     record(title .. ", predicted", r)
     count = count < args.up_to and math.min(4 * count, args.up_to) or count + 1
   end
+  local off = last.predicted / last.seconds - 1
+  if here > 1 then
+    say("%d ranks: %s predicted, %s measured, %+.0f %%%s", here,
+      quantity.format(last.predicted, "s"), quantity.format(last.seconds,
+      "s"), off * 100, math.abs(off) > 0.1
+        and "; more ranks are predicted no better" or "")
+  end
 end
 
 say("%d ranks, %d on this host, on %d x %s, %s", here, mpi.local_size(),
   devices, device.name, args.type)
-local constants = model.measure()
+local constants = model.measure(side, args.type)
 if here > 1 then
   say("panels: %s each way at once, by %s",
     quantity.format(constants.exchange, "B/s", 3), constants.shares
       and "memory that the ranks of a host share" or "messages")
+  say("halos: %s", quantity.format(constants.halo, "s", 3))
   say("messages: latency %s, %s; device: %s up, %s down, %s for a small one",
     quantity.format(constants.latency, "s", 3),
     quantity.format(constants.bandwidth, "B/s", 3),
@@ -189,8 +198,12 @@ end
 local function predict_gemm(size)
   return function(count, base, shared)
     local rows = size(count)
+    local function rate(...)
+      return count == 1 and base.flop / base.busy
+        or model.rate(args.type, ...) * sharing(here) / shared
+    end
     local seconds, share = model.gemm(constants, {m = rows, n = rows, k = rows,
-      esize = esize, rate = base.flop / base.busy / shared}, count)
+      esize = esize, rate = rate}, count)
     return seconds, share, 2.0 * rows^3
   end
 end
@@ -198,7 +211,7 @@ end
 local function predict_spmv(nx, ny)
   return function(count, base, shared)
     local seconds, share = model.spmv(constants, {rows = nx * ny(count),
-      halo = nx, esize = esize, rate = side^2 / base.seconds / shared}, count)
+      rate = side^2 / base.seconds / shared}, count)
     return seconds, share, 2.0 * 5 * nx * ny(count)
   end
 end

@@ -52,6 +52,15 @@ end
 if (os.getenv "CLSHELL_MEMCHECK" or "") ~= "" then
   require "clshell.explain.memcheck".begin()
 end
+if cl.commandline and cl.commandline.as then
+  local known, message = pcall(require "clshell.base.gpus".pretend,
+    cl.commandline.as)
+  if not known then
+    io.stderr:write(("clshell: %s\n"):format(
+      tostring(message):match "%-%-as: .*"))
+    os.exit(2, true)
+  end
+end
 cl.kernel_folder(cl.home .. "/kernels")
 
 hooks.library = debug.getinfo(1, "S").source:match "^(.-)[^/]*$"

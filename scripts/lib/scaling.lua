@@ -2,13 +2,16 @@
 -- of processes, by the alpha-beta model: a message of b bytes takes latency +
 -- b / bandwidth (Hockney, "The communication challenge for MPP", 1994), with
 -- constants that the ranks at hand have measured. Panels have a bandwidth of
--- their own, measured from device to device while all ranks send and receive.
+-- their own, measured from device to device while all ranks send and receive;
+-- so have products of panels, by their shape, and halos, by small products.
 -- SPDX-License-Identifier: MIT
 
 local cl = require "cl"
 local exchanges = require "clshell.parts.ranks.exchange"
 local gemm = require "clshell.parts.ranks.rank_gemm"
 local grids = require "clshell.parts.ranks.grid"
+local product = require "clshell.ladders.gemm"
+local strips = require "clshell.parts.ranks.strips"
 local tasks = require "clshell.parts.ranks.tasks"
 
 local M = {}
@@ -77,13 +80,58 @@ local function exchange(g)
   end), channel.shares
 end
 
---- scaling.measure() -> constants
+-- Seconds of a call of ranks.spmv, of several in turn, whose strips have few
+-- rows beside the halo of n elements.
+local function halo(world, n, type)
+  local A = strips.poisson2d(n, 4 * world:size(), {type = type})
+  local x, y = A:vector(1), A:vector()
+  local function run(times)
+    world:barrier()
+    local begin = cl.now()
+    for _ = 1, times do
+      strips.spmv(A, x, y)
+    end
+    cl.context().queue:finish()
+    return (cl.now() - begin) / times
+  end
+  run(3) -- builds the kernels
+  return run(50)
+end
+
+local rates = {} -- by type and shape of panels
+
+--- scaling.rate(type, rows, cols, depth) -> number
+--- Operations a second of the product of two panels on each device while all
+--- ranks multiply, the same on all ranks, which all call it.
+function M.rate(type, rows, cols, depth)
+  local key = ("%s %d %d %d"):format(type, rows, cols, depth)
+  if not rates[key] then
+    local opts, world = {type = type, lo = -1, hi = 1}, grids.world()
+    local A <close> = cl.random({rows, depth}, opts)
+    local B <close> = cl.random({depth, cols}, opts)
+    local C <close> = cl.random({rows, cols}, opts)
+    local plan = product.plan(A, B, {C = C, beta = 1})
+    plan():wait()
+    world:barrier()
+    local one = seconds(3, function()
+      for _ = 1, 4 do
+        plan()
+      end
+      cl.context().queue:finish()
+    end) / 4
+    rates[key] = 2.0 * rows * cols * depth / world:allreduce(one, "max")
+  end
+  return rates[key]
+end
+
+--- scaling.measure([n [, type]]) -> constants
 --- A table, the same on all ranks, which all call it. Fields: up, down (bytes
 --- a second to and from the device), touch (seconds of a small transfer), and
 --- for several ranks latency (seconds of a message), bandwidth (bytes a second
 --- of messages), exchange (bytes a second of panels from device to device,
---- both ways at once) and shares (whether panels go through shared memory).
-function M.measure()
+--- both ways at once), shares (whether panels go through shared memory) and
+--- halo (seconds of a product of few rows and their halo of n elements).
+function M.measure(n, type)
   local world, c = grids.world(), {}
   local b <close> = cl.buffer("float", TRANSFER // 4, 0)
   local h <close> = cl.array("float", TRANSFER // 4)
@@ -104,6 +152,7 @@ function M.measure()
     local time, shares = exchange(g)
     c.exchange = PANELS * EDGE * DEPTH * 4 * g.cols / 2 / all(time)
     c.shares = all(shares and 1 or 0) == 1
+    c.halo = all(halo(world, n or 1024, type))
   end
   return c
 end
@@ -114,15 +163,17 @@ end
 
 --- scaling.gemm(c, s, p) -> seconds, share
 --- The time of ranks.gemm with p ranks, and the share of the time without a
---- product. Fields of s: m, n, k, esize, rate (operations a second of one
---- rank) and depth (by default the depth that ranks.gemm takes).
+--- product. Fields of s: m, n, k, esize, rate(rows, cols, depth) (operations
+--- a second of a product of panels) and depth (by default the depth that
+--- ranks.gemm takes).
 function M.gemm(c, s, p)
   local rows, cols = grids.squarest(p)
   local height, width = s.m / rows, s.n / cols
   local depth = math.min(s.k / cols, s.k / rows, s.depth
     or gemm.depth(s.m, s.n, s.k, {rows = rows, cols = cols}))
   local steps = math.ceil(s.k / depth)
-  local product = 2 * height * width * depth / s.rate
+  local one = 2 * height * width * depth / s.rate(math.ceil(height),
+    math.ceil(width), math.ceil(depth))
   local panel, latency = 0, 0 -- bytes of both panels of a step
   for _, along in ipairs{{cols, height}, {rows, width}} do
     local size, lines = table.unpack(along)
@@ -135,23 +186,16 @@ function M.gemm(c, s, p)
   -- both at once. The first product waits for the first panels of all ranks.
   local first = panel > 0 and latency + panel / c.exchange or 0
   local move = panel > 0 and latency + panel / c.exchange / 2 or 0
-  local total = math.max(first + steps * product, steps * move + product)
-  return total, 1 - steps * product / total
+  local total = math.max(first + steps * one, steps * move + one)
+  return total, 1 - steps * one / total
 end
 
 --- scaling.spmv(c, s, p) -> seconds, share
 --- The time of ranks.spmv with p ranks, and the share of the time without a
---- product. Fields of s: rows, halo (elements at each side of a strip), esize
---- and rate (rows a second of one rank).
+--- product. Fields of s: rows and rate (rows a second of one rank).
 function M.spmv(c, s, p)
   local all = s.rows / p / s.rate
-  if p == 1 then
-    return all, 0
-  end
-  local edge = math.min(all, 2 * s.halo / s.rate)
-  local move = 2 * (c.touch + c.latency + s.halo * s.esize / c.bandwidth
-    + c.touch)
-  local total = math.max(all - edge, move) + edge
+  local total = p == 1 and all or math.max(all, c.halo)
   return total, 1 - all / total
 end
 

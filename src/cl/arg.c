@@ -157,7 +157,7 @@ static int cl_bytes(lua_State *L) {
  */
 static int cl_localmem(lua_State *L) {
   const Type *t = clsh_type_check(L, 1);
-  size_t n = clsh_shape_count(L, 2, "n");
+  size_t n = clsh_shape_count(L, 2, "n", 1);
   if (n > ((size_t)1 << 40) / t->size)
     return clsh_error_arg(L, 2,
                           "no device has local memory for %I elements of %s",

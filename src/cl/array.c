@@ -124,7 +124,7 @@ Array *clsh_array_box(lua_State *L, const Type *t, const Shape *s) {
 /* A zeroed array, on the stack. */
 Array *clsh_array_new(lua_State *L, const Type *t, const Shape *s) {
   Array *a = clsh_array_box(L, t, s);
-  size_t bytes = s->count * t->size;
+  size_t bytes = (s->count > 0 ? s->count : 1) * t->size; /* never NULL */
   clsh_array_sweep();
   a->block = newblock(bytes);
   if (a->block == NULL) {
@@ -632,6 +632,8 @@ static bool step(const Shape *s, Place *w) {
 
 static void fromfunction(lua_State *L, Array *a, int arg) {
   Place w = {a->shape.ndims, {0}, 0};
+  if (a->shape.count == 0)
+    return;
   do {
     lua_pushvalue(L, arg);
     for (int d = 0; d < w.depth; d++)
@@ -1024,8 +1026,9 @@ static void distances(const Type *t, const void *p, const Type *u,
 
 /** Array:max_diff(other) -> difference, index
  * The greatest absolute difference of two arrays with as many elements, and
- * the first element that has it. A NaN on either side counts as infinite,
- * so a wrong result never passes for a small difference.
+ * the first element that has it; 0 and nil for arrays without elements. A NaN
+ * on either side counts as infinite, so a wrong result never passes for a
+ * small difference.
  * Example:
  * local a, b = cl.array("float", 3, 1), cl.array("float", 3, 1)
  * b[2] = 1.5
@@ -1048,7 +1051,9 @@ static int array_max_diff(lua_State *L) {
         at = (r.first + i) / a->type->width;
       }
   }
-  lua_pushnumber(L, worst);
+  lua_pushnumber(L, a->shape.count > 0 ? worst : 0);
+  if (a->shape.count == 0)
+    return 1;
   lua_pushinteger(L, (lua_Integer)at + 1);
   return 2;
 }
@@ -1258,7 +1263,7 @@ static FILE *checkfile(lua_State *L, int arg) {
 static size_t checkbytes(lua_State *L, const Array *a, int arg) {
   if (lua_isnoneornil(L, arg))
     return clsh_array_bytes(a);
-  size_t n = clsh_shape_count(L, arg, "number of elements");
+  size_t n = clsh_shape_count(L, arg, "number of elements", 0);
   if (n > a->shape.count)
     clsh_error_arg(L, arg, "%I elements of an Array %s", (lua_Integer)n,
                    clsh_array_name(L, a));

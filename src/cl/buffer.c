@@ -14,9 +14,18 @@
 #define FINE 2
 #define FLAG_FINE ((cl_mem_flags)1 << 10) /* CL_MEM_SVM_FINE_GRAIN_BUFFER */
 
+/*
+** The bytes of the buffer's memory object. OpenCL has none of 0 bytes: behind
+** a buffer without elements is room for one, so that kernels get a pointer,
+** and views, mappings and waits a handle, as of any buffer.
+*/
+static size_t heldbytes(const Buffer *b) {
+  return b->bytes > 0 ? b->bytes : b->type->size;
+}
+
 /* The bytes that the buffer takes of the device's memory. */
 static size_t ownbytes(const Buffer *b) {
-  return b->hosted && b->context->limits.shared ? 0 : b->bytes;
+  return b->hosted && b->context->limits.shared ? 0 : heldbytes(b);
 }
 
 static void buffer_release(Object *o) {
@@ -26,7 +35,7 @@ static void buffer_release(Object *o) {
   if (b->handle == NULL)
     return;
   if (b->kept && b->views == 0 && b->order == b->context->order &&
-      clsh_context_keep(b->context, b->handle, b->bytes)) {
+      clsh_context_keep(b->context, b->handle, heldbytes(b))) {
     b->handle = NULL;
     return;
   }
@@ -48,7 +57,7 @@ static void buffer_release(Object *o) {
 */
 cl_mem clsh_buffer_handle(lua_State *L, Buffer *b) {
   cl_int err;
-  if (b->shift == 0 || b->part != NULL)
+  if (b->shift == 0 || b->bytes == 0 || b->part != NULL)
     return b->part != NULL ? b->part : b->handle;
   if (b->offset % b->context->limits.align != 0)
     return NULL;
@@ -112,6 +121,14 @@ static Buffer *newview(lua_State *L, int of) {
   return v;
 }
 
+/* The bytes from a buffer's first element to its last. */
+static size_t span(const Buffer *b) {
+  size_t cols = b->shape.dim[b->shape.ndims - 1];
+  if (b->shape.count == 0)
+    return 0;
+  return ((b->shape.count / cols - 1) * b->ld + cols) * b->type->size;
+}
+
 /* Has view `v`, which is pushed, use the handle of `b`. */
 static int sharehandle(Buffer *v, const Buffer *b) {
   clRetainMemObject(b->handle);
@@ -132,7 +149,7 @@ static size_t viewstep(const Buffer *b) {
  * Elements `first` to `last` (from 1, in memory order) as a one-dimensional
  * buffer that shares memory. The device sets where a view may begin: a
  * wrong start is refused with the nearest starts that work. The view keeps
- * the buffer's memory alive.
+ * the buffer's memory alive, and is empty if `last` is first - 1.
  * Example:
  * local b = cl.buffer("float", 4096, 1)
  * local front = b:view(1, 1024)
@@ -142,14 +159,16 @@ static size_t viewstep(const Buffer *b) {
 static int buffer_view(lua_State *L) {
   Buffer *b = clsh_buffer_check(L, 1);
   size_t n = b->bytes / b->type->size;
-  size_t first = clsh_shape_count(L, 2, "first");
-  size_t last = clsh_shape_count(L, 3, "last");
-  if (last < first || last > n)
+  size_t first = clsh_shape_count(L, 2, "first", 1);
+  size_t last = clsh_shape_count(L, 3, "last", 0);
+  size_t count = last - first + 1, bytes = count * b->type->size;
+  if (last + 1 < first || last > n)
     return clsh_error(L, "view: %I..%I leaves the elements 1..%I",
                       (LUAI_UACINT)first, (LUAI_UACINT)last, (LUAI_UACINT)n);
   size_t step = viewstep(b);
-  if (((first - 1) * b->type->size + b->offset) % b->context->limits.align !=
-      0)
+  if (count > 0 &&
+      ((first - 1) * b->type->size + b->offset) % b->context->limits.align !=
+          0)
     return clsh_error(L,
                       "view: a view must start at element 1, %I, %I, ... "
                       "(%I bytes apart), not at %I; nearest: %I or %I",
@@ -158,11 +177,12 @@ static int buffer_view(lua_State *L) {
                       (LUAI_UACINT)((first - 1) / step * step + 1),
                       (LUAI_UACINT)(((first - 1) / step + 1) * step + 1));
   Buffer *v = newview(L, 1);
-  size_t count = last - first + 1, bytes = count * b->type->size;
   cl_buffer_region region = {b->offset + (first - 1) * b->type->size, bytes};
   v->shape = (Shape){1, {count}, count};
   v->ld = count;
   v->bytes = v->reach = bytes;
+  if (count == 0) /* nowhere */
+    return sharehandle(v, b);
   v->offset = region.origin;
   v->shift = 0;
   cl_int err;
@@ -186,16 +206,17 @@ static int buffer_view(lua_State *L) {
  */
 static int buffer_matrix(lua_State *L) {
   Buffer *b = clsh_buffer_check(L, 1);
-  size_t first = clsh_shape_count(L, 2, "first");
-  size_t rows = clsh_shape_count(L, 3, "rows");
-  size_t cols = clsh_shape_count(L, 4, "cols");
-  size_t ld = lua_isnoneornil(L, 5) ? cols : clsh_shape_count(L, 5, "ld");
+  size_t first = clsh_shape_count(L, 2, "first", 1);
+  size_t rows = clsh_shape_count(L, 3, "rows", 0);
+  size_t cols = clsh_shape_count(L, 4, "cols", 0);
+  size_t ld = lua_isnoneornil(L, 5) ? cols : clsh_shape_count(L, 5, "ld", 0);
   size_t size = b->type->size, n = b->reach / size;
   if (ld < cols)
     return clsh_error(L, "matrix: ld = %I is less than the %I columns",
                       (LUAI_UACINT)ld, (LUAI_UACINT)cols);
-  if (first > n || cols > n - first + 1 ||
-      rows - 1 > (n - first + 1 - cols) / ld)
+  bool some = rows > 0 && cols > 0;
+  if (first > n + 1 || (some && (cols > n - first + 1 ||
+                                 rows - 1 > (n - first + 1 - cols) / ld)))
     return clsh_error(L,
                       "matrix: %I rows of %I elements, %I apart, from element "
                       "%I on leave the buffer's 1..%I",
@@ -204,7 +225,7 @@ static int buffer_matrix(lua_State *L) {
   Buffer *v = newview(L, 1);
   v->shape = (Shape){2, {rows, cols}, rows * cols};
   v->ld = ld;
-  v->bytes = ((rows - 1) * ld + cols) * size;
+  v->bytes = span(v);
   v->offset += (first - 1) * size;
   v->shift += (first - 1) * size;
   v->reach -= (first - 1) * size;
@@ -305,7 +326,8 @@ static int buffer_overlaps(lua_State *L) {
     b = d;
     d = swap;
   }
-  bool meet = b->root == d->root && d->offset < b->offset + b->bytes;
+  bool meet = b->root == d->root && b->bytes > 0 && d->bytes > 0 &&
+              d->offset < b->offset + b->bytes;
   Extent eb = extent(b), ed = extent(d);
   if (meet && eb.pitch == ed.pitch)
     meet = interleave(&eb, &ed, d->offset - b->offset);
@@ -365,7 +387,8 @@ static int buffer_len(lua_State *L) {
 /** Buffer:info() -> table
  * type, shape, ld, bytes (gaps between rows included), offset (bytes of a view
  * in its buffer), start (elements in front of it in the memory that cl.base
- * passes), view (whether it is a view), device (its name).
+ * passes), view (whether it is a view), access (what kernels may do, see
+ * cl.buffer), device (its name).
  * Example:
  * local b = cl.buffer("float", {4, 4}, 0)
  * print(b:info().bytes, b:info().view) --> 64 false
@@ -376,6 +399,12 @@ static int buffer_info(lua_State *L) {
   clsh_class_pushfields(L, "type shape ld bytes offset start");
   lua_pushboolean(L, b->view);
   lua_setfield(L, 2, "view");
+  cl_mem_flags flags = 0;
+  clGetMemObjectInfo(b->handle, CL_MEM_FLAGS, sizeof flags, &flags, NULL);
+  lua_pushstring(L, flags & CL_MEM_READ_ONLY    ? "read_only"
+                    : flags & CL_MEM_WRITE_ONLY ? "write_only"
+                                                : "read_write");
+  lua_setfield(L, 2, "access");
   clsh_context_setdevice(L);
   return 1;
 }
@@ -490,13 +519,13 @@ static cl_int givesvm(Svm *s, cl_mem mem) {
 /* A memory object over shared virtual memory, which the object's end frees. */
 static cl_mem newshared(lua_State *L, Buffer *b, int svm, cl_mem_flags flags,
                         cl_int *err) {
-  Svm *s = newsvm(L, b->context, svm == 2, b->bytes);
+  Svm *s = newsvm(L, b->context, svm == 2, heldbytes(b));
   *err = CL_MEM_OBJECT_ALLOCATION_FAILURE;
   if (s == NULL)
     return NULL;
   b->address = s->address;
   cl_mem mem = clCreateBuffer(b->context->handle, flags | CL_MEM_USE_HOST_PTR,
-                              b->bytes, b->address, err);
+                              heldbytes(b), b->address, err);
   if (*err == CL_SUCCESS && (*err = givesvm(s, mem)) == CL_SUCCESS)
     return mem;
   if (mem != NULL)
@@ -533,8 +562,8 @@ static cl_mem newhosted(lua_State *L, Buffer *b, cl_mem_flags flags,
                         cl_int *err) {
   cl_context context = clsh_context_handle(L, b->context);
   Block *block = clsh_array_lend(L, 3);
-  cl_mem mem = clCreateBuffer(context, flags | CL_MEM_USE_HOST_PTR, b->bytes,
-                              block->data, err);
+  cl_mem mem = clCreateBuffer(context, flags | CL_MEM_USE_HOST_PTR,
+                              heldbytes(b), block->data, err);
   if (*err == CL_SUCCESS)
     *err = clSetMemObjectDestructorCallback(mem, onend, block);
   if (*err == CL_SUCCESS)
@@ -552,7 +581,7 @@ static cl_mem newhosted(lua_State *L, Buffer *b, cl_mem_flags flags,
 /* Takes held memory for the buffer; false: no memory of its size is held. */
 static bool takeheld(Buffer *b) {
   if (b->kept && !clsh_event_recording()) /* a run may be on any queue */
-    b->handle = b->root = clsh_context_takeheld(b->context, b->bytes);
+    b->handle = b->root = clsh_context_takeheld(b->context, heldbytes(b));
   return b->handle != NULL;
 }
 
@@ -570,7 +599,7 @@ static void allocate(lua_State *L, Buffer *b, cl_mem_flags flags, int svm) {
                 : b->hosted
                     ? newhosted(L, b, flags, &err)
                     : clCreateBuffer(clsh_context_handle(L, b->context), flags,
-                                     b->bytes, NULL, &err);
+                                     heldbytes(b), NULL, &err);
   while (clsh_error_retry(L, err, &tries));
   if (err != CL_SUCCESS)
     clsh_error_call(L, err, "clCreateBuffer", "asked for %I bytes",
@@ -594,9 +623,9 @@ static void writeinit(lua_State *L, int buf, int init) {
 /** cl.buffer(type, shape [, init [, opts]]) -> Buffer
  * Typed memory on the device. `type` is an OpenCL C name ("float", "int",
  * "float4"), `shape` a number of elements or a list of 1 to 4 dimensions,
- * row-major. `init`: a number (fills), an Array, a nested table, or a
- * function of the indexes; without it the content is undefined. `b.type`,
- * `b.shape`, `b.rows`, `b.cols`, `b.ld`, `b.bytes`, `#b` (elements).
+ * row-major; a size may be 0. `init`: a number (fills), an Array, a nested
+ * table, or a function of the indexes; without it the content is undefined.
+ * `b.type`, `b.shape`, `b.rows`, `b.cols`, `b.ld`, `b.bytes`, `#b` (elements).
  * A size beyond the device's limit, or beyond the rest of its memory, raises
  * with the numbers.
  * Options:
@@ -623,8 +652,8 @@ static int cl_buffer(lua_State *L) {
   clsh_option_check(L, 4, "ld access host use_host_ptr svm context",
                     "cl.buffer");
   size_t ld = checkld(L, 4, &s);
-  size_t rows = s.count / s.dim[s.ndims - 1];
-  if (ld > SIZE_MAX / 2 / t->size / rows)
+  size_t cols = s.dim[s.ndims - 1], rows = cols > 0 ? s.count / cols : 0;
+  if (rows > 0 && ld > SIZE_MAX / 2 / t->size / rows)
     clsh_error(L, "ld: %I elements in %I rows are too many", (LUAI_UACINT)ld,
                (LUAI_UACINT)rows);
   cl_mem_flags flags = clsh_buffer_flags(L, 4);

@@ -50,7 +50,8 @@ int luaopen_cl(lua_State *L) {
       clsh_event_open,    clsh_wait_open,          clsh_buffer_open,
       clsh_transfer_open, clsh_image_open,         clsh_kernel_open,
       clsh_arg_open,      clsh_commandbuffer_open, clsh_launch_open,
-      clsh_program_open,  clsh_build_open,         clsh_rebuild_open};
+      clsh_program_open,  clsh_build_open,         clsh_rebuild_open,
+      clsh_typedef_open};
   luaL_checkversion(L);
   lua_newtable(L);
   luaL_setfuncs(L, functions, 0);

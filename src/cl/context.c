@@ -99,7 +99,7 @@ static cl_int getlimits(cl_device_id d, Limits *l) {
   l->global_mem = clsh_info_least(CL_DEVICE_GLOBAL_MEM_SIZE);
   for (int i = 0; i < 8; i++) {
     cl_int err =
-        clGetDeviceInfo(d, list[i].query, list[i].size, list[i].value, NULL);
+        clsh_device_ask(d, list[i].query, list[i].size, list[i].value, NULL);
     if (err != CL_SUCCESS && err != CL_INVALID_VALUE && i < 5)
       return err;
   }
@@ -113,6 +113,7 @@ static void derivelimits(cl_device_id d, const char *version, Limits *l) {
   cl_bool nonuniform = CL_FALSE, shared = CL_FALSE;
   if (sscanf(version, "OpenCL %1d.%1d", &major, &minor) != 2)
     major = 1, minor = 2;
+  l->pretended = clsh_device_pretends();
   l->version = major * 100 + minor * 10;
   l->simulated = strstr(version, "Oclgrind") != NULL;
   if (clGetDeviceInfo(d, NVCAPABILITY, sizeof capability, &capability, NULL) ==
@@ -474,7 +475,9 @@ static int cl_context_(lua_State *L) {
 static int cl_contexts(lua_State *L) {
   cl_device_id ids[MAXSHARED];
   cl_int err;
-  luaL_checktype(L, 1, LUA_TTABLE);
+  if (!lua_istable(L, 1))
+    return clsh_error_arg(L, 1, "must be a list of Devices; got %s",
+                          luaL_typename(L, 1));
   size_t n = lua_rawlen(L, 1);
   if (n == 0 || n > MAXSHARED)
     return clsh_error_arg(L, 1, "the list must hold 1 to %d Devices; got %I",

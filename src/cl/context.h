@@ -17,6 +17,7 @@ typedef struct Limits {
   bool nonuniform; /* work-groups may be cut at the edge */
   bool shared;     /* its memory is the host's */
   bool simulated;  /* by Oclgrind */
+  bool pretended;  /* see cl.pretend */
 } Limits;
 
 #define HELD 64 /* memory objects of a context, at most */

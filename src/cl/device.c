@@ -34,8 +34,40 @@ static void device_release(Object *o) {
   ((Device *)o)->id = NULL;
 }
 
+/* What every device pretends to be, see cl.pretend; 0: its own limit. */
+static struct {
+  char name[32]; /* empty: nothing */
+  lua_Integer group, local_mem, constant_mem;
+} pretended;
+
+bool clsh_device_pretends(void) {
+  return *pretended.name != '\0';
+}
+
+/* clGetDeviceInfo; a limit is at most the limit of the pretended device. */
+cl_int clsh_device_ask(cl_device_id id, cl_uint q, size_t n, void *p,
+                       size_t *r) {
+  const bool items = q == CL_DEVICE_MAX_WORK_ITEM_SIZES;
+  const lua_Integer most =
+      items || q == CL_DEVICE_MAX_WORK_GROUP_SIZE ? pretended.group
+      : q == CL_DEVICE_LOCAL_MEM_SIZE             ? pretended.local_mem
+      : q == CL_DEVICE_MAX_CONSTANT_BUFFER_SIZE   ? pretended.constant_mem
+                                                  : 0;
+  cl_int err = clGetDeviceInfo(id, q, n, p, r);
+  if (err != CL_SUCCESS || p == NULL || most == 0)
+    return err;
+  size_t *sizes = p;
+  cl_ulong *bytes = p;
+  if (items || q == CL_DEVICE_MAX_WORK_GROUP_SIZE)
+    for (size_t i = 0; i < (items ? n / sizeof *sizes : 1); i++)
+      sizes[i] = sizes[i] > (size_t)most ? (size_t)most : sizes[i];
+  else if (*bytes > (cl_ulong)most)
+    *bytes = (cl_ulong)most;
+  return err;
+}
+
 static cl_int getdevice(void *id, cl_uint q, size_t n, void *p, size_t *r) {
-  return clGetDeviceInfo((cl_device_id)id, q, n, p, r);
+  return clsh_device_ask((cl_device_id)id, q, n, p, r);
 }
 
 static cl_int getplatform(void *id, cl_uint q, size_t n, void *p, size_t *r) {
@@ -82,6 +114,11 @@ static void pushdeviceinfo(lua_State *L, Device *d, const Info *i) {
     lua_pushnil(L);
   else
     clsh_info_push(L, getdevice, d->id, i);
+  if (i->query == CL_DEVICE_NAME && clsh_device_pretends()) {
+    lua_pushfstring(L, "%s (pretends to be %s)",
+                    luaL_optstring(L, -1, "unnamed"), pretended.name);
+    lua_remove(L, -2);
+  }
 }
 
 /* dev.name: an info name, `compute_units` for short, or nil. */
@@ -93,7 +130,9 @@ static int device_index(lua_State *L) {
   const Info *i = lua_type(L, 2) == LUA_TSTRING
                       ? clsh_info_find(clsh_info_device, key)
                       : NULL;
-  if (i == NULL)
+  if (i == NULL && clsh_device_pretends() && strcmp(key, "pretends") == 0)
+    lua_pushstring(L, pretended.name);
+  else if (i == NULL)
     lua_pushnil(L);
   else
     pushdeviceinfo(L, d, i);
@@ -416,6 +455,27 @@ static int cl_devices(lua_State *L) {
   return 1;
 }
 
+/** cl.pretend(name, limits)
+ * Has every device keep the limits of another, {group = (work-items of a
+ * work-group), local_mem =, constant_mem = (bytes)}, where its own are not
+ * lower, and tell so in its name: clshell --as M1 calls it, before a device
+ * is used. `dev.pretends` is then the name. Times stay the real device's.
+ * Example:
+ * print(cl.device().pretends) --> nil
+ */
+static int cl_pretend(lua_State *L) {
+  const char *name = luaL_checkstring(L, 1);
+  luaL_checktype(L, 2, LUA_TTABLE);
+  snprintf(pretended.name, sizeof pretended.name, "%s", name);
+  lua_getfield(L, 2, "group");
+  lua_getfield(L, 2, "local_mem");
+  lua_getfield(L, 2, "constant_mem");
+  pretended.group = luaL_optinteger(L, 3, 0);
+  pretended.local_mem = luaL_optinteger(L, 4, 0);
+  pretended.constant_mem = luaL_optinteger(L, 5, 0);
+  return 0;
+}
+
 /** cl.platforms() -> list of tables
  * The OpenCL platforms (drivers) the loader finds: name, vendor, version,
  * profile, extensions and `devices`, their number.
@@ -697,6 +757,7 @@ void clsh_device_open(lua_State *L) {
   static const luaL_Reg functions[] = {{"device", cl_device},
                                        {"devices", cl_devices},
                                        {"platforms", cl_platforms},
+                                       {"pretend", cl_pretend},
                                        {"use", cl_use},
                                        {NULL, NULL}};
   clsh_class_define(L, &class);

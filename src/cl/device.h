@@ -26,6 +26,9 @@ const Info *clsh_info_find(const Info *list, const char *name);
 cl_device_id clsh_device_check(lua_State *L, int arg);
 bool clsh_device_is(lua_State *L, int arg);
 bool clsh_device_offers(lua_State *L, cl_device_id id, const char *extension);
+cl_int clsh_device_ask(cl_device_id id, cl_uint query, size_t size, void *p,
+                       size_t *sizeret); /* with pretended limits */
+bool clsh_device_pretends(void);
 cl_device_id clsh_device_push(lua_State *L); /* the session's device */
 void clsh_device_open(lua_State *L);
 

@@ -21,6 +21,8 @@
 **   result          (type, shape, context) -> Buffer, for a result of
 **                   calculations: the first command that uses it is on the
 **                   context's default queue
+**   type_question   (source) -> its declarations, or nil; macros: CLSH_KIND(T)
+**                   is the place of a type in cl.types()
 **   recording       the CommandBuffer of a cl.record that is under way, or nil
 **   recorder        the thread that runs the function of that cl.record
 ** SPDX-License-Identifier: MIT

@@ -248,6 +248,8 @@ Kernel *clsh_kernel_new(lua_State *L, int program, cl_program handle,
   groupinfo(k, CL_KERNEL_COMPILE_WORK_GROUP_SIZE, sizeof k->required,
             k->required);
   k->group = grouplimit(k);
+  if (k->context->limits.pretended && k->group > k->context->limits.group)
+    k->group = k->context->limits.group;
   k->nonuniform = built2(L, program);
   k->prints = prints(L, program);
   return k;

@@ -70,6 +70,7 @@ void clsh_kernel_open(lua_State *L);
 
 /* typedef.c */
 void clsh_typedef_resolve(lua_State *L, int kernel);
+void clsh_typedef_open(lua_State *L);
 
 /* arg.c */
 void clsh_arg_set(lua_State *L, const Kernel *k, const Queue *q, int first,

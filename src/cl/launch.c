@@ -94,6 +94,22 @@ static void checklocal(lua_State *L, const Launch *l) {
 }
 
 /*
+** Chooses the local size on a pretended device, whose limits the driver does
+** not know: sizes that divide the global size.
+*/
+static void chooselocal(Launch *l) {
+  size_t room = l->kernel->group;
+  for (cl_uint i = 0; i < l->r.dims; i++) {
+    size_t n = l->r.global[i], size = n < room ? n : room;
+    while (size > 1 && n % size != 0)
+      size--;
+    l->r.local[i] = size > 0 ? size : 1;
+    room /= l->r.local[i];
+  }
+  l->r.haslocal = true;
+}
+
+/*
 ** Checks the number of work-groups; for a launch without a local size the
 ** number of work-items, as a driver may choose groups of 1.
 */
@@ -144,6 +160,8 @@ static void checkrange(lua_State *L, Launch *l) {
   l->r.haslocal = l->local || required[0] != 0;
   if (!l->local)
     memcpy(l->r.local, required, sizeof l->r.local);
+  if (!l->r.haslocal && l->kernel->context->limits.pretended)
+    chooselocal(l);
   checkglobal(L, l);
   if (l->r.haslocal)
     checklocal(L, l);

@@ -34,18 +34,20 @@ int clsh_shape_sizes(lua_State *L, int arg, const char *name, int most,
 }
 
 /*
-** Checks that `arg` is a shape, a positive integer or a table of one to
-** four, whose elements of type `t` can be addressed.
+** Checks that `arg` is a shape, a whole number or a table of one to four,
+** whose elements of type `t` can be addressed.
 */
 void clsh_shape_check(lua_State *L, int arg, const Type *t, Shape *s) {
   if (!lua_istable(L, arg) && lua_type(L, arg) != LUA_TNUMBER)
     clsh_error_arg(L, arg, "must be a shape, a number or a table; got %s",
                    luaL_typename(L, arg));
-  s->ndims = clsh_shape_sizes(L, arg, "the shape", MAXDIMS, 1, s->dim);
+  s->ndims = clsh_shape_sizes(L, arg, "the shape", MAXDIMS, 0, s->dim);
+  size_t most = PTRDIFF_MAX / t->size; /* sizes of 0 left out, as in strides */
   s->count = 1;
   for (int i = 0; i < s->ndims; i++) {
-    if (s->dim[i] > PTRDIFF_MAX / t->size / s->count)
+    if (s->dim[i] > most)
       clsh_error_arg(L, arg, "shape too large: its bytes would overflow");
+    most /= s->dim[i] > 0 ? s->dim[i] : 1;
     s->count *= s->dim[i];
   }
 }
@@ -56,7 +58,7 @@ void clsh_shape_check(lua_State *L, int arg, const Type *t, Shape *s) {
 */
 static void infer(lua_State *L, size_t count) {
   lua_Integer n = (lua_Integer)lua_rawlen(L, 2), at = 0;
-  size_t others = 1; /* their product, or more than count */
+  size_t others = 1; /* their product, or SIZE_MAX */
   if (n > MAXDIMS)
     return;
   lua_createtable(L, (int)n, 0);
@@ -68,14 +70,13 @@ static void infer(lua_State *L, size_t count) {
       clsh_error_arg(L, 2, "the shape: only one size may be -1");
     if (size == -1)
       at = i;
-    else if (size > 0)
-      others =
-          (size_t)size > count / others ? count + 1 : others * (size_t)size;
-    if (others > count)
-      others = count + 1;
+    else if (size >= 0)
+      others = others != 0 && (size_t)size > SIZE_MAX / others
+                   ? SIZE_MAX
+                   : others * (size_t)size;
   }
   if (at > 0) {
-    if (others > count || count % others != 0)
+    if (others == 0 || count % others != 0)
       clsh_error_arg(L, 2,
                      "the shape: the other sizes do not divide the %I "
                      "elements, so -1 stands for no size",
@@ -115,9 +116,10 @@ void clsh_shape_retype(lua_State *L, Shape *s, const Type *from,
   if (*last * from->size % to->size != 0)
     clsh_error_arg(L, 2, "%I elements of %s are no whole number of %s",
                    (LUAI_UACINT)*last, from->name, to->name);
-  s->count /= *last;
   *last = *last * from->size / to->size;
-  s->count *= *last;
+  s->count = 1;
+  for (int i = 0; i < s->ndims; i++)
+    s->count *= s->dim[i];
 }
 
 /* Pushes the sizes as a list. */
@@ -163,11 +165,12 @@ const char *clsh_shape_pushtext(lua_State *L, const size_t *sizes, int n) {
   return lua_tostring(L, -1);
 }
 
-/* Checks that `arg` is a positive integer; `name` says what it counts. */
-size_t clsh_shape_count(lua_State *L, int arg, const char *name) {
+/* Checks that `arg` is an integer >= `least`; `name` says what it counts. */
+size_t clsh_shape_count(lua_State *L, int arg, const char *name,
+                        lua_Integer least) {
   size_t n = 0;
-  if (!clsh_option_whole(L, arg, 1, &n))
-    clsh_error_arg(L, arg, "%s must be a whole number >= 1; got %s", name,
-                   clsh_option_got(L, arg));
+  if (!clsh_option_whole(L, arg, least, &n))
+    clsh_error_arg(L, arg, "%s must be a whole number >= %I; got %s", name,
+                   least, clsh_option_got(L, arg));
   return n;
 }

@@ -483,7 +483,7 @@ static void box(lua_State *L, const Buffer *b, const size_t *at,
   int n = s->ndims, last = n - 1;
   size_t unit = b->type->size;
   for (int i = 0; i < n; i++)
-    if (at[i] > s->dim[i] || size[i] > s->dim[i] - at[i] + 1)
+    if (at[i] > s->dim[i] + 1 || size[i] > s->dim[i] - at[i] + 1)
       clsh_error(L, "part %s at %s leaves the buffer of %s",
                  clsh_shape_pushtext(L, size, n),
                  clsh_shape_pushtext(L, at, n),
@@ -507,7 +507,7 @@ static void box(lua_State *L, const Buffer *b, const size_t *at,
 static void linear(lua_State *L, const Buffer *b, size_t first, size_t count,
                    Region *r) {
   size_t n = b->bytes / b->type->size;
-  if (first > n || count > n - first + 1)
+  if (first > n + 1 || count > n - first + 1)
     clsh_error(L, "%I elements from %I on leave the buffer's 1..%I",
                (LUAI_UACINT)count, (LUAI_UACINT)first, (LUAI_UACINT)n);
   *r = (Region){.offset = b->shift + (first - 1) * b->type->size,
@@ -522,11 +522,16 @@ static void linear(lua_State *L, const Buffer *b, size_t first, size_t count,
 static bool checkelements(lua_State *L, const Buffer *b, int opts, Region *r) {
   size_t n = b->bytes / b->type->size;
   size_t first = clsh_option_size(L, opts, "first", 0);
-  size_t count = clsh_option_size(L, opts, "count", 0);
-  size_t from = first != 0 ? first : 1;
-  size_t rest = from <= n ? n - from + 1 : 1;
-  linear(L, b, from, count != 0 ? count : rest, r);
-  return first != 0 || count != 0;
+  size_t count = 0, from = first != 0 ? first : 1;
+  bool counted = clsh_option_push(L, opts, "count") != LUA_TNIL;
+  if (!counted) /* behind the last element there is nothing to move */
+    count = from <= n || n == 0 ? n - from + 1 : 1;
+  else if (!clsh_option_whole(L, -1, 0, &count))
+    clsh_error(L, "count: must be a whole number >= 0; got %s",
+               clsh_option_got(L, -1));
+  lua_pop(L, 1);
+  linear(L, b, from, count, r);
+  return first != 0 || counted;
 }
 
 /* The part of options first/count or from/size, else the whole buffer. */
@@ -535,7 +540,7 @@ static void checkregion(lua_State *L, const Buffer *b, int opts, Region *r) {
   size_t at[MAXDIMS] = {1, 1, 1, 1}, size[MAXDIMS];
   int n = s->ndims <= MAXBOX ? s->ndims : MAXBOX;
   bool from = clsh_transfer_place(L, opts, "from", n, 1, at);
-  bool sized = clsh_transfer_place(L, opts, "size", n, 1, size);
+  bool sized = clsh_transfer_place(L, opts, "size", n, 0, size);
   bool elements = checkelements(L, b, opts, r);
   if (elements && (from || sized))
     clsh_error(L, "first/count and from/size name two different parts");
@@ -549,7 +554,7 @@ static void checkregion(lua_State *L, const Buffer *b, int opts, Region *r) {
   if (elements)
     return;
   for (int i = 0; i < n && !sized; i++)
-    size[i] = at[i] <= s->dim[i] ? s->dim[i] - at[i] + 1 : 1;
+    size[i] = at[i] <= s->dim[i] || s->dim[i] == 0 ? s->dim[i] - at[i] + 1 : 1;
   box(L, b, at, size, r);
 }
 
@@ -585,7 +590,7 @@ static bool meet(const Buffer *b, const Region *r, const Buffer *d,
   size_t a1 = b->offset - b->shift + r->offset;
   size_t b1 = d->offset - d->shift + to->offset;
   size_t a2 = a1 + reach(r), b2 = b1 + reach(to);
-  return b->root == d->root && a1 < b2 && b1 < a2;
+  return b->root == d->root && bytesof(r) > 0 && a1 < b2 && b1 < a2;
 }
 
 /*
@@ -620,12 +625,30 @@ static Event *begin(lua_State *L, Buffer *b, Transfer *m) {
 }
 
 /*
+** The command of a transfer of no bytes, which drivers refuse: a marker.
+*Pushes
+** its Event.
+*/
+static int movenothing(lua_State *L, Buffer *b, Transfer *m) {
+  Event *e = begin(L, b, m);
+  clsh_transfer_end(L, m,
+                    clEnqueueMarkerWithWaitList(m->handle, m->waits.n,
+                                                m->waits.list, &e->handle),
+                    "clEnqueueMarkerWithWaitList");
+  return 1;
+}
+
+/*
 ** Moves a region from or to the array at 2, `skip` bytes into it; pushes the
 ** Event.
 */
 static void transfer(lua_State *L, bool write, Buffer *b, const Region *part,
                      size_t skip, Transfer *m) {
   const Region pieces = joined(part), *r = &pieces;
+  if (bytesof(r) == 0) {
+    movenothing(L, b, m);
+    return;
+  }
   bool pinned = wantspinned(L, 3, m, bytesof(r));
   Event *e = begin(L, b, m);
   void *host = (char *)clsh_transfer_pin(L, e, 2) + skip;
@@ -773,6 +796,8 @@ static int buffer_fill(lua_State *L) {
     checkregion(L, b, 3, &r);
   else
     checkelements(L, b, 3, &r);
+  if (bytesof(&r) == 0)
+    return movenothing(L, b, &m);
   Event *e = begin(L, b, &m);
   cl_int err;
   do
@@ -913,6 +938,8 @@ static int buffer_copy(lua_State *L) {
   if (meet(b, &r, d, &to))
     return clsh_error_call(L, CL_MEM_COPY_OVERLAP, "clEnqueueCopyBuffer",
                            "source and target share memory");
+  if (bytesof(&r) == 0)
+    return movenothing(L, b, &m);
   int way = checkway(L, b, d, &m, bytesof(&r));
   if (way != DRIVER) {
     copypinned(L, b, &r, d, &to, &m, way == BOTH);
@@ -965,9 +992,9 @@ static int buffer_map(lua_State *L) {
   clsh_buffer_dontkeep(b); /* the Array that maps it may outlive it */
   Mapping *k = clsh_mapping_new(L, a, b->handle, &m, r.width);
   cl_int err;
-  void *mapped =
-      clEnqueueMapBuffer(m.handle, b->handle, CL_FALSE, flags, r.offset,
-                         r.width, m.waits.n, m.waits.list, &e->handle, &err);
+  void *mapped = clEnqueueMapBuffer(
+      m.handle, b->handle, CL_FALSE, flags, r.width > 0 ? r.offset : 0,
+      r.width > 0 ? r.width : 1, m.waits.n, m.waits.list, &e->handle, &err);
   if (err == CL_SUCCESS)
     clsh_mapping_set(k, mapped);
   if (err == CL_SUCCESS && m.async)

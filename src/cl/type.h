@@ -58,6 +58,7 @@ void clsh_shape_push(lua_State *L, const Shape *s);
 int clsh_shape_pushextent(lua_State *L, const Shape *s, const char *name);
 const char *clsh_shape_pushtext(lua_State *L, const size_t *sizes, int n);
 const char *clsh_shape_string(lua_State *L, const Shape *s);
-size_t clsh_shape_count(lua_State *L, int arg, const char *what);
+size_t clsh_shape_count(lua_State *L, int arg, const char *what,
+                        lua_Integer least);
 
 #endif

@@ -140,12 +140,20 @@ static void addundefs(luaL_Buffer *b, const char *s) {
   luaL_addchar(b, '\n');
 }
 
+/* Adds " + CLSH_IS(T, name) * n" for type `t` by one of its names. */
+static void addkind(lua_State *L, luaL_Buffer *b, const Type *t,
+                    const char *name) {
+  lua_pushfstring(L, " + CLSH_IS(T, %s) * %d", name,
+                  (int)(t - clsh_type_all) + 1);
+  luaL_addvalue(b);
+}
+
 /*
 ** Adds macro(T), "(0 + CLSH_IS(T, char) * 1 ...)", of the types whose names
 ** begin with `head`, "": of the others. Without the extension, unless NULL, it
 ** knows the plain type `half` alone, which memory may hold.
 */
-static void addkinds(lua_State *L, luaL_Buffer *b, const char *macro,
+static void addmacro(lua_State *L, luaL_Buffer *b, const char *macro,
                      const char *head, const char *extension) {
   lua_pushfstring(L, "#if%s %s\n#define %s(T) (0",
                   extension != NULL ? "def" : "",
@@ -155,16 +163,43 @@ static void addkinds(lua_State *L, luaL_Buffer *b, const char *macro,
     bool optional = t->kind == 'f' && t->unit != 4;
     if (*head != '\0' ? strncmp(t->name, head, strlen(head)) != 0 : optional)
       continue;
-    lua_pushfstring(L, " + CLSH_IS(T, %s) * %d", t->name,
-                    (int)(t - clsh_type_all) + 1);
+    addkind(L, b, t, t->name);
+    if (strcmp(t->name, "char") == 0)
+      addkind(L, b, t, "signed char");
+    else if (strcmp(t->name, "uchar") == 0)
+      addkind(L, b, t, "bool");
+  }
+  luaL_addstring(b, ")\n#else\n#define ");
+  luaL_addstring(b, macro);
+  luaL_addstring(b, "(T) (0");
+  if (strcmp(head, "half") == 0) {
+    lua_pushfstring(L, " + CLSH_IS(T *, half *) * %d",
+                    (int)(clsh_type_find(head, 4) - clsh_type_all) + 1);
     luaL_addvalue(b);
   }
-  bool half = strcmp(head, "half") == 0;
-  lua_pushfstring(L, ")\n#else\n#define %s(T) (%s * %d)\n#endif\n", macro,
-                  half ? "CLSH_IS(T *, half *)" : "0",
-                  half ? (int)(clsh_type_find(head, 4) - clsh_type_all) + 1
-                       : 0);
-  luaL_addvalue(b);
+  luaL_addstring(b, ")\n#endif\n");
+}
+
+/* Adds the macro CLSH_KIND(T), the number of a type, 0 for others. */
+static void addkinds(lua_State *L, luaL_Buffer *b) {
+  luaL_addstring(b, TELL);
+  addmacro(L, b, "CLSH_PLAIN", "", NULL);
+  addmacro(L, b, "CLSH_DOUBLE", "double", "cl_khr_fp64");
+  addmacro(L, b, "CLSH_HALF", "half", "cl_khr_fp16");
+  luaL_addstring(b, "#define CLSH_KIND(T) (CLSH_PLAIN(T) + CLSH_DOUBLE(T) + "
+                    "CLSH_HALF(T))\n");
+}
+
+/* The hook type_question: see hook.c. */
+static int hook_question(lua_State *L) {
+  luaL_Buffer b;
+  lua_settop(L, 1);
+  if (!pushheads(L, luaL_checkstring(L, 1)))
+    lua_pushnil(L);
+  luaL_buffinit(L, &b);
+  addkinds(L, &b);
+  luaL_pushresult(&b);
+  return 2;
 }
 
 /* Pushes the kernels that tell the types of the parameters of `k`, behind a
@@ -176,10 +211,7 @@ static void pushquestions(lua_State *L, const Kernel *k, const char *defines,
   luaL_addstring(&b, "\n"); /* a comment may end in a backslash */
   addundefs(&b, defines);
   addundefs(&b, source);
-  luaL_addstring(&b, TELL);
-  addkinds(L, &b, "CLSH_PLAIN", "", NULL);
-  addkinds(L, &b, "CLSH_DOUBLE", "double", "cl_khr_fp64");
-  addkinds(L, &b, "CLSH_HALF", "half", "cl_khr_fp16");
+  addkinds(L, &b);
   for (int i = 0; i < k->nparams; i++) {
     const Param *p = &k->params[i];
     if (!isasked(p))
@@ -193,10 +225,7 @@ static void pushquestions(lua_State *L, const Kernel *k, const char *defines,
     else
       lua_pushvalue(L, -1);
     type = lua_tostring(L, -1);
-    lua_pushfstring(L,
-                    "CLSH_TELL(clsh_%d_0, CLSH_PLAIN(%s) + CLSH_DOUBLE(%s) + "
-                    "CLSH_HALF(%s))\n",
-                    i, type, type, type);
+    lua_pushfstring(L, "CLSH_TELL(clsh_%d_0, CLSH_KIND(%s))\n", i, type);
     lua_pushfstring(L,
                     "%sCLSH_TELL(clsh_%d_1, sizeof(%s))\n"
                     "CLSH_TELL(clsh_%d_2, sizeof(%s) / 256)\n",
@@ -311,4 +340,9 @@ void clsh_typedef_resolve(lua_State *L, int kernel) {
   }
   k->asked = true;
   lua_settop(L, top);
+}
+
+void clsh_typedef_open(lua_State *L) {
+  lua_pushcfunction(L, hook_question);
+  clsh_hook_set(L, "type_question");
 }

@@ -70,6 +70,9 @@ const Array *clsh_hostcheck_matrix(lua_State *L, int arg) {
   if (a->shape.ndims != 2)
     clsh_error_arg(L, arg, "must be a matrix; got an Array %s",
                    clsh_array_name(L, a));
+  if (a->shape.count == 0)
+    clsh_error_arg(L, arg, "must have elements; got an Array %s",
+                   clsh_array_name(L, a));
   return a;
 }
 

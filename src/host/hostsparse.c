@@ -37,6 +37,8 @@ static void checkdia(lua_State *L, int arg, int opts, size_t rows,
   const Array *offsets = checkintegers(L, arg + 1);
   clsh_option_check(L, opts, known, "dia");
   m->ndiags = offsets->shape.count;
+  if (m->ndiags == 0)
+    clsh_error_arg(L, arg + 1, "a DIA matrix must have a diagonal");
   size_t pitch = m->values->shape.count / m->ndiags;
   m->pitch = clsh_option_size(L, opts, "pitch", pitch > 0 ? pitch : 1);
   m->rows = clsh_option_size(L, opts, "rows", rows != 0 ? rows : m->pitch);

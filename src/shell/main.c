@@ -215,8 +215,8 @@ static void setcommandline(lua_State *L, const Options *o,
                            const char *script) {
   const struct {
     const char *name, *value;
-  } texts[] = {{"format", o->format}, {"output", o->output}};
-  lua_createtable(L, 0, 13);
+  } texts[] = {{"format", o->format}, {"output", o->output}, {"as", o->as}};
+  lua_createtable(L, 0, 14);
   setlist(L, o, 'I', "include");
   setlist(L, o, 'D', "defines");
   setlist(L, o, 'O', "options");
@@ -227,9 +227,8 @@ static void setcommandline(lua_State *L, const Options *o,
   clsh_field_boolean(L, "quiet", o->quiet);
   clsh_field_boolean(L, "noinit", o->noinit);
   clsh_field_string(L, "color", o->color != NULL ? o->color : "auto");
-  for (int i = 0; i < 2; i++) {
+  for (int i = 0; i < 3; i++)
     clsh_field_string(L, texts[i].name, texts[i].value);
-  }
   if (o->timeout > 0) {
     lua_pushnumber(L, o->timeout);
     lua_setfield(L, -2, "timeout");

@@ -159,11 +159,11 @@ static int take(Options *o, int code, const char *value) {
     const char **text; /* where the value goes; NULL: */
     bool *flag;        /* true from here on */
   } places[] = {
-      {'d', &o->device, NULL}, {'f', &o->format, NULL},
-      {'o', &o->output, NULL}, {OPT_COLOR, &o->color, NULL},
-      {'e', NULL, &o->code},   {'p', NULL, &o->code},
-      {'n', NULL, &o->noinit}, {'i', NULL, &o->interactive},
-      {'q', NULL, &o->quiet},
+      {'d', &o->device, NULL},      {OPT_AS, &o->as, NULL},
+      {'f', &o->format, NULL},      {'o', &o->output, NULL},
+      {OPT_COLOR, &o->color, NULL}, {'e', NULL, &o->code},
+      {'p', NULL, &o->code},        {'n', NULL, &o->noinit},
+      {'i', NULL, &o->interactive}, {'q', NULL, &o->quiet},
   };
   for (size_t i = 0; i < sizeof places / sizeof *places; i++)
     if (places[i].code == code && places[i].text != NULL)

@@ -16,6 +16,13 @@ const Option clsh_optiontable[] = {
      "name or platform. Otherwise CLSHELL_DEVICE, else the first GPU, "
      "accelerator or CPU. The processes that mpirun starts on a host take "
      "the devices that fit in turn."},
+    {OPT_AS, "as", "GPU", "gpu", NULL, "Device",
+     "keep the limits of that GPU: M1, T4 ...",
+     "Devices keep the limits of the GPU, work-items of a work-group, local "
+     "memory and constant memory, where their own are not lower, so that "
+     "what the GPU cannot run is refused here. Names, and compute "
+     "capabilities of NVIDIA such as 8.6, as for occupancy. Times and rates "
+     "are the real device's, and results name both."},
     {OPT_DEVICES, "devices", NULL, NULL, "devices", "Device",
      "list the devices (-f json for tools)",
      "Lists the devices and exits, in the format of --format. Exit code 3 "

@@ -34,6 +34,7 @@
 #define OPT_CUDA 266
 #define OPT_MEMCHECK 267
 #define OPT_OPTIONS 268
+#define OPT_AS 269
 typedef struct Option {
   int code;          /* its letter, or a number above OPT_LONG */
   const char *name;  /* the long name; may be NULL */
@@ -60,7 +61,7 @@ typedef struct Options {
   Action *actions; /* in the order given; room for argc */
   int nactions;
   int script; /* its index in argv; argc: no script */
-  const char *device, *format, *output, *color;
+  const char *device, *as, *format, *output, *color;
   const char *tool; /* runs in place of a script: devices, doctor ...; NULL */
   const char *what; /* the tool's argument */
   double timeout;   /* seconds; 0: none */

@@ -37,9 +37,10 @@
 #include <oclgrind/WorkGroup.h>
 #include <oclgrind/WorkItem.h>
 
+#include "plugins.h"
+
 // Of LLVM's stable C interface, which the simulator brings without headers.
 extern "C" {
-typedef const void *Value;
 Value LLVMGetNextInstruction(Value);
 Value LLVMGetInstructionParent(Value);
 Value LLVMGetBasicBlockParent(Value);
@@ -538,20 +539,22 @@ private:
 }  // namespace
 
 extern "C" {
-static Trace *trace;
+static Plugin *plugin;
 
 void initializePlugins(Context *context) {
-  if (getenv("CLSHELL_TRACE") == nullptr)
-    return;
-  trace = new Trace(context);
-  context->registerPlugin(trace);
+  if (getenv("CLSHELL_TRACE") != nullptr)
+    plugin = new Trace(context);
+  else if (getenv("CLSHELL_RACES") != nullptr)
+    plugin = clsh_races(context);
+  if (plugin != nullptr)
+    context->registerPlugin(plugin);
 }
 
 void releasePlugins(Context *context) {
-  if (trace == nullptr)
+  if (plugin == nullptr)
     return;
-  context->unregisterPlugin(trace);
-  delete trace;
-  trace = nullptr;
+  context->unregisterPlugin(plugin);
+  delete plugin;
+  plugin = nullptr;
 }
 }

@@ -309,6 +309,20 @@ t.test("astype cuts and saturates reals, and wraps integers", function()
   t.raises(function() return x:astype "uint8" end, 'did you mean "uchar"?')
 end)
 
+t.test("NaN and infinities become 0 and the ends of all integers", function()
+  for _, from in ipairs{"half", "float", double and "double" or nil} do
+    local x <close> = cl.buffer(from, {4, 2}, {{0 / 0, -1 / 0}, {1 / 0, -1.5},
+      {0 / 0, 2.5}, {-0.0, 7}})
+    for bytes, name in pairs{"char", "short", [4] = "int", [8] = "long"} do
+      local top = 1 << 8 * bytes - 1 -- 2^63 is negative
+      t.eq(list(x:transpose():astype(name)),
+        {0, top - 1, 0, 0, bytes < 8 and -top or top, -1, 2, 7}, from .. name)
+      t.eq(list(x:astype("u" .. name)),
+        {0, 0, bytes < 8 and 2 * top - 1 or -1, 0, 0, 2, 0, 7}, from .. name)
+    end
+  end
+end)
+
 t.test("half calculates as float, and is rounded once", function()
   local h <close> = cl.buffer("half", 2, {2048, 3})
   t.eq((h + h).type, "half")
@@ -679,14 +693,15 @@ t.test("sequences", function()
     "the type int takes integers")
   t.raises(function() cl.arange(0, math.maxinteger) end, "2^53 numbers")
   t.raises(function() cl.arange(0, 1e300) end, "2^53 numbers")
-  t.raises(function() cl.arange(1, 0) end, "cannot be empty")
+  t.eq({#cl.arange(1, 0), #cl.arange(0, 3, -1), #cl.linspace(0, 1, 0)},
+    {0, 0, 0})
   t.raises(function() cl.arange(1, 2, 0) end, "no sequence")
   t.raises(function() cl.arange(1) end, "last must be a number")
   t.eq(list(cl.linspace(0, 1, 3)), {0.0, 0.5, 1.0})
   t.eq(cl.linspace(0, 0.3, 7):read()[7], cl.array("float", 1, 0.3)[1])
   t.eq(list(cl.linspace(5, 9, 1)), {9.0})
   t.eq(list(cl.linspace(0, 1 << 40, 2)), {0.0, 2.0^40})
-  t.raises(function() cl.linspace(0, 1, 0) end, "n must be an integer >= 1")
+  t.raises(function() cl.linspace(0, 1, -1) end, "n must be an integer >= 0")
   t.raises(function() cl.linspace(0, 1, 3, {type = "int"}) end,
     "type must be half, float or double; got int")
   t.raises(function() cl.linspace(0, 1 / 0, 3) end, "is no sequence")

@@ -112,7 +112,7 @@ t.test("compact keeps the order, and counts", function()
     t.eq({y and list(y) or {}, count}, {want, #want}, t.seed)
   end
   local x <close> = cl.buffer("half", {2, 2}, {{1, 2}, {3, 4}})
-  t.eq({x:compact(x:gt(4))}, {nil, 0})
+  t.eq({#x:compact(x:gt(4)), select(2, x:compact(x:gt(4)))}, {0, 0})
   t.eq(list((x:compact(x:ne(2)))), {1.0, 3.0, 4.0})
   t.eq(list(((x * x):compact(x - 1))), {4.0, 9.0, 16.0})
   t.raises(function() x:compact(cl.arange(1, 4)) end,

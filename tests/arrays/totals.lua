@@ -251,6 +251,43 @@ t.test("an operator of one's own", function()
   t.raises(function() x:reduce "a * b" end, "Buffer:reduce")
 end)
 
+t.test("no elements have a sum, but no least one", function()
+  local x, A = cl.buffer("float", 0), cl.buffer("float", {0, 2})
+  t.eq({x:sum(), cl.buffer("int", 0):sum(), x:any(), x:all(), x:nrm2(),
+    x:dot(x), x:reduce{op = "a * b", identity = 1}}, {0.0, 0, false, true,
+    0.0, 0.0, 1.0})
+  for _, name in ipairs{"mean", "var", "std"} do
+    local value = x[name](x)
+    t.ok(value ~= value, name)
+    t.ok(A[name](A, 1):isnan():all(), name)
+  end
+  t.eq({list(A:sum(1)), list(A:all(1)), #A:sum(2), #A:max(2),
+    list(A:reduce{op = "max(a, b)", identity = "-INFINITY", dim = 1})},
+    {{0, 0}, {1, 1}, 0, 0, {-math.huge, -math.huge}})
+  for _, name in ipairs{"min", "max", "argmin", "argmax"} do
+    t.raises(function() return x[name](x) end, name .. ": x has no elements")
+    t.raises(function() return A[name](A, 1) end, "test #x > 0 first")
+  end
+  t.eq({#x:cumsum(), #x:sort(), #x:argsort(), #x:unique(), #(x + 1):read(),
+    (A + cl.buffer("float", 2, 1)):eval().shape, #A:transpose():read(),
+    #x:shift(1):read(), #x:gather{}, #x:compact(x), #x:tile(3),
+    #cl.concatenate{x, x}, #cl.map("float y = x", {x = x}), #cl.random(0),
+    x:histogram{from = 0, to = 1, bins = 1}:read()[1]},
+    {0, 0, 0, 0, 0, {0, 2}, 0, 0, 0, 0, 0, 0, 0, 0, 0})
+  t.raises(function() return x + cl.buffer("float", 2, 1) end, "broadcast")
+  local y = cl.arange(1, 4)
+  y:slice(3, 2):set(0)
+  y:scatter({}, {})
+  t.eq({list(y), #y:slice(1, 0):read(), #y:slice(5, 4):read(),
+    #y:slice(4, 1):read()}, {{1, 2, 3, 4}, 0, 0, 0})
+  local r = cl.record(function()
+    x:set(x + 1)
+    y:set(y + 1)
+  end)
+  r():wait()
+  t.eq(list(y), {2, 3, 4, 5}, "nothing to record beside something")
+end)
+
 t.test("what cannot be reduced", function()
   local x <close> = cl.buffer("float", {2, 3}, 1)
   t.raises(function() x:sum(3) end,

@@ -243,4 +243,44 @@ t.test("contexts of several devices have their Buffers in common", function()
   t.eq(copy:read()[2], 111, "the other stays open")
 end)
 
+t.test("a pretended device keeps the limits of another", function()
+  local path = t.tmp "as.lua"
+  local f <close> = assert(io.open(path, "w"))
+  f:write [==[
+    local dev = cl.device()
+    print(dev.pretends, dev.name, dev.max_work_group_size, dev.local_mem_size,
+      dev:info().max_constant_buffer_size, dev.max_work_item_sizes[2])
+    local k = cl.kernel [[kernel void f(constant int *c, global int *x) {
+      x[get_global_id(0)] = get_local_size(0) + c[0];
+    }]]
+    local x, c = cl.buffer("int", 5000), cl.buffer("int", 16385, 0)
+    print("group", k.work_group_size, select(2, pcall(k.range, k, 512, 512)))
+    k:range(5000)(c:view(1, 9), x)
+    print("chosen", x:read()[1] <= 256 and 5000 % x:read()[1])
+    print("constant", select(2, pcall(k:range(64, 64), c, x)))
+    local l = cl.kernel [[kernel void f(local int *a, global int *x) {
+      x[0] = a[0];
+    }]]:range(64, 64)
+    print("local", select(2, pcall(l, cl.localmem("int", 8193), x)))
+    print("rung", gemm.check("tiled", {tile = 32}, {m = 64, n = 64, k = 64}))
+    print("unit", occupancy{wg = 64, registers = 64}.gpu)
+    print(bench("gemm.naive", {32, 32, 32}, nil, {effort = "quick"}).note)
+  ]==]
+  f:close()
+  local out = t.capture(("%s --as m1 -q -n %s 2>&1"):format(t.exe, path))
+  for _, words in ipairs{"^M1\t.* %(pretends to be M1%)\t256\t32768\t65536"
+      .. "\t256\n", "group\t256\t.*local 512 over global 512: the device "
+      .. "allows 256", "chosen\t0\n", "constant\t.*65540 bytes; the device's "
+      .. "constant memory takes 65536", "local\t[^\n]*32768",
+      "rung\tnil\tlocal 32x32 = 1024 work%-items, device allows 256",
+      "unit\tM1\n", "limits of M1, the rate of this device"} do
+    t.ok(out:find(words), words .. " in:\n" .. out)
+  end
+  t.ok(t.capture(t.exe .. " --as M1 --devices"):find("(pretends to be M1)", 1,
+    true))
+  out = t.capture(t.exe .. " --as M9 -e 'print(1)' 2>&1; echo $?")
+  t.ok(out:find "^clshell: %-%-as: no GPU 'M9'.*\n2\n$", out)
+  t.eq(device.pretends, nil)
+end)
+
 t.done()

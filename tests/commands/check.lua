@@ -295,4 +295,15 @@ t.test("kernels and no device: Lua is checked, and exit 3", function()
   t.eq(select(3, check("plain.lua", none)), 0)
 end)
 
+t.test("listings of hosts in C and Python: the Lua of each line", function()
+  create("host.c", "#include <CL/cl.h>\n\nclFinish(q); /* clFlush */\n")
+  create("host.py", "import pyopencl as cl\nprg.f(queue, (4,), None, x)\n")
+  local out, err, code = check("host.c host.py")
+  t.eq({code, err}, {0, ""})
+  has(out, "host.c:3: clFinish: cl.context().queue:finish()",
+    "host.c: host code with 1 word; the host here is Lua",
+    "host.py:1: pyopencl", "host.py:2: prg.name(queue, ...): ev = ")
+  t.ok(not out:find("clFlush", 1, true), out)
+end)
+
 scratch.done()

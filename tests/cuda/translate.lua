@@ -170,11 +170,11 @@ end)
 
 t.test("vectors of three that have another size here", function()
   for _, code in ipairs{"reinterpret_cast<const float3 *>(a)[0]",
-    "((float3 *)a)[n].x", "((const int3*const)a)[n].x", "sizeof(float3)",
-    "*(volatile uchar3 *)a"} do
-    has(refused("__global__ void k(float *a, int n) { a[n] = " .. code
-      .. "; }"), "three numbers; here: four, so take a pointer to ",
-      "vload3(i, p)")
+    "((float3 *)a)[n].x", "((const int3*const)a)[n].x",
+    "((vec3 *)a)[n].x", "*(volatile uchar3 *)a"} do
+    has(refused("typedef float3 vec3;\n__global__ void k(float *a, int n) "
+      .. "{ a[n] = " .. code .. "; }"), "three numbers; here: four, so take a "
+      .. "pointer to ", "vload3(i, p)")
   end
   local info = cuda.translate [[
 struct S { float3 x; float3 *p; };
@@ -182,6 +182,76 @@ __device__ float3 f(float3 *p, float3 q) { float3 s[2]; return s[0]; }
 __global__ void k(S *s) {}]]
   t.eq({#info.notes, info.notes[1].line}, {1, 1})
   has(info.notes[1].text, "CUDA: float3 in a struct")
+end)
+
+-- The log of sizeof of an expression of many types; nil: it is translated.
+local function size_log(expression)
+  local _, log = cuda.translate(([[
+#define V3 float3
+typedef float3 vec3; typedef const int3 iv; typedef float3 *pv;
+struct S { float3 a; float b; float3 *p; float q[3]; V3 arr[2];
+  enum K { A } k; struct { int i; } in; struct { int3 i; } on; };
+typedef struct { S s; int n; } T;
+typedef struct { float x, y, z; } F;
+__constant__ float3 cc[4];
+__device__ float3 f(float3 x);
+__device__ float3 *g(float3 *x);
+__device__ float h(float3 x);
+__global__ void k(float *a, int n, S *s, F *ff, float3 *p) {
+  float3 v, w[4]; vec3 u; float3 *q = p; T t; float z; F fo; double3 d;
+  char3 c, *cp; pv r;
+  a[0] = sizeof %s;
+}]]):format(expression))
+  return log
+end
+
+t.test("the size of vectors of three, by any name", function()
+  for x in ([[v;w;w[0];u;vec3;V3;iv;S;T;t;s->a;(*s).a;s[0].a;t.s.a;s->p[1]
+*s->p;s->arr;s->on;*p;p[0];p[n];*q;d;c;*cp;cp[1];v + u;f(v);n ? v : u;g(p)[0]
+make_float3(1, 2, 3);cc;cc[1];*s;s[n];const float3;struct S;float3[4]
+((v));float3;(*p)]]):gmatch "[^;\n]+" do
+    has(size_log("(" .. x .. ")") or "none: " .. x, "<kernel>:14:10: error: "
+      .. "CUDA: sizeof (" .. x, "they have four")
+  end
+  has(size_log "v" or "", "CUDA: sizeof v,")
+  has(size_log "w / sizeof w[0]" or "", "CUDA: sizeof w")
+  for x in ([[v.x;p;q;s;a;a[0];*a;z;v.x + u.y;s->b;s->q;s->p;s->k
+s->in;float3 *;fo.x;F
+    const float3 *;fo;ff[0];&v;s->a.x;(*s).a.x;w[0].x;p[1].y;p->x;(*p).x;n;r
+    f(v).x;h(v);g(p);cp;float4;cc[2].x;a[sizeof(n)];w[n].x * z]]
+  ):gmatch "[^;\n]+" do
+    t.eq(size_log("(" .. x .. ")"), nil, x)
+  end
+  t.eq(size_log "n * dot(v, v)", nil)
+end)
+
+t.test("enums, and records in functions and records", function()
+  local text = body([[struct S { enum Kind { A, B } k; }; S s; Kind z = A;]])
+  has(text, "struct S s; enum Kind z = A;")
+  has(cuda.translate [[
+enum class L : unsigned { U, V = 7 };
+struct P { enum Kind { A, B }; Kind k; };
+__global__ void k(int *o) { P p; p.k = P::B; L l = L::V; o[0] = l; }]].opencl,
+    "typedef enum L  { U, V = 7 } L;", "enum Kind k; } P;",
+    "p.k = B; L l = V;")
+  has(refused "enum Q : char { X };\n__global__ void k(int *o) {}",
+    "<kernel>:1:8: error: CUDA: an enum of char; here: enums are int")
+end)
+
+t.test("all extern __shared__ of a kernel begin at one address", function()
+  local info = cuda.translate [[
+extern __shared__ float a[];
+__device__ float get(int i) { return a[i]; }
+__global__ void k(int *o) {
+  extern __shared__ int b[];
+  extern __shared__ double c[];
+  o[0] = b[0] + get(1); c[0] = 1;
+}
+int main() { k<<<1, 64, 32>>>(x); }]]
+  has(info.opencl, "local cuda_shared *a_) { local float *a = (local float "
+    .. "*)a_; local int *b = (local int *)a_; local double *c")
+  t.eq(info.launches[1].text,
+    'k:range({64}, {64})(x, cl.localmem("float", 32 // 4))')
 end)
 
 t.test("functions of sub-groups, where the device has them", function()
@@ -260,11 +330,12 @@ int main() {
   for i, note in ipairs(info.notes) do
     text[i] = note.line .. " " .. note.text
   end
-  t.eq(#text, 4)
+  t.eq(#text, 5)
   has(text[1], "5 CUDA: cudaError_t; here: nothing")
   has(text[2], '10 CUDA: cudaMalloc; here: b = cl.buffer("float", n)')
   has(text[3], "11 CUDA: cudaMemcpy; here: b:write(h)")
-  has(text[4], "12 CUDA: <<<>>>; here: ")
+  has(text[4], "11 CUDA: cudaMemcpyHostToDevice; here: b:write(h)")
+  has(text[5], "12 CUDA: <<<>>>; here: ")
   t.eq((info.opencl:gsub("%s+", " ")),
     " kernel void k(global float *a, int n) {} ")
   local _, lines = info.opencl:gsub("\n", "")

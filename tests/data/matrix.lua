@@ -21,6 +21,16 @@ local function size(A)
   return ("%d x %d"):format(A.rows, A.cols)
 end
 
+t.test("no elements", function()
+  local path = t.tmp("none")
+  local A = cl.buffer("uchar", {0, 4})
+  A:save(path .. ".npy")
+  t.eq({matrix.load(path .. ".npy").shape, A:transposed().shape,
+    A:max_diff(A)}, {{0, 4}, {4, 0}, 0.0})
+  t.raises(function() A:save(path .. ".mtx") end, "1 row and 1 column")
+  t.raises(function() A:save(path .. ".pgm") end, "1 at least")
+end)
+
 t.test("zeros, ones and identity", function()
   local Z <close> = matrix.zeros(2, 3)
   t.eq(Z.type, "float")
@@ -245,6 +255,9 @@ end)
 t.test("files that do not work", function()
   local A <close> = matrix.zeros(2)
   t.raises(function() A:save("a.txt") end, "a.txt", ".npy, .mtx, .pgm or .ppm")
+  t.raises(function() A:save("a.PNG") end, "convert x.pgm x.png, in colour "
+    .. "x.ppm")
+  t.raises(function() matrix.load("a.jpg") end, "convert x.jpg x.pgm")
   t.raises(function() A:save("npy") end, ".npy, .mtx, .pgm or .ppm")
   t.raises(function() A:save("/no/such/folder/a.npy") end, "/no/such/folder")
   t.raises(function() A:save("/no/such/folder/a.mtx") end, "/no/such/folder")

@@ -152,6 +152,82 @@ t.test("views that meet share memory, others end where they do", function()
   t.eq(kinds(x, x:view(1, align)), "race 3")
 end)
 
+-- The text of a check's first finding, its notes, and whether it is right.
+local function said(source, range, size, ...)
+  local k <close> = cl.kernel(source)
+  local r = check(k:range(range, size), ...)
+  return r.findings[1] and r.findings[1].text or "nothing",
+    table.concat(r.notes or {}, "; "), r.ok
+end
+
+t.test("elements of a race, and of a vector that straddles the end", function()
+  simulator()
+  local x <close> = cl.buffer("float", 64, 0)
+  t.eq(said([[kernel void f(global float *C) {
+    C[get_global_id(0) / 16 * 4 + 9] = get_global_id(0) + 0.1f; }]], 16, 4, x),
+    "race on C[9]: work-item 1 writes, and work-item 0 writes")
+  t.eq(said([[kernel void f(global float *C) {
+    vstore4((float4)(1), get_global_id(0), C + 2); }]], 16, 4, x),
+    "write outside 'C': C[62] to C[65]; it has 64 elements")
+  t.eq(said([[kernel void f(global float4 *C) {
+    C[get_global_id(0)] = 1; }]], 17, 1, x),
+    "write outside 'C': C[64] to C[67]; it has 64 elements")
+end)
+
+t.test("the last group by its number, not by the counter", function()
+  simulator()
+  local part <close> = cl.buffer("int", 4)
+  local done <close>, sum = cl.buffer("uint", 1, 0), cl.buffer("int", 1)
+  local source = [[
+    kernel void f(global int *part, global uint *done, global int *sum) {
+      part[get_group_id(0)] = 1;
+      mem_fence(CLK_GLOBAL_MEM_FENCE);
+      uint ticket = atomic_inc(done), last = get_num_groups(0) - 1;
+      if (LAST == last)
+        sum[0] = part[0] + part[1] + part[2] + part[3];
+    }]]
+  t.eq(said(source:gsub("LAST", "ticket"), 4, 1, part, done, sum), "nothing")
+  t.eq(said(source:gsub("LAST", "get_group_id(0)"), 4, 1, part, done, sum),
+    "race on part[0]: work-item 0 writes, and work-item 3 reads")
+end)
+
+t.test("outputs never written, and Buffers that kernels only may read",
+  function()
+    simulator()
+    local x, y = cl.buffer("float", 8, 1), cl.buffer("float", 8)
+    local z <close> = cl.buffer("float", 8)
+    local kept <close> = cl.buffer("float", 8, 5, {access = "read_only"})
+    t.eq(kept:info().access, "read_only")
+    t.eq(kept:view(1, 5):info().access .. x:info().access,
+      "read_onlyread_write")
+    t.eq(said([[kernel void f(global const float *x, global float *y, int n) {
+      int i = get_global_id(0); if (i > n) y[i] = x[i]; }]], 8, 4, x, y, 8),
+      "'y' was never written, nor read")
+    t.eq(said([[kernel void f(global float *x, global float *y) {
+      float s = x[get_global_id(0)]; s += y[0]; }]], 8, 4, x, x),
+      "no Buffer was written; the kernel may write 'x', 'y'")
+    t.eq(said([[kernel void f(global float *x, global float *y,
+                              global float *z) {
+      y[get_global_id(0)] = x[get_global_id(0)]; }]], 8, 4, x, y, z),
+      "'z' was never written, nor read")
+    t.eq(table.pack(said([[kernel void f(global float *x, global float *y) {
+      int i = get_global_id(0); if (i != 2) y[i] = x[i]; }]], 8, 4, x, y)),
+      {n = 3, "nothing", "1 of the 8 elements of 'y' were not written, the "
+        .. "first y[2]", true})
+    t.eq(table.pack(said([[kernel void f(global float *x, global int *bad) {
+      int i = get_global_id(0); if (x[i] < 0) bad[0] = 1; x[i] = 2 * x[i]; }]],
+      8, 4, x, cl.buffer("int", 1, 0))), {n = 3, "nothing", "", true})
+    local writes = [[
+      kernel void f(global float *x) { x[get_global_id(0)] = 1; }]]
+    t.eq(said(writes, 4, 4, kept),
+      "write to 'x', a read_only Buffer: x[0] to x[3]")
+    t.eq(said(writes, 4, 4, kept, {guard = true}),
+      "write to 'x', a read_only Buffer: x[0] to x[3]")
+    t.eq(said([[kernel void f(global const float *x) {
+      *(global float *)(x + get_global_id(0)) = 1; }]], 4, 4, x),
+      "write to 'x', a pointer to const: x[0] to x[3]")
+  end)
+
 t.test("arguments of each kind", function()
   simulator()
   local y <close> = cl.buffer("float", 8, 0)

@@ -64,7 +64,7 @@ t.test("lessons and exercises need no device", function()
 end)
 
 t.test("a lesson is tried by its number", function()
-  t.raises(function() course "Z1" end, 'the lessons are A1 to E5; got "Z1"')
+  t.raises(function() course "Z1" end, 'the lessons are A1 to E6; got "Z1"')
   t.raises(function() course() end, "id")
   local text = course "c4"
   t.ok(text:find "^C4 " and text:find "HOLD", text)

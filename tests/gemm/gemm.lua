@@ -8,7 +8,7 @@ local cl = require "cl"
 local gemm = require "clshell.gemm"
 local ladder = require "ladder"
 
-t.keeps("Program", "Kernel")
+t.keeps("Program", "Kernel", "Launch")
 local device = t.device()
 
 local SHAPES = {{1, 1, 1}, {7, 7, 7}, {16, 16, 16}, {17, 17, 17},
@@ -123,6 +123,39 @@ for _, item in ipairs(gemm.kernels()) do
     end
   end)
 end
+
+t.test("operands without elements", function()
+  local function matrix_of(...)
+    return cl.buffer("float", {...})
+  end
+  t.eq({gemm(matrix_of(0, 3), matrix_of(3, 4)).shape,
+    gemm(matrix_of(2, 3), matrix_of(3, 0)).shape,
+    gemm(matrix_of(0, 2, 3), matrix_of(3, 3)).shape,
+    gemm(matrix_of(0, 3), matrix_of(0, 4), {trans_a = true}):sum()},
+    {{0, 4}, {2, 0}, {0, 2, 3}, 0.0})
+  local C = cl.buffer("float", {2, 3}, 4)
+  gemm(matrix_of(2, 0), matrix_of(0, 3), {beta = 2, C = C})
+  t.eq(C:sum(), 48.0, "k = 0: C = beta C")
+  t.eq(gemm(matrix_of(5, 2, 0), matrix_of(5, 0, 3)):sum(), 0.0)
+  local A, B, D = matrix_of(0, 3), matrix_of(3, 4), matrix_of(0, 4)
+  for _ = 1, 3 do
+    t.eq(select(2, gemm(A, B, {C = D})):wait().status, "complete")
+  end
+  t.raises(function() gemm(matrix_of(0, 3), matrix_of(2, 4)) end, "not the "
+    .. "rows of B")
+  for _, f in ipairs{gemm.plan, function(...)
+      return gemm.choice{A = ..., B = select(2, ...)}
+    end} do
+    t.raises(function() f(A, B) end, "gemm: A has no elements")
+  end
+  local gemv, reduce = require "clshell.ladders.gemv",
+    require "clshell.ladders.reduce"
+  local y = cl.buffer("float", 2, 3)
+  t.eq({gemv(matrix_of(2, 0), matrix_of(0), {beta = 2, y = y}):sum(),
+    gemv(matrix_of(2, 0), matrix_of(0)):sum(), reduce(matrix_of(0)):read()[1]},
+    {12.0, 0.0, 0.0})
+  t.raises(function() reduce(matrix_of(0), {op = "min"}) end, "no least one")
+end)
 
 t.test("a lost term is found, by every check", function()
   for _, shape in ipairs{{200, 200, 200}, {600, 600, 600}} do

@@ -5,6 +5,7 @@
 local t = require "t"
 local api = require "clshell.base.api"
 local cl = require "cl"
+local cuda_words = require "clshell.cuda.words"
 local gemm = require "clshell.gemm"
 local help = require "clshell.help"
 local index = require "clshell.shell.help.index"
@@ -657,6 +658,93 @@ t.test("sizes on the command line", function()
     t.eq(script.shape(bad), nil)
   end
   t.eq(script.gemm_shape "3x4", nil)
+end)
+
+t.test("words of hosts in C, Python, CUDA and HIP", function()
+  for word, here in pairs{clCreateBuffer = 'cl.buffer("float", n)',
+      clenqueuendrangekernel = "k:range(", CL_MEM_READ_ONLY = "read_only",
+      clRetainContext = "nothing: an object",
+      CL_DEVICE_MAX_CLOCK_FREQUENCY = "cl.device().max_clock_frequency",
+      ["cl.enqueue_copy"] = "b:write(h)", to_device = "cl.buffer",
+      CLK_LOCAL_MEM_FENCE = "flag of barrier", __local = "address space",
+      cudaGetDeviceCount = "#cl.devices()", cudaEventRecord = "an event",
+      cudaMemcpyHostToDevice = "b:write(h)", cudaDeviceProp = "cl.device()",
+      ["compute capability"] = "nv_compute_capability_major",
+      SIMT = "?divergence", hipMalloc = "cl.buffer", hipcc = "cl.build"} do
+    has(word, here)
+  end
+  has("opencl", "clBuildProgram", "cl.create_some_context", "The host in C",
+    "The host in Python", "--check host.c")
+  has("pyopencl", "cl.CommandQueue")
+  has("cudaMalloc(&p, 4); clFinish(queue); q = cl.CommandQueue(c)",
+    "1 cudaMalloc", "1 clFinish", "1 cl.CommandQueue")
+end)
+
+t.test("the Lua for words of hosts names what is there", function()
+  local count = {}
+  for _, entry in ipairs(cuda_words.list) do
+    if entry.kind == "host" or entry.kind == "cl"
+        or entry.kind == "python" then
+      count[entry.kind] = (count[entry.kind] or 0) + 1
+      local here = " " .. entry.here
+      for name in here:gmatch "%f[%w_]cl%.([%l_]+)" do
+        t.ok(cl[name] ~= nil, entry.word .. ": cl." .. name)
+      end
+      for owner, name in here:gmatch "%f[%w](%l+):([%l_]+)[%(%{ ]" do
+        local class = ({b = "Buffer", x = "Buffer", A = "Buffer", ev = "Event",
+          q = "Queue", img = "Image", k = "Kernel", prog = "Program",
+          launch = "Launch"})[owner]
+        t.ok(not class or index.entries()[class .. ":" .. name],
+          entry.word .. ": " .. owner .. ":" .. name)
+      end
+      for name in here:gmatch "device%(%)%.([%l_]+)" do
+        t.ok(pcall(function() return cl.device()[name] end), name)
+      end
+    end
+  end
+  t.ok(count.cl >= 80 and count.python >= 30 and count.host >= 60)
+end)
+
+t.test("??words of exercises find a page or a script", function()
+  for words_of, found in pairs{["verify my kernel"] = "verify ",
+      fft = "fft ", double = "double ", heat = "%run stencil.lua",
+      ["conjugate gradient"] = "%run cg.lua", padding = "padding ",
+      transfer = "%run bench_transfer.lua", assembly = "assembly ",
+      ["non-uniform"] = "non_uniform ",
+      ["how do I pad a matrix"] = "Buffer:pad",
+      the = "cl."} do
+    local list = help.search(words_of, {width = 80, height = 30,
+      color = false})
+    t.ok(list:find(found, 1, true), list)
+  end
+  for _, topic in ipairs{"double", "transfer", "assembly", "non-uniform"} do
+    has(topic, "Try:")
+  end
+end)
+
+t.test("the transform on its page is right", function()
+  t.device()
+  local source = help.text("fft"):match "(kernel void fft.-\n *})"
+  local n, re = 16, {}
+  local k = cl.kernel(source)
+  local x, y = cl.buffer("float2", n), cl.buffer("float2", n)
+  x:as "float":random(1)
+  local h, s = x:read(), 1
+  while s < n do
+    k:range(n // 2)(n, s, x, y)
+    x, y, s = y, x, 2 * s
+  end
+  local got = x:read()
+  for f = 0, n - 1 do
+    re[1], re[2] = 0, 0
+    for j = 0, n - 1 do
+      local a, v = -2 * math.pi * f * j / n, h[j + 1]
+      re[1] = re[1] + v[1] * math.cos(a) - v[2] * math.sin(a)
+      re[2] = re[2] + v[1] * math.sin(a) + v[2] * math.cos(a)
+    end
+    t.near(got[f + 1][1], re[1], 1e-4)
+    t.near(got[f + 1][2], re[2], 1e-4)
+  end
 end)
 
 t.done()

@@ -151,7 +151,7 @@ t.test("what is kept of a device survives, and damage is seen", function()
   local content = f:read("a")
   f:close()
   for _, words in ipairs{"", content:sub(1, #content // 2), "junk\n",
-      content:gsub("measurements 3", "measurements 2"),
+      content:gsub("measurements 4", "measurements 3"),
       (content:gsub("\na [^\n]*", "\na x"))} do
     f = assert(io.open(path, "wb"))
     f:write(words)
@@ -230,6 +230,7 @@ t.test("the best of spaced tries stays, with its age and its spread",
     peaks.better("upload", context)
     t.near(peaks.get "upload", 2 * rate, 1e-9)
     t.eq(peaks.tries(context).upload.tries, 3)
+    peaks().note = nil -- of a file of another version
     t.ok(tostring(peaks()):find("to the device +[%d.]+ GB/s +%d+ s ago, 3 "
       .. "tries, 88 %% apart"), tostring(peaks()))
     t.narrow(tostring(peaks()))
@@ -332,8 +333,8 @@ t.test("a result stands under the roof of its unit, and raises no other",
     t.eq({placed{flop = tensor / 4, unit = "tensor_half"}}, {0.25, "compute"})
     t.near(placed{flop = tensor / 4, unit = "tensor_half", products = 3},
       0.75, 1e-9, "three products do three times the work")
-    placed{flop = 1.5 * tensor, unit = "tensor_half"}
-    t.near(peaks.get "tensor_half", 1.5 * tensor, 1e-9)
+    placed{flop = 1.2 * tensor, unit = "tensor_half"}
+    t.near(peaks.get "tensor_half", 1.2 * tensor, 1e-9)
     t.eq(peaks.get "fma_float", fma)
     -- no kernel measures the roof of these
     if not peaks.get "tensor_tf32" then
@@ -343,6 +344,28 @@ t.test("a result stands under the roof of its unit, and raises no other",
     t.eq({placed{flop = 1e18, unit = "matrix"}}, {}, "of earlier versions")
   end)
 end)
+
+t.test("wgmma of warp groups is a way to a peak where the driver builds it",
+  function()
+    local tiling = require "clshell.ladder.tiling"
+    local answer
+    local _ <close> = t.swap(tiling, "lacks", function() return nil end)
+    local _ <close> = t.swap(program, "get", function(_, from, defines)
+      t.eq(from.ptx, true)
+      return answer(defines)
+    end)
+    local function count(name)
+      local ways = peak_kernels.ways[name](cl.context(), {})
+      return {#ways, (ways[#ways] or {})[1]}
+    end
+    function answer(defines) return {defines.TF32} end
+    t.eq({count "tensor_tf32", count "tensor_half"}, {{5, 256}, {5, 256}})
+    t.eq(count "tensor_double", {3, 16})
+    function answer() return nil, "the driver's binary is no PTX text" end
+    t.eq(count "tensor_tf32", {3, 16})
+    function answer() cl.error "refused" end
+    t.eq(count "tensor_half", {3, 16})
+  end)
 
 t.test("the unit of a kernel is told by its code", function()
   for code, unit in pairs{

@@ -170,6 +170,17 @@ t.test("a set taken again never replaces a longer one", function()
   t.ok(flagged(r, "clock!"))
   t.eq(r.few, ("n=%d, as the 600 s were over"):format(r.n))
   t.near(r.median, 0.2, 0.01)
+  -- nor the samples of a timer that then fails those of the host's clock
+  local slow
+  r = {}
+  subject = simulated{time = 0.02, throttled = function(now)
+    slow = slow or now > 6
+    return slow
+  end, event = function(x) return not r.aside and 2 * x or nil, "gone" end}
+  protocol.measure(subject, r, {warmup = 0.1, samples = 900, busy = 600,
+    seconds = 60})
+  t.eq(r.timer, "wall")
+  t.near(r.median, 1.3 * 0.02, 1e-4)
 end)
 
 t.test("timers that lie or fail give way to the clock", function()

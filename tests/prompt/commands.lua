@@ -43,8 +43,8 @@ t.test("%bench measures an expression, with options", function()
     %bench k:range(1)(b) seconds=0.01 expect=function(x) return x.x * 0 end
     _.status, _.error]])
   has(out, "mine", "\"mine\"\t20\t4\ttrue", "unknown option 'secs'",
-    "by element: 1.0e-04 of it", "WRONG 1 of 1 element of x: x[1] = 1, "
-    .. "expected 0")
+    "by element: within 1.0e-04 of its value", "WRONG 1 of 1 element of x: "
+    .. "x[1] = 1, expected 0")
 end)
 
 t.test("host code is timed as such, with and without a device", function()
@@ -87,6 +87,13 @@ t.test("%check looks at a launch and does not run it", function()
     "no input has launched a kernel")
   has(session(start .. "l = k:range(4)\nev = l(x):wait();\n1 + 1\n%check"),
     "no finding in f over 4")
+  has(session(start .. "%check k:range(4)(x) size=2 limit=100"),
+    "no finding in f over 2")
+  has(session(start .. "%check k:range(4), x shrink=true guard=true"),
+    "no finding in f over 4", "next to Buffers")
+  has(session(start .. "l = k:range(4)\nl(x):wait();\n%check size=2"),
+    "no finding in f over 2")
+  has(session(start .. "%check k:range(4)(x) sise=2"), "unknown option 'sise'")
   has(session "%check", "no input has launched a kernel",
     "%check k:range(n)(x, y)")
   has(session "%check 1 + 1", "must be a launch with its arguments; got 1 + 1")

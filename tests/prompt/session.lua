@@ -401,4 +401,17 @@ t.test("device question asked in scripts: a rule, told once", function()
 end)
 
 terminal.clean()
+t.test("a pasted listing of a host is told line by line", function()
+  local out = session [[
+cl_mem a = clCreateBuffer(context, CL_MEM_READ_ONLY, n, NULL, &err);
+import pyopencl as cl
+queue = cl.CommandQueue(context)
+cudaMalloc(&x, 4);
+x = cl.buffer("float" 3)
+print "still here"]]
+  has(out, "no Lua, but host code", "1  clCreateBuffer",
+    'access = "read_only"', "1  pyopencl", "PyOpenCL: cl.CommandQueue; here: ",
+    'b = cl.buffer("float", n)', "near '3'", "still here")
+end)
+
 t.done()

@@ -12,9 +12,8 @@ local scratch = require "scratch"
 t.device()
 
 local FREE = {latency = 0, bandwidth = math.huge, exchange = math.huge,
-  up = math.huge, down = math.huge, touch = 0}
-local LINK = {latency = 1e-6, bandwidth = 1e10, exchange = 1e10, up = 5e10,
-  down = 5e10, touch = 1e-5}
+  halo = 0}
+local LINK = {latency = 1e-6, bandwidth = 1e10, exchange = 1e10, halo = 3e-5}
 
 t.test("blocks cover all numbers once, and owners are right", function()
   for _, extent in ipairs{1, 2, 7, 64, 1001} do
@@ -41,7 +40,7 @@ end)
 t.test("a product takes its operations by the rate where messages are free",
   function()
     local s = {m = 4096, n = 4096, k = 4096, esize = 4, depth = 256,
-      rate = 1e12}
+      rate = function() return 1e12 end}
     for _, p in ipairs{1, 2, 4, 16, 64, 1024} do
       local seconds, share = model.gemm(FREE, s, p)
       t.ok(math.abs(seconds * p / (2 * 4096^3 / 1e12) - 1) < 0.26, p)
@@ -49,7 +48,7 @@ t.test("a product takes its operations by the rate where messages are free",
       local slower, more = model.gemm(LINK, s, p)
       t.ok(slower >= seconds and more >= share)
     end
-    local rows = {rows = 1 << 20, halo = 1024, esize = 4, rate = 1e9}
+    local rows = {rows = 1 << 20, rate = 1e9}
     for _, p in ipairs{1, 2, 64} do
       local seconds = model.spmv(FREE, rows, p)
       t.ok(math.abs(seconds - (1 << 20) / p / 1e9) < 1e-12)
@@ -61,7 +60,7 @@ t.test("what ranks measure", function()
   ranks.fine(3, [[
     local c = dofile(cl.home .. "/scripts/lib/scaling.lua").measure()
     for _, name in ipairs{"latency", "bandwidth", "exchange", "up", "down",
-        "touch"} do
+        "touch", "halo"} do
       assert(c[name] > 0 and c[name] < math.huge, name)
       assert(mpi.allreduce(c[name], "max") == c[name], name)
     end]])
@@ -77,6 +76,9 @@ t.test("bench_scale: measured and predicted, and a chart", function()
     "efficiency of gemm", "efficiency of spmv"} do
     t.ok(out:find(words, 1, true), words .. "\n" .. out)
   end
+  local _, errors = out:gsub("\n3 ranks: %S+ %S+ predicted, %S+ "
+    .. "%S+ measured, [+-]%d+ %%", "")
+  t.eq(errors, 4, out)
   for _, count in ipairs{1, 2, 3, 6, 16} do
     local _, n = out:gsub(("\n +%d +"):format(count), "")
     t.ok(n >= 4, count .. "\n" .. out)

@@ -41,7 +41,11 @@ t.test("without a list these are the devices of the session's kind", function()
   cl.use(list[1])
   local only = cl.each(function(d) return d end)
   cl.use(device)
-  t.eq({only.n, only[1] == list[1]}, {1, true})
+  local found = 0
+  for _, d in ipairs(only) do
+    found = found + (d == list[1] and 1 or 0)
+  end
+  t.eq({only.n, found}, {list[1] == device and kinds.n or 1, 1})
 end)
 
 t.test("an error names the device, and the session has its own again",
@@ -69,6 +73,9 @@ t.test("what cl.each refuses", function()
   t.raises(function() cl.each(print, {}) end, "the list of devices is empty")
   t.raises(function() cl.each(print, {device, 2}) end, "element 2 of devices",
     "a Device; got 2")
+  t.raises(function() cl.contexts() end, "must be a list of Devices; got")
+  t.raises(function() cl.contexts{} end, "1 to 64 Devices; got 0")
+  t.raises(function() cl.split(cl.buffer("int", 0)) end, "has no elements")
 end)
 
 t.done()

@@ -175,14 +175,16 @@ for _, name in ipairs(names.tests) do
 end
 
 -- The statement that calculates an expression from its operands. Each of them
--- has a variable, whose name is the letter t and the `id`.
+-- has a variable, whose name is the letter t and the `id`. A NaN becomes
+-- 0 by a test: NVIDIA's convert_T_sat gives the highest bit of T where 64 bits
+-- take part.
 local function statement(e)
   local op, type = e.kind.op, e.kind.type
   local is_real, T = types.known[type].real, types.calculated(type)
   local code, inner = TEXT[op] or (is_real and REAL or INTEGER)[op], T
   if op == "to" then
     code = types.known[e.a.kind.type].real and not is_real
-      and ("convert_%s_sat(a)"):format(T) or type == "half"
+      and ("a != a ? (T)0 : convert_%s_sat(a)"):format(T) or type == "half"
       and HALF:format(e.a.kind.type == "double" and "" or "(T)") or "(T)a"
   elseif TESTS[op] then
     inner = types.calculated(types.real(op, e.a.kind.type))

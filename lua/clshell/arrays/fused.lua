@@ -508,6 +508,9 @@ end
 --- fused.run(c) -> Event
 --- Launches a calculation on the default queue of its context.
 function M.run(c)
+  if c.dims.count == 0 then -- no element, and so no kernel
+    return result.nothing(c.context)
+  end
   local made = kept_for(c.context)
   local own = made.known[c.known]
   if not own or own.count > PLACES then

@@ -52,8 +52,9 @@ local function listed(what, index, context)
       {hint = index and ("for one element: {%s}"):format(index) or nil})
   elseif type(index) ~= "table" or expression.is(index) then
     return index
-  elseif #index == 0 then
-    cl.error(("%s: the list of indices is empty"):format(what))
+  elseif #index == 0 and next(index) ~= nil then
+    cl.error(("%s: the indices must be a list; got a table with names"):format(
+      what))
   end
   for k, i in ipairs(index) do
     argument.integer(what, ("index %d of the list"):format(k), i)
@@ -150,7 +151,7 @@ local function valued(b, index, values)
     one:fill(values)
     values = one
   elseif type(values) == "table" and not expression.is(values)
-      and math.type(values[1]) then -- a list
+      and (math.type(values[1]) or index.dims.count + #values == 0) then
     values = cl.buffer(b.type, #values, values, {context = b.context})
   end
   local e, dims = subject("scatter", values, b.context), index.dims
@@ -211,8 +212,8 @@ end
 
 --- Buffer:compact(mask) -> Buffer, count
 --- The elements where the mask is not 0, one behind the other in the order of
---- reading, and their number: `x:compact(x:gt(0))`. nil and 0 where there are
---- none. The host waits for the number.
+--- reading, and their number: `x:compact(x:gt(0))`. The host waits for the
+--- number.
 --- Example:
 --- local x = cl.arange(-2, 5)
 --- local y, n = x:compact(x:gt(2))
@@ -224,14 +225,16 @@ function methods.compact(x, mask)
       x.dims.text, mask.dims.text))
   end
   local taken, n = methods.ne(mask, 0), x.dims.count
+  if n == 0 then
+    return layout.new(x.kind.type, 0, x.context), 0
+  end
   local places <close> = methods.scan(n < 1 << 31 and taken
     or methods.astype(taken, "long"), {op = "a + b", identity = 0})
   local last <close> = places:read{first = n, count = 1}
-  if last[1] == 0 then
-    return nil, 0
-  end
   local out = layout.new(x.kind.type, last[1], x.context)
-  put(out, taken:where(places, 0), x)
+  if #out > 0 then
+    put(out, taken:where(places, 0), x)
+  end
   return out, last[1]
 end
 

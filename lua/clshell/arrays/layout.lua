@@ -21,7 +21,7 @@ function M.shape(sizes)
   if not shape then
     shape = table.move(sizes, 1, #sizes, 1, {text = name, count = 1})
     for _, n in ipairs(sizes) do
-      if shape.count > math.maxinteger // n then
+      if n > 0 and shape.count > math.maxinteger // n then
         cl.error(("the shape %s has 2^63 elements or more"):format(name))
       end
       shape.count = shape.count * n
@@ -150,7 +150,9 @@ end
 --- Whether a store to `out` may change an element that `leaf` has at another
 --- index.
 function M.clash(out, leaf)
-  if out.buffer ~= leaf.buffer then
+  if leaf.dims.count == 0 or out.dims.count == 0 then
+    return false
+  elseif out.buffer ~= leaf.buffer then
     return out.buffer:overlaps(leaf.buffer)
   elseif out.place == leaf.place then
     return false

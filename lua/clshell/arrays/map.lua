@@ -72,7 +72,7 @@ end
 local function check_pairs(source, code)
   local open, closes = {}, {["("] = ")", ["["] = "]", ["{"] = "}"}
   local function wrong(at, sign, lacks)
-    local before = source:sub(1, at - 1):match "[^\n]*$"
+    local before = ("\n" .. source:sub(1, at - 1)):match "^.*\n(.*)$"
     cl.error(("map: the '%s' has no '%s': %s"):format(sign, lacks,
       before .. source:sub(at):match "[^\n]*"))
   end

@@ -8,6 +8,7 @@
 --   make      acc_ of element `x`, the k-th, from 0
 --   combine   acc_ of two acc_, `a` and `b`
 --   identity  acc_ that changes no other acc_
+--   nothing   the result of no elements, a number or OpenCL C; nil: none
 --   last      the result of acc_ `s_`
 -- Reductions and scans go along rows: all elements are one row, or the
 -- elements along a dimension are. A shape g is {outer, many, inner}, see
@@ -51,7 +52,7 @@ local function sum(type)
   local real = types.known[cell].real
   return {result = cell, cell = cell, make = "(acc_)(x)",
     combine = real and "a + b" or "(acc_)((ulong)a + (ulong)b)",
-    identity = real and "-0.0f" or "0", last = "s_"}
+    identity = real and "-0.0f" or "0", nothing = 0, last = "s_"}
 end
 
 -- The lesser or the greater of two elements; a NaN wins over any number.
@@ -82,7 +83,8 @@ end
 local function truth(sign, identity)
   return function()
     return {result = "int", cell = "int", make = "(x) != 0",
-      combine = ("a %s b"):format(sign), identity = identity, last = "s_"}
+      combine = ("a %s b"):format(sign), identity = identity,
+      nothing = tonumber(identity), last = "s_"}
   end
 end
 
@@ -142,7 +144,8 @@ function M.own(what, opts, type)
   local op = made[key]
   if not op then
     op = {key = key, result = cell, cell = cell, make = "(acc_)(x)",
-      combine = code, identity = identity, last = "s_"}
+      combine = code, identity = identity, nothing = opts.identity,
+      last = "s_"}
     made[key] = op
   end
   return op

@@ -99,7 +99,9 @@ local function scanned(what, op, exclusive, x, dim)
   local _, g = layout.part(x.dims, dim ~= nil
     and layout.dim(what, x.dims, dim) or nil)
   local out = layout.new(op.cell, x.dims, x.context)
-  scan(op, exclusive, x, g, out)
+  if x.dims.count > 0 then
+    scan(op, exclusive, x, g, out)
+  end
   return out
 end
 

@@ -32,7 +32,7 @@ end
 
 --- cl.arange(first, last [, step [, opts]]) -> Buffer
 --- The numbers from first to last as Lua's `for` counts them: by steps of 1,
---- or of `step`, with the last one where it is hit.
+--- or of `step`, with the last one where it is hit; they may be none.
 --- Options:
 ---   type     int      element type; float where a number is no integer
 ---   context  session's  the Context of a device
@@ -57,12 +57,8 @@ function cl.arange(first, last, step, opts)
     cl.error(("%s: from %s to %s by %s are more than 2^53 numbers"):format(
       what, first, last, step))
   end
-  local count = math.type(last) == "integer" and whole
-    and (last - first) // step + 1 or math.floor(ratio) + 1
-  if count < 1 then
-    cl.error(("%s: from %s to %s by %s is no number; a Buffer cannot be empty")
-      :format(what, first, last, step))
-  end
+  local count = math.max(math.type(last) == "integer" and whole
+    and (last - first) // step + 1 or math.floor(ratio) + 1, 0)
   local kind = types.check(what, opts.type or whole and "int" or "float")
   local context = opts.context or cl.context()
   if whole and not types.known[kind].real then
@@ -95,7 +91,7 @@ function cl.linspace(first, last, n, opts)
   opts = options.check(opts, what)
   argument.check(what, "first", first, "number", "cl.linspace(0, 1, 5)")
   argument.check(what, "last", last, "number", "cl.linspace(0, 1, 5)")
-  argument.integer(what, "n", n, 1)
+  argument.integer(what, "n", n, 0)
   local kind = types.check(what, opts.type or "float")
   if not types.known[kind].real then
     cl.error(("%s: type must be half, float or double; got %s"):format(what,

@@ -175,6 +175,10 @@ function methods.unique(x)
   end
   local context, n, defines = x.context, #x, {REAL = x.type}
   local in_context = {context = context}
+  if n == 0 then
+    return cl.buffer(x.type, 0, nil, in_context), cl.buffer("uint", 0, nil,
+      in_context)
+  end
   local y <close> = sort(x)
   local flags <close> = cl.buffer("int", n, nil, in_context)
   run(context, "runs.cl", "heads", defines, n, y, flags)

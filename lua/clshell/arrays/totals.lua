@@ -124,7 +124,18 @@ end
 -- the Buffer `from` with the results of the launch before, by an operation
 -- into a Buffer; returns the Event.
 local function reduce(op, e, from, g, out)
-  local context = out.context
+  local context, nothing = out.context, op.nothing
+  if g.many == 0 and #out > 0 then
+    if nothing == nil then
+      cl.error(("%s: x has no elements, and so no %s one; test #x > 0 first")
+        :format(op.key:match "%a+", op.key:find "min" and "least"
+        or "greatest"))
+    end
+    return math.type(nothing) and out:fill(nothing)
+      or cl.map(("y = %s"):format(nothing), {y = out})
+  elseif #out == 0 then
+    return result.nothing(context)
+  end
   local way = WAYS[way_of(g, fused.serial[context.device.type])]
   local units = context.device.compute_units
   local group = way.one and 1 or fused.group(context)
@@ -193,8 +204,8 @@ end
 
 --- Buffer:min([dim]) -> number or Buffer
 --- The least element of all, or the least ones along dimension `dim`. A NaN
---- among the elements is the result, as in NumPy. x:fmin(y) is the lesser of
---- each two elements.
+--- among the elements is the result, as in NumPy, and no elements have none.
+--- x:fmin(y) is the lesser of each two elements.
 --- Example:
 --- local A = cl.arange(1, 6):reshape{2, 3}
 --- print(A:min(), (A - 4):abs():min(), A:min(2):read()[2]) --> 1 0 4
@@ -257,8 +268,8 @@ end
 --- result is to be closed.
 function M.scaled(x, dim)
   local type, by = x.kind.type, RANGE[x.kind.type]
-  if not by then
-    return x, nil, nil -- half
+  if not by or x.dims.count == 0 then -- half
+    return x, nil, nil
   end
   local most = methods.max(methods.abs(x), dim)
   if not dim then
@@ -289,14 +300,16 @@ end
 --- Buffer:mean([dim]) -> number or Buffer
 --- The sum divided by the number of elements; along `dim` a Buffer of reals.
 --- Integers are added exactly, 64-bit integers by halves. A mean lies in the
---- range of its elements, where their sum may not.
+--- range of its elements, where their sum may not. Of no elements it is NaN.
 --- Example:
 --- local A = cl.arange(1, 6):reshape{2, 3}
 --- print(A:mean(), A:mean(2):read()[2]) --> 3.5 5.0
 function methods.mean(x, dim)
   x = subject("mean", x)
   local n = x.dims.count
-  if dim == nil and types.known[x.kind.type].wide then
+  if dim == nil and n == 0 then
+    return -(0 / 0) -- NaN with the sign of "nan"
+  elseif dim == nil and types.known[x.kind.type].wide then
     local high = methods.sum(operators.shr(x, 32))
     return (high * 2.0^32 + methods.sum(operators.band(x, 0xffffffff))) / n
   elseif dim == nil then
@@ -307,7 +320,11 @@ function methods.mean(x, dim)
   layout.dim("mean", x.dims, dim)
   local type = types.calculated(types.real("mean", x.kind.type))
   local scale, spare
-  if types.known[x.kind.type].real then
+  if x.dims[dim] == 0 then
+    local means = layout.new(type, layout.part(x.dims, dim), x.context)
+    means:fill(-(0 / 0))
+    return means
+  elseif types.known[x.kind.type].real then
     x, scale, spare = M.ranged(x, dim)
   end
   local _ <close> = result.temporary(spare)
@@ -359,7 +376,7 @@ function methods.nrm2(x, dim)
   end
   local squares = apply("sum", operators.mul(x, x), dim, "nrm2")
   if squares >= TINY[type] and squares < math.huge
-      or squares ~= squares then
+      or squares ~= squares or x.dims.count == 0 then
     return math.sqrt(squares)
   end
   local most = methods.max(methods.abs(x))

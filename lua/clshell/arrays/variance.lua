@@ -67,6 +67,9 @@ local function variance(what, x, dim, opts, root)
     n = x.dims[layout.dim(what, x.dims, dim)]
   end
   local less = argument.integer(what, "ddof", opts.ddof or 0, 0)
+  if n == 0 then
+    return methods.mean(x, dim) -- NaN
+  end
   if less >= n then
     cl.error(("%s: ddof must be less than the %d elements of a variance; got "
       .. "%d"):format(what, n, less), {arg = "ddof"})

@@ -38,11 +38,12 @@ end
 local NOTHING = "{} is all of a dimension: A:slice({}, 3) is column 3"
 
 -- An index of dimension d, counted from 1, or from the end where it is < 0.
-local function check_index(x, d, value)
+-- Ends of a range may lie `before` the first element or `behind` the last.
+local function check_index(x, d, value, before, behind)
   local n = x.dims[d]
   local i = argument.integer("slice", "an index", value)
   i = i < 0 and n + 1 + i or i
-  if i < 1 or i > n then
+  if i < (before or 1) or i > n + (behind or 0) then
     cl.error(("slice: the index %d leaves 1..%d of dimension %d"):format(
       value, n, d))
   end
@@ -66,21 +67,19 @@ local function range(x, d, given)
   if step == 0 then
     cl.error "slice: a step must not be 0"
   end
-  local first = check_index(x, d, given[1] or step > 0 and 1 or -1)
-  local last = check_index(x, d, given[2] or step > 0 and -1 or 1)
-  local count = (last - first) // step + 1
-  if count < 1 then
-    cl.error(("slice: %d to %d by %d takes no element of dimension %d; a "
-      .. "Buffer cannot be empty"):format(first, last, step, d))
-  end
-  return {first = first, step = step, count = count}
+  local up = step > 0 and 1 or 0
+  local first = check_index(x, d, given[1] or step > 0 and 1 or -1, up, up)
+  local last = check_index(x, d, given[2] or step > 0 and -1 or 1, 1 - up,
+    1 - up)
+  local count = math.max((last - first) // step + 1, 0)
+  return {first = count > 0 and first or 1, step = step, count = count}
 end
 
 --- Buffer:slice(from [, to [, step]]) -> Expression
 --- Elements `from` to `to` of dimension 1, as Lua's `for` counts: `x:slice(2,
 --- -2)` is all but the ends, `x:slice(1, -1, 2)` every other one, `x:slice(-1,
---- 1, -1)` all of them backwards. Indexes count from 1, or from the end where
---- negative; outside they are errors.
+--- 1, -1)` all of them backwards, `x:slice(3, 2)` none. Indexes count from 1,
+--- or from the end where negative; outside they are errors.
 --- `A:slice(rows, cols, ...)` takes a list {from, to, step} for each
 --- dimension; {} is all of it, and an index instead of a list drops it:
 --- `A:slice({}, 3)` is column 3, a vector.
@@ -158,7 +157,7 @@ function methods.shift(x, ...)
   end
   return through("shift", x, function(at)
     for d, n in ipairs(at.sizes) do
-      local k, by = given[d] % n, at.by[d]
+      local k, by = n > 0 and given[d] % n or 0, at.by[d]
       if by and k > 0 and by.size ~= n then
         cl.error "shift: a part of a shift; evaluate it first, with e:eval()"
       elseif k > 0 and at.strides[d] ~= 0 then
@@ -234,7 +233,7 @@ function methods.diagonal(x, k)
     if at.by[1] or at.by[2] then
       cl.error "diagonal: of a shift; evaluate it first, with e:eval()"
     end
-    at.sizes, at.by = {math.min(m - row, n - col)}, {false}
+    at.sizes, at.by = {math.max(math.min(m - row, n - col), 0)}, {false}
     at.start = at.start + row * s[1] + col * s[2]
     at.strides = {s[1] + s[2]}
   end)
@@ -253,7 +252,7 @@ function methods.tile(x, ...)
       text.count(#x.dims, "count"), given.n))
   end
   for d, n in ipairs(x.dims) do
-    shape[d] = argument.integer("tile", "a count", given[d], 1) * n
+    shape[d] = argument.integer("tile", "a count", given[d], 0) * n
   end
   local b = layout.new(x.kind.type, shape, x.context)
   local leaf = layout.leaf(b)

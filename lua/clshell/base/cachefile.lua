@@ -7,7 +7,7 @@ local text = require "clshell.base.text"
 
 local M = {}
 
-local FIRST = "clshell measurements 3"
+local FIRST = "clshell measurements 4"
 local LAST = "end\n"
 
 -- The identity of a device: a change of any property makes another file. Its

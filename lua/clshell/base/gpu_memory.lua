@@ -17,10 +17,15 @@ local MOST = {warp = 64, sector = 1024, line = 1024, banks = 1024,
 --- gpu_memory.of([opts [, dev]]) -> table
 --- The machine that the options of `access` describe: {name, warp, sector,
 --- line, banks, bank_bytes, aligned, note}. Without `as` it is an H100, with
---- the warp of the device `dev` where its driver tells one.
+--- the warp of the device `dev` where its driver tells one, or the GPU that
+--- `dev` pretends to be.
 function M.of(opts, dev)
   opts = opts or {}
-  local name, gpu = gpus.named(opts.as == nil and USUAL or opts.as, "access")
+  local as = opts.as
+  if as == nil then
+    as = dev and dev.pretends or USUAL
+  end
+  local name, gpu = gpus.named(as, "access")
   local m = {name = name}
   for key, value in pairs(gpu.memory) do
     m[key] = value

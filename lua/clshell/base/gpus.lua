@@ -25,6 +25,7 @@ local PARTITIONS = 4   -- of a multiprocessor: a warp's registers lie in one
 local REGISTER_UNIT = 256 -- registers are given to a warp in such pieces
 local SYSTEM = 1024    -- bytes that the driver adds to a group, from 8.0 on
 local OPENCL = 48      -- KiB that NVIDIA's OpenCL gives a work-group
+local CONSTANT = 65536 -- bytes of constant memory, of NVIDIA's and Apple's
 
 -- A compute unit of CDNA 2 and 3: four SIMDs, each with 8 wavefronts of 64 and
 -- 512 vector registers a lane. LLVM, "User Guide for AMDGPU Backend" (units of
@@ -33,6 +34,7 @@ local CDNA = {
   items = 2048, groups = 32, barriers = 16, registers = 131072,
   register_unit = 512, most_registers = 512, partitions = 4,
   local_bytes = 65536, most_local = 65536, warp = 64, unit = 512, reserve = 0,
+  opencl_group = 256, -- as ROCm tells
   source = "LLVM, User Guide for AMDGPU Backend",
 }
 
@@ -50,6 +52,16 @@ local CDNA3 = {warp = 64, sector = 128, line = 128, banks = 32,
 local APPLE = {warp = 32, sector = 128, line = 128, banks = 32, bank_bytes = 4,
   note = "Apple tells no banks; 32 of 4 bytes are assumed"}
 
+-- A core of Apple's M1. The figures give Mesa's table of work-items against
+-- registers of 16 bits.
+local M1 = {
+  items = 1024, groups = 32, registers = 53248, register_unit = 128,
+  most_registers = 128, partitions = 2, local_bytes = 61440,
+  most_local = 32768, warp = 32, unit = 128, reserve = 0, opencl_group = 256,
+  opencl_constant = CONSTANT,
+  source = "Mesa, agx_performance.c; local memory: Turner, Metal Benchmarks",
+}
+
 -- GPUs by name, in the order of messages: a compute capability, or the memory
 -- and the limits of a unit.
 local GPUS = {
@@ -57,7 +69,7 @@ local GPUS = {
   {"RTX 2080", "7.5"}, {"A100", "8.0"}, {"RTX 3090", "8.6"},
   {"RTX 4090", "8.9"}, {"L4", "8.9"}, {"H100", "9.0"}, {"H200", "9.0"},
   {"B200", "10.0"}, {"RTX 5090", "12.0"}, {"MI200", CDNA2, CDNA},
-  {"MI300", CDNA3, CDNA}, {"M1", APPLE},
+  {"MI300", CDNA3, CDNA}, {"M1", APPLE, M1},
 }
 
 --- gpus.nvidia(capability) -> limits
@@ -71,7 +83,8 @@ function M.nvidia(capability)
     register_unit = REGISTER_UNIT, most_registers = 255,
     partitions = capability == "6.0" and 2 or PARTITIONS,
     local_bytes = row[3] * 1024, most_local = row[4] * 1024,
-    opencl_local = OPENCL * 1024, warp = 32, unit = major >= 8 and 128 or 256,
+    opencl_local = OPENCL * 1024, opencl_group = 1024,
+    opencl_constant = CONSTANT, warp = 32, unit = major >= 8 and 128 or 256,
     reserve = major >= 8 and SYSTEM or 0,
     source = "CUDA C++ Programming Guide, compute capability " .. capability,
   }
@@ -110,6 +123,17 @@ function M.named(gpu, who)
   end
   cl.error(("%s: %s"):format(who, text.unknown("GPU", gpu, M.names())),
     {hint = 'or give a compute capability of NVIDIA, such as "8.6"'})
+end
+
+--- gpus.pretend(gpu)
+--- Has the devices of this process keep the limits that a GPU's driver tells
+--- (clshell --as).
+function M.pretend(gpu)
+  local name, known = M.named(gpu, "--as")
+  local unit = known.unit
+  cl.pretend(name, {group = unit.opencl_group,
+    local_mem = unit.opencl_local or unit.most_local,
+    constant_mem = unit.opencl_constant})
 end
 
 return M

@@ -30,6 +30,15 @@ function M.recording()
     and hooks.recording or nil
 end
 
+--- result.nothing(context [, queue, after]) -> Event or nil
+--- The Event of a calculation without elements, whose only command is a
+--- marker; nil in a recording, which has no markers.
+function M.nothing(context, queue, after)
+  if not M.recording() then
+    return (queue or context.queue):marker{after = after}
+  end
+end
+
 --- result.temporary(object) -> object or nil
 --- For `local _ <close> =`: closes an intermediate object of a calculation. In
 --- a recording, whose runs need the object, the CommandBuffer keeps it.

@@ -152,7 +152,7 @@ end
 function M.position(s, at)
   local before = s:sub(1, at - 1)
   local _, breaks = before:gsub("\n", "")
-  return breaks + 1, #before:match "[^\n]*$" + 1
+  return breaks + 1, #before - (before:match "^.*\n()" or 1) + 2
 end
 
 --- text.quote(s) -> string

@@ -27,10 +27,6 @@ local FENCES = {__syncthreads = "barrier" .. ALL,
   __threadfence = "mem_fence" .. ALL, __threadfence_block = "mem_fence" .. ALL,
   __threadfence_system = "mem_fence" .. ALL}
 local ABS = set "abs labs llabs"
--- Vectors of three, which take the room of three numbers in CUDA.
-local THREES = set [[char3 uchar3 short3 ushort3 int3 uint3 long3 ulong3
-  longlong3 ulonglong3 float3 double3]]
-
 -- atomicAdd of floats: two functions, for both spaces.
 local ADD = [[
 %s __attribute__((overloadable)) atomic_add_%s(volatile %s %s *p, %s x) {
@@ -126,8 +122,101 @@ local function conversion(tokens, i)
     and (before.kind ~= "name" or before.text == "return")
 end
 
+--- cuda_names.threes(t, item)
+--- Finds the names of types with vectors of three in a record or a
+--- line of #define, t.three, and the fields of such types, t.fields: "value"
+--- or "pointer".
+function M.threes(t, item)
+  local tokens = item.tokens or t.tokens
+  local close = item.body and tokens[item.body].other or item.head
+  local outer, found, star, any = {}, nil, nil, nil
+  for i = item.head, item.last do
+    local text, behind = tokens[i].text, tokens[i + 1].text
+    if text == ";" or text == "{" or text == "}" then
+      found, star = text == "}" and any, nil
+      if text == "{" then
+        outer[#outer + 1], any = any or false, nil
+      elseif text == "}" then
+        local before = table.remove(outer)
+        any = any or before
+      end
+    elseif t.three[text] then
+      found = found or text
+    elseif text == "*" or text == "," then
+      star = text == "*"
+    elseif found and tokens[i].kind == "name" and behind:find "^[];,[]" then
+      any = not star and (i < close and "record" or any) or any
+      if i < close then
+        t.fields[text] = star and "pointer" or "value"
+      elseif not star and item.kind == "typedef" then
+        t.three[text] = any or t.three[found]
+      end
+    end
+  end
+  if any and item.name then
+    t.three[item.name] = any
+  end
+end
+
+-- Whether the name at token i, in an operand of sizeof that begins at token
+-- `first`, stands for vectors of three; and the place behind it.
+local function is_three(t, tokens, first, i, fn)
+  local text = tokens[i].text
+  local s = fn and fn.symbols and fn.symbols[text] or t.globals[text]
+  local called, type = not s and t.functions[text], nil
+  local star = s and s.star or called and called.result
+  for word in (s and s.type or text):gsub("^make_", ""):gmatch "[%w_]+" do
+    type = t.three[word] or type
+  end
+  for word in pairs(called and called.words or {}) do
+    type = t.three[word] or type
+  end
+  local before = i > first and tokens[i - 1].text
+  local value = before == "*" and (i - 1 == first
+    or tokens[i - 2].text:find "^[-(+*/&|,=<>]")
+  star = star or before == "&" or not s and tokens[i + 1].text == "*"
+  i = i + 1
+  while true do
+    local one, more = tokens[i], tokens[i + 1].text
+    if one.text == "." or one.text == "->" then
+      local field = type ~= "vector" and t.fields[more]
+      type, star = field and "field", field == "pointer"
+      i = i + 2
+    elseif (one.text == "[" or one.text == "(") and one.other then
+      star, i = star and one.text == "(", one.other + 1
+    elseif one.text == ")" and (more == "." or more == "->" or more == "[")
+    then
+      i = i + 1
+    else
+      return type and (value or not star), i
+    end
+  end
+end
+
+-- Refuses the sizeof at token i of an operand that holds vectors of three.
+local function size_of(t, tokens, i, fn)
+  local first = i + 1
+  local stop = tokens[first].text == "(" and tokens[first].other
+    or spaces.expression_end(tokens, first, #tokens)
+  local at = first
+  while at <= stop do
+    local three, behind = false, at + 1
+    if tokens[at].kind == "name" then
+      three, behind = is_three(t, tokens, first, at, fn)
+    elseif tokens[at].text == "[" then
+      behind = lexer.behind(tokens, at)
+    end
+    if three then
+      return t:problem(tokens[i], "CUDA: %s, of vectors of three numbers; "
+        .. "here: they have four, so write the number of bytes that the "
+        .. "kernel means", t.source:sub(tokens[i].first, tokens[stop].last))
+    end
+    at = behind
+  end
+end
+
 -- Looks at the vector of three at token i, whose size differs here: a cast to
--- its pointer and its sizeof are problems, a field of a record gets a note.
+-- its pointer is a problem, a field of a record gets a note.
 local function three(t, tokens, i, fn)
   local before, behind = i - 1, i + 1
   while tokens[before].text == "const" or tokens[before].text == "volatile" do
@@ -136,19 +225,19 @@ local function three(t, tokens, i, fn)
   while tokens[behind].text == "const" or tokens[behind].text == "volatile" do
     behind = behind + 1
   end
-  local opens, size = tokens[before].text, tokens[before - 1].text == "sizeof"
-  local star = tokens[behind].text == "*"
+  local opens, star = tokens[before].text, tokens[behind].text == "*"
   while tokens[behind].text == "*" or tokens[behind].text == "const"
       or tokens[behind].text:find "^__restrict" do
     behind = behind + 1
   end
   local closes = tokens[behind].text
-  if size and not star and closes == ")" or star and (opens == "<"
-      and closes == ">" or opens == "(" and closes == ")" and not size) then
+  if star and (opens == "<" and closes == ">" or opens == "("
+      and closes == ")" and tokens[before - 1].text ~= "sizeof") then
     local type = tokens[i].text
     t:problem(tokens[i], "CUDA: %s, three numbers; here: four, so take a "
-      .. "pointer to %s, and vload3(i, p)", type, type:sub(1, -2))
-  elseif fn and fn.kind == "record" and not star then
+      .. "pointer to %s, and vload3(i, p)", type, rawget(t.three, type)
+      and "a number" or type:sub(1, -2))
+  elseif fn and fn.kind ~= "function" and fn.body and not star then
     t.threes[#t.threes + 1] = tokens[i]
   end
 end
@@ -170,13 +259,22 @@ local function rename(t, tokens, i, fn)
     put(t, tokens, i, text .. "_")
   elseif before.text == "." or before.text == "->" then
     return
-  elseif THREES[text] then
+  elseif t.scopes[text] and tokens[i + 1].text == "::" then
+    put(t, tokens, i, "", i + 1)
+  elseif text == "class" and before.text == "enum" then
+    put(t, tokens, i, "")
+  elseif t.tags[text] and not (fn and fn.symbols and fn.symbols[text])
+      and before.text ~= t.tags[text] and before.text ~= "class" then
+    put(t, tokens, i, t.tags[text] .. " " .. text)
+  elseif text == "sizeof" then
+    size_of(t, tokens, i, fn)
+  elseif t.three[text] == "vector" then
     three(t, tokens, i, fn)
   elseif ABS[text] and open and not t.functions[text] then
     t.abs = true
     conversions.arguments(t, tokens, i, fn)
     put(t, tokens, i, "cuda_abs")
-  elseif text:find "^__%l+2%l+$" and text:find "half" and entry and fn
+  elseif text:find "^__%l+2%l+" and text:find "half" and entry and fn
       and not t.has "cl_khr_fp16" then
     conversions.half(t, i)
   elseif FENCES[text] then

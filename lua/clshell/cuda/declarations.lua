@@ -33,6 +33,42 @@ function M.record(t, item)
   end
 end
 
+local TAGS, INT = set "struct union enum", set "int unsigned int32_t uint32_t"
+
+--- declarations.tags(t)
+--- Finds the records and enums of a text, t.scopes, and those that need their
+--- tag, t.tags, as they lie in other records or in functions. Takes out the
+--- type of an enum.
+function M.tags(t)
+  local tokens, depth = t.tokens, 0
+  for i = 1, #tokens do
+    local text, before = tokens[i].text, tokens[i - 1].text
+    depth = depth + (text == "{" and before ~= "\"C\"" and 1
+      or text == "}" and depth > 0 and -1 or 0)
+    local class = TAGS[tokens[i + 1].text] or tokens[i + 1].text == "class"
+    local at = TAGS[text] and i + (class and 2 or 1) or 0
+    local behind = tokens[at + 1].text
+    if tokens[at].kind == "name" and (behind == "{" or behind == ":") then
+      local name = tokens[at].text
+      t.scopes[name] = true
+      t.tags[name] = depth > 0 and before ~= "typedef" and text or nil
+    end
+    if text == "enum" and (behind == ":" or tokens[i + 1].text == ":") then
+      at = behind == ":" and at + 1 or i + 1
+      local stop = at
+      while stop < #tokens and tokens[stop + 1].text ~= "{" do
+        stop = stop + 1
+      end
+      t:put(at, "", stop)
+      if not INT[tokens[stop].text] then
+        t:problem(tokens[at], "CUDA: an enum of %s; here: enums are int, so "
+          .. "take a typedef, and constants by #define",
+          t:text_of(at + 1, stop))
+      end
+    end
+  end
+end
+
 -- Variables of file scope ---------------------------------------------------
 
 -- The words of a declaration's type, without those in DROPPED.
@@ -151,16 +187,20 @@ local function is_cut(t, h)
 end
 
 -- The hidden parameters of a function. A kernel's shared memory that is cut
--- into parts is aligned as a struct of 16 bytes is.
+-- into parts is aligned as a struct of 16 bytes is; all its arrays of extern
+-- __shared__ begin at one address.
 local function hidden_parameters(t, fn)
   local list = {}
   for i, h in ipairs(fn.hidden) do
     list[i] = h.parameter
-    if fn.kernel and fn.body and is_cut(t, h) then
+    local several = fn.aliases and h == fn.aliases[1] and fn.aliases[2]
+    if fn.kernel and fn.body and (is_cut(t, h) or several) then
       t.aligned = true
       list[i] = ("local cuda_shared *%s_"):format(h.name)
-      t:append(fn.body, (" local %s *%s = (local %s *)%s_;"):format(h.type,
-        h.name, h.type, h.name))
+      for _, other in ipairs(several and fn.aliases or {h}) do
+        t:append(fn.body, (" local %s *%s = (local %s *)%s_;"):format(
+          other.type, other.name, other.type, h.name))
+      end
     end
   end
   return table.concat(list, ", ")
@@ -230,6 +270,7 @@ end
 -- extern __shared__ T s[]; in a function: takes it out.
 function M.dynamic(t, fn)
   local tokens = t.tokens
+  fn.own = {}
   for i = fn.body + 1, fn.last - 1 do
     if tokens[i].text == "extern" then
       local stop = i
@@ -240,15 +281,16 @@ function M.dynamic(t, fn)
         stop = stop + 1
       end
       item.last, item.name = stop, item.at and tokens[item.at].text
-      if item.at and fn.kernel then
-        fn.own = hidden_of(t, item, "local")
+      local own = item.at and hidden_of(t, item, "local")
+      if own and fn.kernel then
+        table.insert(fn.own, own)
       elseif item.at then
         t:problem(tokens[i], "CUDA: extern __shared__ in a __device__ "
           .. "function; here: a parameter, local float *s")
       end
       t:put(i, "", stop)
       fn.symbols[item.name or ""] = {name = item.name, fixed = true,
-        spaces = {["local"] = true}, type = fn.own and fn.own.type or "",
+        spaces = {["local"] = true}, type = own and own.type or "",
         pointer = true, fn = fn, sites = {}, sources = {}}
     elseif tokens[i].text == "__shared__" and not fn.kernel
         and tokens[i - 1].text ~= "extern" then
@@ -278,11 +320,16 @@ function M.spread(t)
   until not changed
   for _, fn in ipairs(t.list) do
     local defined = t.functions[fn.name]
-    fn.hidden = {}
-    for _, h in ipairs(t.hidden) do
-      fn.hidden[#fn.hidden + 1] = defined.uses[h] and h or nil
+    fn.hidden, fn.aliases = {}, fn.kernel and {}
+    for _, list in ipairs{t.hidden, defined.own or {}} do
+      for _, h in ipairs(list) do
+        local shared = fn.aliases and h.space == "local" and not h.rows
+        if list ~= t.hidden or defined.uses[h] then
+          table.insert(shared and fn.aliases or fn.hidden, h)
+          fn.hidden[#fn.hidden + 1] = shared and #fn.aliases == 1 and h or nil
+        end
+      end
     end
-    fn.hidden[#fn.hidden + 1] = defined.own
   end
 end
 

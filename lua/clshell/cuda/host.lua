@@ -1,8 +1,10 @@
 -- cuda/host.lua - the host's part of a CUDA text: the Lua for its calls, and
--- its launches as lines of Lua
+-- its launches as lines of Lua; the Lua for listings of hosts in any language
 -- SPDX-License-Identifier: MIT
 
+local hang = require "clshell.base.text".hang
 local split = require "clshell.cuda.cuda_tokens".split
+local tokens_of = require "clshell.cuda.cuda_tokens".tokens
 local words = require "clshell.cuda.words"
 
 local M = {}
@@ -165,7 +167,7 @@ function M.calls(tokens, ranges)
   for _, range in ipairs(ranges) do
     for i = range[1], range[2] do
       local word = tokens[i].text == "<<<" and "<<<>>>" or tokens[i].text
-      local entry = words.list[word]
+      local entry = words.host(word)
       if entry and entry.kind == "host" and not seen[word] then
         seen[word] = true
         found[#found + 1] = {first = tokens[i].first,
@@ -174,6 +176,56 @@ function M.calls(tokens, ranges)
     end
   end
   return found
+end
+
+local OWNERS = {pyopencl = "cl", numpy = "np", mem_flags = "mf"}
+
+-- The word of host code at token i, also in two parts ("cl.Buffer", and
+-- "mf.READ_ONLY" of any name for flags), and its entry.
+local function host_word(tokens, i)
+  local word = tokens[i].text
+  if tokens[i].kind ~= "name" then
+    return word == "<<<" and words.list["<<<>>>"] or nil
+  end
+  local part = tokens[i + 1].text == "." and tokens[i + 2]
+  if part and part.kind == "name" then
+    local owner = OWNERS[word] or word
+    return words.list[("%s.%s"):format(owner, part.text)] or words.host(word)
+      or tokens[i + 3].text == "(" and tokens[i + 4].text == "queue"
+      and not words.host(part.text) and words.list["prg.name(queue, ...)"]
+  end
+  return words.host(word)
+end
+
+--- host.listing(text) -> list of {line, word, here}
+--- The Lua for each word of host code in a listing of C, CUDA, HIP or Python,
+--- line by line, each word once in a line.
+function M.listing(text)
+  local found, tokens, seen = {}, tokens_of(text), {}
+  local line, at = 1, 1
+  for i = 1, #tokens do
+    local entry = host_word(tokens, i)
+    if entry then
+      local _, breaks = text:sub(at, tokens[i].first - 1):gsub("\n", "")
+      line, at = line + breaks, tokens[i].first
+      local key = line .. " " .. entry.word
+      found[#found + 1] = not seen[key] and {line = line, word = entry.word,
+        here = entry.said} or nil
+      seen[key] = true
+    end
+  end
+  return found
+end
+
+--- host.page(text, width) -> string or nil
+--- The listing as lines of so many columns; nil without such words.
+function M.page(text, width)
+  local lines = {}
+  for i, one in ipairs(M.listing(text)) do
+    lines[i] = hang(("%4d  %-24s  "):format(one.line, one.word), one.here,
+      width)
+  end
+  return lines[1] and table.concat(lines, "\n")
 end
 
 return M

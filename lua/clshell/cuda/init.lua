@@ -63,6 +63,19 @@ local function collect(t, items)
 end
 
 local function declare(t, items)
+  declarations.tags(t)
+  for i = 1, #t.tokens do
+    local name, rest = t.tokens[i].text:match
+      "^#%s*define%s+([%a_][%w_]*)%s+([%w_ ]+)$"
+    for word in (rest or ""):gmatch "[%w_]+" do
+      t.three[name] = t.three[word]
+    end
+  end
+  for _, item in ipairs(items) do
+    if item.kind == "record" or item.kind == "typedef" then
+      names.threes(t, item)
+    end
+  end
   for _, item in ipairs(items) do
     if item.kind == "linkage" then
       t:put(item.first, "", item.last)

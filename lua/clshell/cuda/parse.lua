@@ -121,7 +121,7 @@ function M.items(tokens)
       item.kind, item.words = kind_of(tokens, item), {}
       local stop = item.list or item.body or item.init or item.last
       local j = item.head
-      while j < stop do
+      while j < stop and not (item.body and tokens[j].text == ":") do
         item.words[tokens[j].text] = true
         if tokens[j].kind == "name" and not ATTRIBUTES[tokens[j].text] then
           item.name, item.at = tokens[j].text, j

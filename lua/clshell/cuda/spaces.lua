@@ -61,7 +61,7 @@ local function declarators(tokens, fn, site, i, last, type)
     local next_text = tokens[at + 1].text
     local pointer = at > i and tokens[i].text == "*"
     local s = symbol(fn, name.text, {pointer = pointer or next_text == "[",
-      type = type})
+      star = pointer, type = type})
     if shared or not pointer then
       s.fixed = true
       s.spaces[shared and "local" or ""] = true
@@ -217,7 +217,7 @@ local function prepare(world, fn)
   fn.symbols, fn.casts = {}, {}
   for _, p in ipairs(fn.params) do
     if p.name then
-      local s = symbol(fn, p.name, {pointer = p.pointer,
+      local s = symbol(fn, p.name, {pointer = p.pointer, star = p.pointer,
         type = table.concat(p.words, " ")})
       s.fixed = fn.kernel or not p.pointer
       if s.fixed then

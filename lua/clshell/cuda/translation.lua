@@ -106,6 +106,13 @@ function Translation:apply()
   end
 end
 
+-- Vectors of three, which take the room of three numbers in CUDA.
+local THREES = {__index = {}}
+for word in ([[char uchar short ushort int uint long ulong longlong ulonglong
+    float double]]):gmatch "%a+" do
+  THREES.__index[word .. "3"] = "vector"
+end
+
 local M = {}
 
 --- translation.new(source, opts) -> Translation
@@ -117,7 +124,8 @@ function M.new(source, opts)
   return setmetatable({source = source, problems = {}, left = {}, edits = {},
     tokens = lexer.tokens(source), globals = {}, functions = {}, list = {},
     hidden = {}, helpers = {}, threes = {}, named = {}, constants = {},
-    extensions = {},
+    extensions = {}, fields = {}, tags = {}, scopes = {},
+    three = setmetatable({}, THREES),
     has = opts.has or function() end,
     generic = (opts.options or ""):find "-cl%-std=CL[23]"}, Translation)
 end

@@ -1,5 +1,6 @@
--- cuda/words.lua - CUDA's words and the words here: the one table of the
--- translator, the messages of failed builds, ??word and ?cuda
+-- cuda/words.lua - CUDA's words, and the words of hosts in OpenCL's C API and
+-- in PyOpenCL, and the words here: the one table of the translator, the
+-- messages of failed builds, ??word, ?cuda and ?opencl
 -- SPDX-License-Identifier: MIT
 
 local M = {}
@@ -94,6 +95,7 @@ __float2int_rd  convert_int_rtn
 __float2int_ru  convert_int_rtp
 __int2float_rn  convert_float_rte
 __half2float  convert_float  vload_half(i, p) of memory, or convert_float(h)
+__float2half_rn  convert_half  as __float2half
 __float2half  convert_half  vstore_half(x, i, p) to memory, or convert_half(x)
 CUDART_INF_F  INFINITY
 CUDART_NAN_F  NAN
@@ -188,6 +190,10 @@ local HINTS = [[
 abs  (int)abs(i) for ints, as abs gives a uint; fabs for floats
 min  min of two values of one type: min(a, (int)b); fmin for floats
 max  max of two values of one type: max(a, (int)b); fmax for floats
+fmin  fmin of two values of one type: fmin(x, 1.0f)
+fmax  fmax of two values of one type: fmax(x, 0.0f)
+fmod  fmod of two values of one type: fmod(x, 2.0f)
+atan2  atan2 of two values of one type: atan2(y, 1.0f)
 pow  pow of two values of one type: pow(x, 2.0f)
 ]]
 
@@ -220,14 +226,225 @@ cudaStreamSynchronize  q:finish()
 cudaSetDevice  cl.use(1), or clshell -d 1
 cudaGetDeviceCount  #cl.devices()
 cudaGetDeviceProperties  cl.device():info()
+cudaEventDestroy  nothing: an event that nobody holds is freed
+cudaEvent_t  an Event: ev = launch(...)
+cudaStream_t  a Queue: q = cl.queue()
+cudaStreamDestroy  nothing: a queue that nobody holds is freed
+cudaStreamWaitEvent  launch:on(q, {after = {ev}})(...)
+cudaMemcpyHostToDevice  b:write(h)
+cudaMemcpyDeviceToHost  h = b:read()
+cudaMemcpyDeviceToDevice  b:copy(c)
+cudaMemcpyDefault  b:write(h), h = b:read() or b:copy(c)
+cudaMemcpyKind  b:write(h), h = b:read() or b:copy(c)
+cudaMemcpy2D  A:write(h): a matrix knows its A.ld
+cudaMemcpyFromSymbol  a buffer, as the kernel's last argument, and b:read()
+cudaMemsetAsync  b:fill(0, {async = true})
+cudaMemPrefetchAsync  b:migrate()
+cudaMemGetInfo  cl.device().global_mem_size, cl.context().used
+cudaHostRegister  cl.buffer("float", n, h, {use_host_ptr = true})
+cudaSuccess  nothing: a call that fails raises an error
+cudaGetDevice  cl.device()
+cudaDeviceReset  nothing, or %restart
+cudaDeviceGetAttribute  cl.device():info()
+cudaDeviceProp  cl.device(): .name, .compute_units, .local_mem_size ...
+totalGlobalMem  cl.device().global_mem_size
+sharedMemPerBlock  cl.device().local_mem_size
+maxThreadsPerBlock  cl.device().max_work_group_size
+multiProcessorCount  cl.device().compute_units
+clockRate  cl.device().max_clock_frequency, in MHz
+compute capability  nv_compute_capability_major and _minor of cl.device()
+SIMT  lanes of a warp with one program counter: ?warp and ?divergence
+cudaLaunchKernel  k:range(grid * block, block)(...): work-items, not blocks
+hipLaunchKernelGGL  k:range(grid * block, block)(...): work-items, not blocks
+cudaFuncGetAttributes  k:info()
+cudaFuncSetAttribute  nothing: the driver's limit holds
+cudaDeviceSetLimit  nothing: the driver's limit holds
+cudaStreamBeginCapture  steps = cl.record(function() ... end)
+cudaGraphLaunch  steps()
+cudaProfilerStart  bench(launch)
+cublasCreate  nothing: gemm is there
+cublasSgemm  gemm(A, B, {C = C, alpha = a, beta = b}), by rows
+cublasDgemm  gemm(A, B, {C = C, alpha = a, beta = b}), by rows
+cusparseSpMV  spmv(M, x)
+curandGenerateUniform  b:random(seed)
+thrust  methods of Buffers: x:sum(), x:sort(), x:scan{...}
+hipcc  cl.build("file.cu"), with the words of CUDA
 cudaOccupancyMaxActiveBlocksPerMultiprocessor  occupancy(k:range(n, 256))
 cudaOccupancyMaxPotentialBlockSize  occupancy(k).best.wg
 nvcc  cl.build("file.cu"), or clshell --cuda file.cu
 ]]
 
+-- Words of hosts in OpenCL's C API.
+local CLHOST = [[
+clGetPlatformIDs  nothing: the session has a device; cl.platforms() lists all
+clGetPlatformInfo  cl.platforms()[1].name
+clGetDeviceIDs  cl.devices(); cl.use "gpu", or clshell -d gpu
+clGetDeviceInfo  cl.device():info()
+clCreateSubDevices  cl.device():partition{equally = 2}
+clCreateContext  nothing: cl.context() is the session's
+clCreateContextFromType  nothing: cl.context() is the session's
+clCreateCommandQueue  nothing: the session has a queue, profiled; or cl.queue()
+clCreateCommandQueueWithProperties  cl.queue{out_of_order = true}, or nothing
+clCreateProgramWithSource  prog = cl.build(source)
+clCreateProgramWithBinary  prog = cl.build_binary(bytes)
+clCreateProgramWithIL  prog = cl.build_il(bytes)
+clBuildProgram  prog = cl.build(source, {options = "...", defines = {T = 16}})
+clCompileProgram  part = cl.compile(source)
+clLinkProgram  prog = cl.link{part, other}
+clGetProgramInfo  prog:info(), prog:binary()
+clGetProgramBuildInfo  nothing: a build that fails raises the log; prog.log
+clCreateKernel  k = prog.name, or prog:kernel "name"
+clCreateKernelsInProgram  prog:kernels()
+clSetKernelArg  the arguments of the call: k:range(n)(a, x, y)
+clSetKernelArgSVMPointer  the Buffer as an argument, or k:uses{b}
+clGetKernelInfo  k:info()
+clGetKernelArgInfo  k.args
+clGetKernelWorkGroupInfo  k.work_group_size, k.preferred_multiple
+clGetKernelSubGroupInfo  k:sub_groups{16, 16}
+clCreateBuffer  b = cl.buffer("float", n), or cl.buffer("float", n, h)
+clCreateBufferWithProperties  b = cl.buffer("float", n)
+clCreateSubBuffer  b:view(first, last)
+clCreateImage  img = cl.image{width = w, height = h}
+clCreateImage2D  img = cl.image{width = w, height = h}
+clCreateImage3D  img = cl.image{width = w, height = h, depth = d}
+clCreateSampler  cl.sampler{filter = "linear"}
+clCreateSamplerWithProperties  cl.sampler{filter = "linear"}
+clGetMemObjectInfo  b:info()
+clGetImageInfo  img:info()
+clGetSupportedImageFormats  cl.context():image_formats()
+clEnqueueNDRangeKernel  ev = k:range({n, m}, {16, 16})(a, x, y)
+clEnqueueTask  ev = k:range(1)(a, x, y)
+clEnqueueNativeKernel  a Lua function
+clEnqueueWriteBuffer  b:write(h)
+clEnqueueReadBuffer  h = b:read()
+clEnqueueCopyBuffer  b:copy(c)
+clEnqueueWriteBufferRect  b:write(h, {from = {1, 1}, size = {rows, cols}})
+clEnqueueReadBufferRect  h = b:read{from = {1, 1}, size = {rows, cols}}
+clEnqueueCopyBufferRect  b:copy(c, {from = {1, 1}, size = {rows, cols}})
+clEnqueueFillBuffer  b:fill(0)
+clEnqueueMapBuffer  h = b:map "read_write"
+clEnqueueMapImage  h = img:map "read_write"
+clEnqueueUnmapMemObject  b:unmap(h)
+clEnqueueMigrateMemObjects  b:migrate()
+clEnqueueWriteImage  img:write(h)
+clEnqueueReadImage  h = img:read()
+clEnqueueCopyImage  img:copy(other)
+clEnqueueFillImage  img:fill{0, 0, 0, 1}
+clEnqueueMarker  ev = q:marker()
+clEnqueueMarkerWithWaitList  ev = q:marker{after = {ev1, ev2}}
+clEnqueueBarrier  q:barrier()
+clEnqueueBarrierWithWaitList  q:barrier{after = {ev1, ev2}}
+clEnqueueWaitForEvents  launch:on(q, {after = {ev1, ev2}})(...)
+clFlush  cl.context().queue:flush()
+clFinish  cl.context().queue:finish(); b:read() waits by itself
+clWaitForEvents  ev:wait()
+clGetEventInfo  ev.status, ev:info()
+clGetEventProfilingInfo  ev.ms, or ev.start and ev.stop in nanoseconds
+clSetEventCallback  ev:on_complete(f)
+clCreateUserEvent  ev = cl.user_event()
+clSetUserEventStatus  ev:complete()
+clSVMAlloc  b = cl.buffer("float", n, nil, {svm = true})
+clSVMFree  b:close(), or nothing
+clEnqueueSVMMap  h = b:map()
+clEnqueueSVMUnmap  b:unmap(h)
+clEnqueueSVMMemcpy  b:copy(c)
+clReleaseMemObject  b:close(), or nothing: a buffer that nobody holds is freed
+clGetExtensionFunctionAddressForPlatform  cl.device():has "cl_khr_fp64"
+clUnloadPlatformCompiler  nothing
+cl_platform_id  nothing: cl.platforms() has tables
+cl_device_id  a Device: cl.device()
+cl_context  a Context: cl.context()
+cl_command_queue  a Queue: cl.context().queue
+cl_program  a Program: cl.build
+cl_kernel  a Kernel: cl.kernel, prog.name
+cl_mem  a Buffer or an Image: cl.buffer, cl.image
+cl_event  an Event: each launch returns one
+cl_sampler  a Sampler: cl.sampler
+cl_int  a number; of an array cl.array("int", n)
+cl_uint  a number; of an array cl.array("uint", n)
+cl_long  a number; of an array cl.array("long", n)
+cl_ulong  a number; of an array cl.array("ulong", n)
+cl_float  a number; of an array cl.array("float", n)
+cl_double  a number; of an array cl.array("double", n)
+cl_bool  true or false
+CL_SUCCESS  nothing: a call that fails raises an error
+CL_TRUE  nothing: read, write and map wait
+CL_FALSE  {async = true}
+CL_MEM_READ_WRITE  nothing: the default
+CL_MEM_READ_ONLY  {access = "read_only"}
+CL_MEM_WRITE_ONLY  {access = "write_only"}
+CL_MEM_COPY_HOST_PTR  the values: cl.buffer("float", n, h)
+CL_MEM_USE_HOST_PTR  {use_host_ptr = true}
+CL_MEM_ALLOC_HOST_PTR  {host = true}
+CL_DEVICE_TYPE_GPU  cl.use "gpu", or clshell -d gpu
+CL_DEVICE_TYPE_CPU  cl.use "cpu", or clshell -d cpu
+CL_DEVICE_TYPE_ALL  cl.devices()
+CL_DEVICE_TYPE_DEFAULT  cl.device()
+CL_QUEUE_PROFILING_ENABLE  nothing: queues are profiled
+CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE  cl.queue{out_of_order = true}
+CL_PROFILING_COMMAND_QUEUED  ev.queued
+CL_PROFILING_COMMAND_SUBMIT  ev.submit
+CL_PROFILING_COMMAND_START  ev.start
+CL_PROFILING_COMMAND_END  ev.stop; ev.ms is the time from start to stop
+CL_PROGRAM_BUILD_LOG  nothing: a build that fails raises the log; prog.log
+CL_KERNEL_WORK_GROUP_SIZE  k.work_group_size
+CL_KERNEL_PREFERRED_WORK_GROUP_SIZE_MULTIPLE  k.preferred_multiple
+CL_KERNEL_LOCAL_MEM_SIZE  k.local_mem_size
+CL_KERNEL_PRIVATE_MEM_SIZE  k.private_mem_size
+CL_MAP_READ  "read": b:map "read"
+CL_MAP_WRITE  "write": b:map "write"
+]]
+
+-- Words of hosts in Python.
+local PYTHON = [[
+pyopencl  nothing: cl is there
+cl.create_some_context  nothing: clshell -d gpu, or cl.use "gpu", chooses
+cl.get_platforms  cl.platforms()
+get_devices  cl.devices()
+cl.Context  nothing: cl.context() is the session's
+cl.CommandQueue  nothing: the session has a queue, profiled; or cl.queue()
+cl.command_queue_properties  nothing: queues are profiled
+cl.Program  prog = cl.build(source)
+cl.Kernel  k = prog.name
+cl.Buffer  b = cl.buffer("float", n), or cl.buffer("float", n, h)
+cl.mem_flags  options: {access = "read_only"}, {host = true}; values copy
+mf.READ_ONLY  {access = "read_only"}
+mf.WRITE_ONLY  {access = "write_only"}
+mf.READ_WRITE  nothing: the default
+mf.COPY_HOST_PTR  the values: cl.buffer("float", n, h)
+cl.LocalMemory  cl.localmem("float", n)
+cl.enqueue_copy  b:write(h), h = b:read() or b:copy(c)
+cl.enqueue_nd_range_kernel  ev = k:range({n, m}, {16, 16})(a, x, y)
+cl.enqueue_fill_buffer  b:fill(0)
+cl.enqueue_map_buffer  h = b:map()
+cl.enqueue_barrier  q:barrier()
+cl.enqueue_marker  ev = q:marker()
+cl.wait_for_events  ev:wait()
+cl.Image  img = cl.image{width = w, height = h}
+cl.image_from_array  img = cl.image{width = w, height = h, data = values}
+cl.Sampler  cl.sampler{filter = "linear"}
+prg.name(queue, ...)  ev = prog.name:range({n, m}, {16, 16})(a, x, y)
+set_args  the arguments of the call: k:range(n)(a, x, y)
+set_arg  the arguments of the call: k:range(n)(a, x, y)
+get_work_group_info  k.work_group_size, k.preferred_multiple
+cl_array  Buffers and their methods: ?numpy
+to_device  b = cl.buffer("float", n, h)
+ElementwiseKernel  cl.map("float z = a * x + y", {a = a, x = x, y = y})
+ReductionKernel  x:reduce{op = "a * b", identity = 1}
+InclusiveScanKernel  x:scan{op = "max(a, b)", identity = "INT_MIN"}
+RadixSort  x:sort()
+profile  ev.ms, or ev.start and ev.stop in nanoseconds
+queue.finish  cl.context().queue:finish(); b:read() waits by itself
+np.float32  nothing: the kernel's parameter has the type
+np.int32  nothing: the kernel's parameter has the type
+np.empty_like  nothing: h = b:read() makes an Array
+np.random  cl.array("float", n):random(seed)
+]]
+
 --- words.list
 --- The words, in order, and by word: {word, here, kind}, with `needs` (an
---- extension). kind: "word", "float", "subgroup", "outside", "hint", "host".
+--- extension). kind: "word", "float", "subgroup", "outside", "hint", "host";
+--- of other languages "cl", "python".
 M.list = {}
 
 local function add(kind, word, here, said, needs)
@@ -259,6 +476,34 @@ add_lines("subgroup", SUBGROUPS)
 add_lines("outside", OUTSIDE)
 add_lines("hint", HINTS)
 add_lines("host", HOST)
+add_lines("cl", CLHOST)
+add_lines("python", PYTHON)
+
+-- Groups of words without lines of their own.
+local function derived(word)
+  local kind, here = "cl", nil
+  local hip = word:match "^hip(%u%w+)$"
+  if hip and M.list["cuda" .. hip] then
+    kind, here = "host", M.list["cuda" .. hip].here
+  elseif word:find "^clRe[lt]%l+%u%w+$" then -- clRelease..., clRetain...
+    here = "nothing: an object that nobody holds is freed"
+  elseif word:find "^CL_DEVICE_%u" then
+    here = "cl.device()." .. word:sub(11):lower()
+  elseif word:find "^cl%u%l%w+$" then
+    here = "no word for it; ?opencl lists the others"
+  elseif word:find "^cuda%u%w+$" or word:find "^hip%u%w+$" then
+    kind, here = "host", "no word for it; ?cuda lists the others"
+  end
+  return here and {word = word, here = here, said = here, kind = kind}
+end
+
+--- words.host(word) -> entry or nil
+--- The entry of a word of host code, in C, CUDA, HIP or Python.
+function M.host(word)
+  local entry = M.list[word] or derived(word)
+  local kind = entry and entry.kind
+  return (kind == "host" or kind == "cl" or kind == "python") and entry or nil
+end
 
 local function lower(word)
   return (word:lower():gsub("%.[xyz]$", ""))
@@ -272,27 +517,38 @@ end
 --- words.find(word) -> entry or nil
 --- The entry of a word, in any case, also of "threadIdx.x".
 function M.find(word)
-  return by_lower[lower(word)]
+  return by_lower[lower(word)] or M.host(word)
+end
+
+local LANGUAGES = {cl = "OpenCL in C", python = "PyOpenCL"}
+
+--- words.language(entry) -> string
+function M.language(entry)
+  return LANGUAGES[entry.kind] or entry.word:find "^hip" and "HIP" or "CUDA"
 end
 
 --- words.advice(word) -> string or nil
---- "CUDA: threadIdx; here: get_local_id(0) ..." for a word of CUDA's.
+--- "CUDA: threadIdx; here: get_local_id(0) ..." for a word of CUDA's, or of
+--- hosts in other languages.
 function M.advice(word)
-  local entry = M.list[word]
-  return entry and ("CUDA: %s; here: %s"):format(word, entry.said)
+  local entry = M.list[word] or M.host(word)
+  return entry and ("%s: %s; here: %s"):format(M.language(entry), word,
+    entry.said)
 end
 
 -- The pages of help that lists of words belong to.
 local PAGES = {
-  {"Words", "word"}, {"Sub-groups, where the device has them", "subgroup"},
-  {"Outside, and the idiom here", "outside"}, {"The host, in Lua", "host"},
+  cuda = {{"Words", "word"},
+    {"Sub-groups, where the device has them", "subgroup"},
+    {"Outside, and the idiom here", "outside"}, {"The host, in Lua", "host"}},
+  opencl = {{"The host in C", "cl"}, {"The host in Python", "python"}},
 }
 
---- words.page() -> string
---- All words as lines of two columns under headings.
-function M.page()
+--- words.page(language) -> string
+--- All words of "cuda" or "opencl" as lines of two columns under headings.
+function M.page(language)
   local lines = {}
-  for _, page in ipairs(PAGES) do
+  for _, page in ipairs(PAGES[language]) do
     lines[#lines + 1] = ("\n%s:\n"):format(page[1])
     lines[#lines + 1] = page[2] == "word" and ("  %-20s  %s"):format(
       "sqrtf, fmaxf ...", "sqrt, fmax ...: C's functions, without the f")

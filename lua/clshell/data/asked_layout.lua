@@ -14,6 +14,8 @@ local CONDITION = set "if ifdef ifndef elif else endif"
 local RECORD = set "struct union"
 local POINTERS = {[4] = "uint", [8] = "ulong"} -- by size
 local types = cl.types()
+local UNDEFS = "\n#undef " .. table.concat(types, "\n#undef ") .. "\n"
+local hooks = debug.getregistry()["cl.hooks"]
 
 -- The place behind attributes at token i.
 local function behind_attributes(tokens, i)
@@ -42,7 +44,7 @@ local function declarators(tokens, i, j)
       if token.text == "__attribute__" then
         at = behind_attributes(tokens, at) - 1
       elseif token.text == "[" then
-        d.dims = d.dims + 1
+        d.dims, d.open = d.dims + 1, token.other == at + 1
       elseif token.kind == "name" and d.dims == 0 then
         d.type, d.name = d.name, token.text
       end
@@ -62,12 +64,12 @@ local function records_of(tokens)
   local records, typedefs, last = {}, {}, nil
   for i = 1, #tokens do
     local r = RECORD[tokens[i].text] and record_at(tokens, i)
-    local stop = i
-    while stop <= #tokens and tokens[stop].text ~= ";" do
-      stop = lexer.behind(tokens, stop)
-    end
     local typedef = tokens[i].text == "typedef"
       or r and tokens[i - 1].text == "typedef"
+    local stop = i
+    while typedef and stop <= #tokens and tokens[stop].text ~= ";" do
+      stop = lexer.behind(tokens, stop)
+    end
     if r then
       r.type = r.tag and r.kind .. " " .. r.tag
       for _, d in ipairs(typedef and declarators(tokens,
@@ -93,21 +95,6 @@ local function records_of(tokens)
   return records, typedefs, last
 end
 
--- A text without the bodies of functions.
-local function heads(source, tokens)
-  local parts, at = {}, 1
-  for i = 1, #tokens do
-    local open, before = tokens[i], tokens[i - 1]
-    local head = before.other and tokens[before.other - 1]
-    if open.text == "{" and before.text == ")" and open.other
-        and open.first >= at and head and head.text ~= "__attribute__" then
-      parts[#parts + 1] = source:sub(at, open.first - 1) .. ";"
-      at = tokens[open.other].last + 1
-    end
-  end
-  return table.concat(parts) .. source:sub(at)
-end
-
 local Question = {}
 Question.__index = Question
 
@@ -124,6 +111,8 @@ end
 function Question:field(d, record, path)
   if not d.name then
     cl.error(("cl.struct: a field of %s has no name"):format(self.type))
+  elseif d.open then
+    cl.error(("cl.struct: %s: an array must have a size"):format(d.name))
   elseif d.bits then
     cl.error(("cl.struct: %s: a bit-field has no common layout; use a whole "
       .. "type"):format(d.name))
@@ -191,35 +180,9 @@ function Question:record(record, path, fields)
   return fields
 end
 
--- The macro CLSH_KIND(T): the number of a type in `types`, 0 for others.
-local function kind_macro()
-  local undefs, sums = {}, {[""] = {}, double = {}, half = {}}
-  for i, name in ipairs(types) do
-    undefs[i] = "#undef " .. name .. "\n"
-    local list = sums[name:match "^double" or name:match "^half" or ""]
-    list[#list + 1] = ("CLSH_IS(T, %s) * %d"):format(name, i)
-    local also = ({uchar = "bool", char = "signed char"})[name]
-    if also then
-      list[#list + 1] = ("CLSH_IS(T, %s) * %d"):format(also, i)
-    end
-  end
-  local function part(name, list, extension, without)
-    return ("#ifdef %s\n#pragma OPENCL EXTENSION %s : enable\n#define %s(T) "
-      .. "(%s)\n#else\n#define %s(T) (%s)\n#endif\n"):format(extension,
-      extension, name, table.concat(list, " + "), name, without or "0")
-  end
-  return "\n" .. table.concat(undefs)
-    .. "#define CLSH_IS __builtin_types_compatible_p\n"
-    .. part("CLSH_DOUBLE", sums.double, "cl_khr_fp64")
-    .. part("CLSH_HALF", sums.half, "cl_khr_fp16",
-      sums.half[1]:gsub("%(T, half%)", "(T *, half *)"))
-    .. "#define CLSH_KIND(T) (CLSH_DOUBLE(T) + CLSH_HALF(T) + "
-    .. table.concat(sums[""], " + ") .. ")\n"
-end
-
 -- Builds and runs the questions behind a source; the answers.
-local function answers(question, source, opts)
-  local p <close> = cl.build((opts.defines or "") .. source .. kind_macro()
+local function answers(question, source, kinds, opts)
+  local p <close> = cl.build((opts.defines or "") .. source .. UNDEFS .. kinds
     .. "__kernel void clsh_layout(__global uint *o) {\n"
     .. table.concat(question.lines, "\n") .. "\n}\n",
     {options = opts.options, context = opts.context, name = "cl.struct"})
@@ -235,7 +198,8 @@ local record
 local function field(f, told, base)
   local size = told[f.size_at]
   if size == 0 then
-    return nil
+    return told[f.kind_at] > 0 and cl.error(("cl.struct: %s: an array must "
+      .. "have elements"):format(f.name)) or nil
   end
   local out = {name = f.name, size = size, offset = told[f.offset_at] - base,
     count = 1}
@@ -296,17 +260,21 @@ function M.of(what, source, name, opts)
   local size_at = question:number("sizeof(%s)", r.type)
   local align_at = question:number("__alignof__(%s)", r.type)
   inner.fields = question:record(r, "")
-  local declared = heads(source, tokens)
-  local fine, told = pcall(answers, question, declared, opts)
-  if not fine then
+  local declared, kinds = hooks.type_question(source)
+  declared = declared or source
+  local fine, told = pcall(answers, question, declared, kinds, opts)
+  if not fine and declared ~= source then
     declared = source
-    fine, told = pcall(answers, question, source, opts)
+    fine, told = pcall(answers, question, source, kinds, opts)
   end
   if not fine then
     cl.error(("%s: the compiler tells no layout of %s; %s"):format(what,
       r.type, type(told) == "table" and told.message or told))
   end
   local s = record(inner, told, 0, told[size_at])
+  if s.size == 0 then
+    argument.refuse(what, r.type, "must have fields")
+  end
   s.align, s.source = told[align_at], declared .. "\n"
   return s
 end

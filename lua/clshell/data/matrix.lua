@@ -123,8 +123,15 @@ local function extension(what, path)
   local ending = tostring(path):match("%.([^./\\]+)$")
   ending = ending and ending:lower()
   if not ("npy mtx pgm ppm "):find((ending or "?") .. " ", 1, true) then
-    cl.error(("%s: the name must end in .npy, .mtx, .pgm or .ppm; got %s")
-      :format(what, tostring(path)))
+    local image = (" png jpg jpeg gif bmp tif tiff webp "):find(
+      " " .. (ending or "?") .. " ", 1, true)
+    local from, to = "x." .. (ending or ""), "x.pgm"
+    if what == "save" then
+      from, to = to, from
+    end
+    cl.error(("%s: the name must end in .npy, .mtx, .pgm or .ppm; got %s%s")
+      :format(what, tostring(path), image and ("; ImageMagick converts images:"
+      .. " convert %s %s, in colour x.ppm"):format(from, to) or ""))
   end
   return ending
 end
@@ -232,6 +239,10 @@ function methods:save(path)
       h)
   else
     check_matrix("save as .mtx", self)
+    if #self == 0 then
+      cl.error(("save: a .mtx file has 1 row and 1 column at least; got %s")
+        :format(tostring(self)), {hint = "a .npy file may be empty"})
+    end
     local h <close> = self:read()
     require("clshell.data.mtx").write_dense(path, h)
   end
@@ -287,7 +298,7 @@ end
 function methods:transposed()
   check_matrix("transposed", self)
   local h <close> = self:read()
-  local t <close> = host.transpose_loop(h)
+  local t <close> = #h > 0 and host.transpose_loop(h) or h
   return cl.buffer(self.type, {self.cols, self.rows}, t,
     {context = self.context})
 end
@@ -318,6 +329,9 @@ function methods:max_diff(B)
   local a <close> = self:read()
   local b <close> = B:read()
   local difference, at = a:max_diff(b)
+  if not at then -- no elements
+    return difference
+  end
   return difference, (at - 1) // self.cols + 1, (at - 1) % self.cols + 1
 end
 

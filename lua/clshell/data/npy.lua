@@ -104,9 +104,6 @@ local function extents(path, shape)
   if #dims > 4 then
     fail(path, ("the shape %s has %d dimensions"):format(shape[1], #dims),
       "at most 4 are possible")
-  elseif count == 0 then
-    fail(path, ("the shape %s has no elements"):format(shape[1]),
-      "arrays and buffers have at least one")
   end
   return dims, count
 end
@@ -186,8 +183,8 @@ local function described(f, path)
     fail(path, ("%d bytes of data follow the header"):format(size - skip),
       ("shape %s of %s takes %d"):format(dict.shape[1], kind, bytes))
   end
-  return {type = kind, swap = swap, fortran = dict.fortran_order, dims = dims,
-    skip = skip}
+  return {type = kind, swap = swap, dims = dims, skip = skip,
+    fortran = count > 0 and dict.fortran_order}
 end
 
 --- npy.load(path) -> host array; nil, message if the file cannot be opened
@@ -248,6 +245,9 @@ local function components(h)
   local shape, n = table.move(h.shape, 1, #h.shape, 1, {}), #h
   shape[#shape + 1] = math.tointeger(tonumber(lanes))
   local room = cl.typesize(h.type) // cl.typesize(kind) -- of 3, 4
+  if n == 0 then
+    return cl.array(kind, shape), shape
+  end
   local all = cl.array(kind, {n, room}, h:tobytes())
   return host.copy_box(cl.array(kind, {n, shape[#shape]}), all, {rows = n,
     cols = shape[#shape], from_ld = room}), shape

@@ -103,11 +103,11 @@ function M.save(path, h)
   argument.check("pnm.save", "the path", path, "string")
   argument.check("pnm.save", "the image", h, "Array")
   local kind, lanes = h.type:match "^(u%l+t?)([34]?)$"
-  if kind ~= "uchar" and kind ~= "ushort" or #h.shape ~= 2 then
-    cl.error(("%s: an image must be rows x columns of uchar or ushort, or of "
-      .. "vectors of 3 or 4 of them; got %s"):format(path, tostring(h)),
-      {hint = 'matrix.from(A:read():convert "uchar"):save "a.pgm", of whole '
-        .. "numbers from 0 to 255"})
+  if kind ~= "uchar" and kind ~= "ushort" or #h.shape ~= 2 or #h == 0 then
+    cl.error(("%s: an image must be rows x columns, 1 at least, of uchar or "
+      .. "ushort, or of vectors of 3 or 4 of them; got %s"):format(path,
+      tostring(h)), {hint = 'matrix.from(A:read():convert "uchar"):save '
+        .. '"a.pgm", of whole numbers from 0 to 255'})
   elseif path:lower():match "%.(p[gp]m)$" == (lanes == "" and "ppm" or "pgm")
   then
     cl.error(("%s: %s are the pixels of a %s file"):format(path, h.type,

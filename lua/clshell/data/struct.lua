@@ -7,11 +7,6 @@ local cl = require "cl"
 local options = require "clshell.base.options"
 local text = require "clshell.base.text"
 
-local known_types = {}
-for _, name in ipairs(cl.types()) do
-  known_types[name] = true
-end
-
 -- Struct -> its fields by name; Struct -> the contexts with its layout.
 local by_name = setmetatable({}, {__mode = "k"})
 local checked = setmetatable({}, {__mode = "k"})
@@ -20,169 +15,10 @@ local struct = {}
 local meta = {__name = "Struct", __metatable = false, __index = struct}
 
 local build_of = setmetatable({}, {__mode = "k"}) -- its options, defines
-local declared
+local told = setmetatable({}, {__mode = "k"}) -- context -> text -> Struct
 
 local function fail(fmt, ...)
   cl.error("cl.struct: " .. fmt:format(...))
-end
-
--- A reader of the words and signs of a declaration.
-local function reader(source)
-  local code = source:gsub("/%*.-%*/", " "):gsub("//[^\n]*", " ")
-  if code:find("#", 1, true) then
-    fail "a declaration takes no line of the preprocessor; write numbers out"
-  end
-  local list, at = {}, 1
-  for token in code:gsub("[^%w_%s]", " %0 "):gmatch "%S+" do
-    list[#list + 1] = token
-  end
-  local read = {}
-  function read.peek()
-    return list[at]
-  end
-  function read.accept(token)
-    if list[at] == token then
-      at = at + 1
-      return true
-    end
-  end
-  function read.take(pattern, what)
-    local token = list[at]
-    if not (token and token:find("^" .. pattern .. "$")) then
-      fail("%s expected; got %s", what, token and "'" .. token .. "'"
-        or "the end")
-    end
-    at = at + 1
-    return token
-  end
-  function read.signs(signs)
-    for sign in signs:gmatch "." do
-      read.take("%" .. sign, "'" .. sign .. "'")
-    end
-  end
-  function read.name(what)
-    return read.take("[%a_][%w_]*", what)
-  end
-  return read
-end
-
-local function round_up(n, multiple)
-  return (n + multiple - 1) // multiple * multiple
-end
-
--- Reads the attributes at the reader's place into `to`: packed, aligned(n).
-local function attributes(read, to)
-  while read.accept "__attribute__" do
-    read.signs "(("
-    local word = read.name("an attribute"):gsub("_", "")
-    if word == "packed" then
-      to.packed = true
-    elseif word == "aligned" then
-      read.signs "("
-      to.aligned = math.tointeger(read.take("%d+", "a number"))
-      read.signs ")"
-    else
-      fail("the attributes are packed and aligned(n); got '%s'", word)
-    end
-    read.signs "))"
-  end
-end
-
-local body
-
--- Reads a type: a struct, or an OpenCL type as {name, size, align}.
-local function type_of(read, known)
-  while read.accept "const" or read.accept "volatile"
-      or read.accept "global" or read.accept "__global" do end
-  if read.accept "struct" then
-    local set = {}
-    attributes(read, set)
-    local name = read.peek() ~= "{" and read.name "the name of a struct"
-    if name and read.peek() ~= "{" then
-      return known["struct " .. name] or {missing = "struct " .. name}
-    end
-    return body(read, known, name, set)
-  end
-  local name = read.name "a type"
-  local unsigned = name == "unsigned"
-  if unsigned or name == "signed" then
-    local next_word = read.peek()
-    name = known_types[next_word] and read.name "a type" or "int"
-    name = unsigned and "u" .. name or name
-  end
-  if known_types[name] then
-    return {name = name, size = cl.typesize(name), align = cl.typesize(name)}
-  end
-  return known[name] or {missing = name}
-end
-
--- A pointer of the device: on the host it is the integer b.address.
-local POINTER = {name = "ulong", size = 8, align = 8}
-
--- Reads the names that one type declares, up to a semicolon.
-local function declarators(read, kind, fields, taken)
-  repeat
-    local pointer = read.accept "*"
-    if kind.missing and not pointer then
-      fail("'%s' is no type of the text or of host and device alike; there "
-        .. "are OpenCL's, such as int and float4, and structs", kind.missing)
-    end
-    local f = {name = read.name "the name of a field",
-      type = pointer and POINTER or kind}
-    if taken[f.name] then
-      fail("field '%s' is declared twice", f.name)
-    end
-    taken[f.name] = f
-    while read.accept "[" do
-      f.dims = f.dims or {}
-      local n = math.tointeger(read.take("%d+", "a number"))
-      f.dims[#f.dims + 1] = n and n > 0 and n
-        or fail("%s: an array must have elements", f.name)
-      read.signs "]"
-    end
-    if read.peek() == ":" then
-      fail("%s: a bit-field has no common layout; use a whole type", f.name)
-    end
-    attributes(read, f)
-    fields[#fields + 1] = f
-  until not read.accept ","
-  read.signs ";"
-end
-
--- Gives the fields their places, and the struct its size.
-local function lay_out(s, set)
-  local size, align = 0, set.aligned or 1
-  for _, f in ipairs(s.fields) do
-    local own = (set.packed or f.packed) and 1 or f.type.align
-    own = math.max(own, f.aligned or 1)
-    f.count = 1
-    for _, n in ipairs(f.dims or {}) do
-      f.count = f.count * n
-    end
-    f.offset = round_up(size, own)
-    f.size = f.count * f.type.size
-    size, align = f.offset + f.size, math.max(align, own)
-  end
-  s.size, s.align = round_up(size, align), align
-end
-
--- Reads a struct from its brace on.
-function body(read, known, name, set)
-  local s = {name = name and "struct " .. name, fields = {}}
-  by_name[s] = {}
-  read.signs "{"
-  while not read.accept "}" do
-    declarators(read, type_of(read, known), s.fields, by_name[s])
-  end
-  if #s.fields == 0 then
-    fail "a struct must have fields"
-  end
-  attributes(read, set)
-  lay_out(s, set)
-  if name then
-    known[s.name] = s
-  end
-  return setmetatable(s, meta)
 end
 
 -- The name of a field, or of an element of a field, for a message.
@@ -370,13 +206,12 @@ end
 
 --- cl.struct(text) -> Struct
 --- A C struct from its declaration, `struct p {float4 pos; float m; int
---- id[3];};` or `typedef struct {...} p;`: the last struct of a text, which
---- may hold other structs. Of a text with more, such as `#define N 4`, an
---- enum, a union or `typedef float real;`, the compiler of the session's
---- context is asked (see also Program:struct); u32, uint32_t and the like are
---- known. Its layout is OpenCL's: vectors are aligned to their size, a vector
---- of 3 as a vector of 4; __attribute__ takes packed and aligned(n). A pointer
---- is an integer on the host: `b.address` (see ?svm). `s.size` and `s.align`
+--- id[3];};` or `typedef struct {...} p;`: the last struct or union of a text,
+--- which may hold others, enums, typedefs and `#define N 4`; u32, uint32_t and
+--- the like are known. The compiler of the session's context tells its layout,
+--- once for each text (see also Program:struct): vectors are aligned to their
+--- size, a vector of 3 as a vector of 4. A pointer is an integer on the host:
+--- `b.address` (see ?svm). `s.size` and `s.align`
 --- in bytes, `s.fields` (a list of {name, offset, size}), `s.source`: the
 --- text, to put before a kernel's text. `s{m = 2}` is a value for a kernel's
 --- parameter; fields without a value, and the rest of lists and vectors that
@@ -395,48 +230,18 @@ end
 function cl.struct(declaration)
   argument.check("cl.struct", "text", declaration, "string",
     'cl.struct "struct p {float4 pos; float m;};"')
-  local fine, s = pcall(declared, declaration)
-  local widths = fine and "" or width_types(declaration)
-  if fine then
-    return s
-  elseif widths ~= "" or declaration:find "#"
-      or declaration:find "%f[%w_]typedef%f[^%w_]"
-      or declaration:find "%f[%w_]enum%f[^%w_]"
-      or declaration:find "%f[%w_]union%f[^%w_]" then
-    return asked("cl.struct", widths .. declaration, nil,
-      {context = cl.context()})
-  end
-  error(s, 0)
-end
-
--- The struct of a text that holds structs alone.
-function declared(declaration)
-  local read, known = reader(declaration), {}
-  local s
-  repeat
-    local typedef = read.accept "typedef"
-    if read.peek() ~= "struct" then
-      fail("'struct' expected; got %s", text.quote(read.peek() or "the end"))
-    end
-    s = type_of(read, known)
-    if typedef then
-      s.name = read.name "the name of the type"
-      known[s.name] = s
-    end
-    read.signs ";"
-  until not read.peek()
-  if not s.name then
-    fail "the last struct of a text must have a name"
-  end
-  s.source = declaration .. "\n"
-  checked[s] = setmetatable({}, {__mode = "k"})
+  local context = cl.context()
+  told[context] = told[context] or setmetatable({}, {__mode = "v"})
+  local s = told[context][declaration] or asked("cl.struct",
+    width_types(declaration) .. declaration, nil, {context = context})
+  told[context][declaration] = s
   return s
 end
 
 --- Struct:check([opts]) -> Struct
---- Compares the layout with the device's layout: a kernel tells its sizeof and
---- the offsets. Raises where they differ. Struct:buffer, read and write
---- compare it once for each Context.
+--- Compares the layout with another device's, whose compiler is asked. Raises
+--- where they differ. Struct:buffer, read and write compare it once for each
+--- Context.
 --- Options:
 ---   context  session's  the Context of another device
 --- Example: print(cl.struct "struct s {char c; double x;};":check())
@@ -446,28 +251,18 @@ function struct:check(opts)
   if checked[self][context] then
     return self
   end
-  local lines = {}
-  for i, f in ipairs(self.fields) do
-    lines[i] = ("  o[%d] = (uint)((char *)&s.%s - (char *)&s);\n"):format(i,
-      f.name)
-  end
-  local build = build_of[self] or {}
-  local p <close> = cl.build(("%s%s__kernel void layout_of(__global uint *o) "
-    .. "{\n  %s s;\n  o[0] = sizeof s;\n%s}\n"):format(build.defines or "",
-    self.source, self.name, table.concat(lines)), {context = context,
-    options = build.options, name = "cl.struct"})
-  local k = p:kernel "layout_of"
-  local o <close> = cl.buffer("uint", #lines + 1, nil, {context = context})
-  k:range(1)(o)
-  local got = o:read()
-  if got[1] ~= self.size then
-    fail("%s has %d bytes on the device, %d here", self.name, got[1],
+  local build = build_of[self]
+  local there = asked("Struct:check", self.source, self.name, {
+    context = context, options = build.options, defines = build.defines})
+  if there.size ~= self.size then
+    fail("%s has %d bytes on the device, %d here", self.name, there.size,
       self.size)
   end
-  for i, f in ipairs(self.fields) do
-    if got[i + 1] ~= f.offset then
-      fail("%s.%s begins at byte %d on the device, at %d here", self.name,
-        f.name, got[i + 1], f.offset)
+  for _, f in ipairs(self.fields) do
+    local other = by_name[there][f.name]
+    if not other or other.offset ~= f.offset then
+      fail("%s.%s begins at byte %s on the device, at %d here", self.name,
+        f.name, other and other.offset or "none", f.offset)
     end
   end
   checked[self][context] = true
@@ -498,9 +293,6 @@ function struct:buffer(values, opts)
   end
   argument.check("Struct:buffer", "values", values, "table",
     "s:buffer(1000), s:buffer{{m = 1}, {m = 2}}")
-  if #values == 0 then
-    cl.error("Struct:buffer: the list must hold at least one struct")
-  end
   local bytes = pack_list(self, values)
   return cl.buffer("uchar", bytes.shape, bytes, opts)
 end
@@ -515,7 +307,7 @@ local function check_buffer(s, name, b, first, count)
       .. "bytes; got %d bytes of %s"):format(name, s.size, b.bytes, b.type))
   end
   if math.type(first) ~= "integer" or math.type(count) ~= "integer"
-      or first < 1 or count < 1 or count > n - first + 1 then
+      or first < 1 or count < 0 or count > n - first + 1 then
     cl.error(("%s: the structs must be among 1 to %d; got %s from %s on")
       :format(name, n, text.got(count), text.got(first)))
   end
@@ -562,7 +354,7 @@ local function mover(s, name, context)
   movers[s] = movers[s] or setmetatable({}, {__mode = "k"})
   local p = movers[s][context]
   if not p then
-    local build = build_of[s] or {}
+    local build = build_of[s]
     p = cl.build((build.defines or "") .. s.source .. ([[
       __kernel void clsh_fill(__global TYPE *to, __global const TYPE *from,
                               ulong first) {
@@ -606,8 +398,8 @@ end
 --- local b = point:buffer{{x = 1}, {x = 2}, {x = 3}}
 --- print(point:read(point:gather(b, {3, 1}))[1].x) --> 3
 function struct:gather(b, index)
-  check_buffer(self, "Struct:gather", b, 1, 1)
-  if type(index) == "table" and #index > 0 then
+  check_buffer(self, "Struct:gather", b, 1, 0)
+  if type(index) == "table" then
     index = cl.buffer("int", #index, index, {context = b.context})
   elseif text.class(index) ~= "Buffer" or index.type ~= "int" then
     cl.error("Struct:gather: index must be a list of numbers or a Buffer of "

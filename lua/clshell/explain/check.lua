@@ -60,11 +60,38 @@ local function simulate(job, opts)
       too_long(job, limit, seconds)
     end
   end
+  job.back = opts.expect ~= nil
   local list, reason = oclgrind.run(job, limit)
+  job.back = nil
   if reason == "time" then
     too_long(job, limit)
   end
   return list and list[1] or {error = reason}, ""
+end
+
+-- The launch with its work-groups the other way round.
+local MIRRORED = {environment = {CLSHELL_RACES = "mirrored",
+  OCLGRIND_BUILD_OPTIONS = oclgrind.build_options() .. " -Dget_group_id(d)="
+    .. "(get_num_groups(d)-1-get_group_id(d)) -Dget_global_id(d)="
+    .. "(get_global_offset(d)+get_group_id(d)*get_local_size(d)"
+    .. "+get_local_id(d))"}}
+local PATIENCE = 10 -- times the seconds of the first run, and seconds more
+
+-- Adds races that show in another order of the work-groups, where atomics
+-- order accesses: of "the last group adds up" the last one is another then.
+local function mirror(job, result, list)
+  local added = job.launches[1]
+  for i, n in ipairs(added.global) do
+    if n % added.localsize[i] ~= 0 then
+      return
+    end
+  end
+  local again = result.log:find "Accesses are ordered by atomics"
+    and oclgrind.run(job, PATIENCE * (1 + result.seconds), MIRRORED)
+  for _, f in ipairs(again and not again[1].error
+      and findings.of(added, again[1]) or {}) do
+    list[#list + 1] = f.kind == "race" and f or nil
+  end
 end
 
 -- Runs the job's launch on its own device, with guard bands.
@@ -81,9 +108,53 @@ local function guard(job, device, limit)
   return findings.of(job.launches[1], list[1])
 end
 
+-- What the simulator's own search for races, without the plugin, cannot see.
+local function unseen()
+  local plugin, reason, remedy = oclgrind.plugin()
+  return not plugin and ("%s: races between work-groups of a range with "
+    .. "several dimensions are not seen, and correct loops with "
+    .. "atomic_cmpxchg may be reported; %s"):format(reason, remedy) or nil
+end
+
+-- The arguments of a launch with copies of the Buffers that it may write, and
+-- the results that these must have, see measure/expect.lua.
+local function expected_of(launch, args, opts)
+  if opts.size or opts.shrink then
+    cl.error "check: expect is of the whole launch: leave out size and shrink"
+  end
+  local given, copies = table.move(args, 1, args.n, 1, {n = args.n}), {}
+  for i, param in ipairs(launch.kernel.args) do
+    local any = text.class(args[i]) == "Any"
+    local b = any and args[i].buffer or args[i]
+    if param.space == "global" and not param.const
+        and text.class(b) == "Buffer" then
+      copies[b] = copies[b] or workload.copy{b}[1]
+      given[i] = any and cl.any(copies[b]) or copies[b]
+    end
+  end
+  local expected = require "clshell.measure.expect".new("check", launch, given,
+    opts)
+  expected:poison()
+  return expected, given
+end
+
+-- Adds wrong results to the findings of a launch.
+local function compare(expected, list)
+  local v = expected and expected:verdict()
+  if v and not v.ok then
+    list[#list + 1] = {kind = "wrong", places = {}, times = 1,
+      text = "wrong: " .. v.message}
+  end
+  return v and {"compared: " .. v.mode} or {}
+end
+
 -- Checks one launch.
 local function check_launch(launch, args, opts)
   local job = jobs.new "check"
+  local expected
+  if opts.expect ~= nil then
+    expected, args = expected_of(launch, args, opts)
+  end
   local added = jobs.add(job, launch, args)
   if opts.size then
     added.global = launch.kernel:range(opts.size, launch.localsize,
@@ -91,21 +162,79 @@ local function check_launch(launch, args, opts)
     added.localsize = jobs.local_size(launch, added.global)
   end
   if opts.guard or not oclgrind.driver() then
-    local r = findings.check_of(launch, added, guard(job,
-      launch.kernel.program.context.device, opts.limit or LIMIT), "")
-    r.blind = true
+    job.back = expected ~= nil
+    local list = guard(job, launch.kernel.program.context.device,
+      opts.limit or LIMIT)
+    local r = findings.check_of(launch, added, list, "", compare(expected,
+      list))
+    r.blind, r.ok = true, #list == 0
     return r
   end
   local result, part = simulate(job, opts)
   oclgrind.demand(job, result)
-  return findings.check_of(launch, added, findings.of(added, result), part)
+  local list = findings.of(added, result)
+  local said = compare(expected, list)
+  local whole = part == "" and not opts.size
+    and not (launch.kernel.program.source or ""):find "%f[%w_]printf%f[^%w_]"
+  local notes = whole and findings.unwritten(added, list) or {} -- not printf
+  notes[#notes + 1] = unseen()
+  table.move(said, 1, #said, #notes + 1, notes)
+  if not list[1] and part == "" then
+    mirror(job, result, list)
+  end
+  return findings.check_of(launch, added, list, part, notes)
 end
 
 -- A rung ---------------------------------------------------------------------
 
 local ALL = 60 -- seconds for all sizes of a rung
 
--- The operands of each size, and words on their rows.
+-- A promise in words, such as ", alpha -0.5"; titles have words of options.
+local function said(promise, s)
+  local value = s[promise.name]
+  return not promise.inner and math.type(value)
+    and (", %s %g"):format(promise.name, value)
+    or promise.inner and ", inside of larger matrices" or ""
+end
+
+local GAPS = {3, 5, 7, 11} -- elements behind the rows of each operand
+
+-- Operands of a size for promises of the rung, a list of {promise, value}:
+-- {operands, promises, parents (larger matrices by operand), words}.
+local function case_of(make, family, size, promises)
+  local shape, gaps, inner, opted = {}, {}, false, false
+  for key, value in pairs(type(size) == "table" and size or {size}) do
+    shape[key] = value
+  end
+  for i, one in ipairs(promises) do
+    local promise, value = one[1], one[2]
+    if promise.gap then
+      gaps[promise.gap] = GAPS[(i - 1) % #GAPS + 1]
+    elseif not promise.inner then
+      shape[promise.name], opted = value, true
+    end
+    inner = inner or promise.inner
+  end
+  if not promises[1] then
+    return {operands = make(shape), promises = promises, words = ""}
+  end
+  local o = family.bind(make(shape))
+  local operands, parents = workload.longer(o, not inner and gaps or nil,
+    inner)
+  if not (operands or opted) then
+    return nil -- no operand has rows
+  end
+  local _, s = family.bind(operands or o)
+  local words = {}
+  for i, one in ipairs(promises) do
+    words[i] = said(one[1], s)
+  end
+  return {operands = operands or o, parents = parents, promises = promises,
+    words = table.concat(words)}
+end
+
+-- The cases of a rung: each size, then what it promises beyond the sizes, all
+-- of it together, in turn with each value to try.
 local function cases(family, name, opts)
   local given = opts.operands
   local sizes = given and (given[1] and given or {given}) or opts.shapes
@@ -114,13 +243,36 @@ local function cases(family, name, opts)
     return given and workload.copy(size)
       or (workload.operands(family, size, opts.type, "check", name))
   end
-  local list = {}
+  local list, rounds = {}, 1
+  local promises = family.spec.promises(family.rung(name))
   for i, size in ipairs(sizes) do
-    list[i] = {make(size), ""}
+    list[i] = case_of(make, family, size, {})
   end
-  local longer = workload.longer(make(sizes[math.max(1, #sizes // 2)]))
-  list[#list + 1] = longer and {longer,
-    (", rows %d longer"):format(workload.MARGIN)}
+  for _, promise in ipairs(promises) do
+    rounds = math.max(rounds, promise.try and not given and #promise.try or 1)
+  end
+  for round = 1, rounds do
+    local some, at = {}, math.max(1, #sizes // 2 - round + 1)
+    for _, promise in ipairs(promises) do
+      local try = promise.try
+      local value = try and try[(round - 1) % #try + 1]
+      if try and not given and value
+          or promise.inner and (round == 2 or rounds == 1)
+          or promise.gap then
+        some[#some + 1] = {promise, value}
+      end
+    end
+    local function again(these)
+      return case_of(make, family, sizes[at], these)
+    end
+    if some[1] then
+      local case = again(some)
+      list[#list + 1] = case
+      if case then
+        case.again, case.at = again, at
+      end
+    end
+  end
   return list
 end
 
@@ -129,7 +281,7 @@ end
 -- size and the reason, else nothing.
 local function replay(plan, run, list)
   local job = jobs.new "check"
-  job.guarded, job.back = run.guarded, true
+  job.guarded, job.back, job.parents = run.guarded, true, run.parents
   for _, command in ipairs(plan.commands) do
     jobs.add(job, command.launch, command)
   end
@@ -154,22 +306,76 @@ local function replay(plan, run, list)
   end
 end
 
+-- Why a result has NaN, by a second run with an output of zeros; or nil.
+local function why_nan(plan, truth, simulated, first)
+  local out = plan.output
+  local zeros <close> = cl.array(out.type, out.shape, 0)
+  if verify.run(simulated, out, truth, zeros).ok then
+    return ("%s as it was changes the result, though %s"):format(
+      plan.family.spec.output, plan.shape.beta and "beta is 0"
+      or "the call does not use it")
+  end
+  local second, count = out:read(), 0
+  for i = 1, #first do
+    count = count + (first[i] ~= first[i] and second[i] == 0 and 1 or 0)
+  end
+  return count > 0 and ("%d of the %s of %s were never written"):format(count,
+    text.count(#first, "element"), plan.family.spec.output) or nil
+end
+
+-- Whether a run has left what lies around an output as it was.
+local function kept_gaps(parent, view)
+  local was <close> = cl.buffer(parent.type, parent.shape)
+  verify.poison(was)
+  verify.poison(view)
+  return parent:read():equal(was:read())
+end
+
 -- Tries a rung on operands and fills in r: status ("right", "wrong",
 -- "refused", "crashed" or "late"), reason, findings, err, bound, row, col.
-local function try(r, family, name, operands, params, run)
-  local plan, reason = family.plan_for(name, params, operands)
+local function try(r, family, name, case, params, run)
+  local plan, reason = family.plan_for(name, params, case.operands)
   if not plan then
     r.status, r.reason = "refused", reason
     return
   end
+  r.status = nil
   local simulated = setmetatable({run = function()
-    r.status, r.reason = replay(plan, run, r.findings)
+    local status, failed = replay(plan, run, r.findings)
+    r.status, r.reason = r.status or status, r.reason or failed
     return {wait = function() end}
   end}, {__index = plan})
-  local result = verify.run(simulated, plan.output, family.truth(plan))
-  r.status = r.status or (result.ok and "right" or "wrong")
+  local own, views = {}, {}
+  for operand, parent in pairs(case.parents or {}) do
+    views[plan.operands[operand]] = parent
+  end
+  for _, input in ipairs(family.spec.inputs) do
+    local b = plan.operands[input]
+    own[input] = text.class(b) == "Buffer" and b:read() or nil
+  end
+  run.parents = views
+  local truth, before = family.truth(plan)
+  local result = verify.run(simulated, plan.output, truth, before)
+  local changed
+  for input, content in pairs(own) do
+    changed = not plan.operands[input]:read():equal(content) and input
+      or changed
+  end
+  local nan = not before and result.err ~= result.err
+  if not r.status and not result.ok and (nan or result.err == math.huge) then
+    r.why = why_nan(plan, truth, simulated, plan.output:read())
+  end
+  local parent = views[plan.output]
   r.err, r.bound, r.row, r.col = result.err, result.bound, result.row,
     result.col
+  if changed then
+    r.why, r.row = ("input %s was changed"):format(changed), nil
+  elseif result.ok and parent and not r.status
+      and not kept_gaps(parent, plan.output) then
+    r.why, r.row = ("elements around %s were changed"):format(
+      family.spec.output), nil
+  end
+  r.status = r.status or (result.ok and not r.why and "right" or "wrong")
   if r.status == "crashed" then
     r.findings = {{kind = "crash", places = {}, times = 1,
       text = CRASHED .. r.reason}}
@@ -191,7 +397,8 @@ end
 local function error_of(r)
   local place = r.row and ("row %d%s: "):format(r.row, r.col
     and ", column " .. r.col or "") or ""
-  return (" (%serr=%.1e, bound %.1e)"):format(place, r.err, r.bound)
+  return r.why and (" (%s%s)"):format(place, r.why)
+    or (" (%serr=%.1e, bound %.1e)"):format(place, r.err, r.bound)
 end
 
 -- The results of a rung at all sizes, as lines.
@@ -233,7 +440,25 @@ local function check_options(opts)
   return argument.positive("check", "limit", opts.limit or ALL)
 end
 
--- Checks a rung over sizes.
+-- Tries single promises of a case that is wrong, of the result `whole`, and
+-- adds the results of broken ones to a list, with the promise's name and says.
+local function blame(broken, case, whole, attempt)
+  local found
+  for _, one in ipairs(case.promises) do
+    local r = broken[one[1].name] or attempt(case.again{one})
+    found = found or r.status == "wrong"
+    if r.status == "wrong" and not r.name then
+      r.name, r.says = one[1].name, one[1].says
+      broken[#broken + 1], broken[r.name] = r, r
+    end
+  end
+  if not found and #broken == 0 then
+    whole.says = "several promises at once; each alone is kept"
+    broken[1] = whole
+  end
+end
+
+-- Checks a rung over sizes, and over what it promises beyond them.
 local function check_rung(family, name, opts)
   local limit = check_options(opts)
   family.rung(name) -- raises for an unknown one
@@ -241,24 +466,37 @@ local function check_rung(family, name, opts)
   local child <close> = oclgrind.start(guarded and {device = cl.device()}
     or nil)
   local run = {child = child, guarded = guarded, ends = cl.now() + limit}
-  local sizes, list, ok = {}, {}, false
+  local sizes, list, broken, ok = {}, {}, {}, false
   local made = cases(family, name, opts)
   local p <close> = progress.new{total = #made}
-  for i, case in ipairs(made) do
-    local operands, rows = table.unpack(case)
-    local _, s = family.bind(operands)
+  local function attempt(case)
+    local _, s = family.bind(case.operands)
     local r = {findings = {}, status = "late", title =
-      family.spec.title(s):gsub(",? " .. s.type .. "$", "") .. rows}
+      family.spec.title(s):gsub(",? " .. s.type .. "%f[%W]", "", 1)
+        .. case.words}
+    if cl.now() < run.ends then
+      try(r, family, name, case, opts.params, run)
+    end
+    return r
+  end
+  for i, case in ipairs(made) do
+    local r = attempt(case)
     sizes[i] = r
     p:step(("%s.%s at %s"):format(family.name, name, r.title))
-    if cl.now() < run.ends then
-      try(r, family, name, operands, opts.params, run)
+    if r.status == "wrong" and case.at
+        and sizes[case.at].status == "right" then
+      blame(broken, case, r, attempt)
     end
     findings.merge(list, r.findings, r.title)
     ok = ok or r.status == "right"
   end
+  local head = lines_of(family.name .. "." .. name, sizes, list, limit)
+  for _, r in ipairs(broken) do
+    head[#head + 1] = ("  broken: %s: wrong at %s%s"):format(r.says, r.title,
+      error_of(r))
+  end
   return findings.check{findings = list, sizes = sizes, blind = guarded,
-    head = lines_of(family.name .. "." .. name, sizes, list, limit),
+    notes = {not guarded and unseen() or nil}, broken = broken, head = head,
     ok = ok and not list[1] and not by_status(sizes).wrong}
 end
 
@@ -301,9 +539,13 @@ end
 --- a child process, on the simulator Oclgrind and on copies of the arguments.
 --- It finds, with the source lines, reads and writes outside Buffers and
 --- arrays, races, barriers in divergent code, values that were never
---- written, misaligned vectors, writes to constant memory. The arguments and
---- the session stay as they are. `r.findings` is a list of {kind, text, line,
---- column, times, item}; `r.ok`: the list is empty. The simulator executes
+--- written, misaligned vectors, writes to constant memory, read_only Buffers
+--- and pointers to const, outputs that were never written. Work-groups are
+--- ordered by atomics and fences: "the last group adds up" is no race where
+--- the others fence before they count. The arguments and the session stay as
+--- they are. `r.findings` is a list of {kind, text, line,
+--- column, times, item}; `r.ok`: the list is empty; `r.notes` has lines such
+--- as "3 of the 8 elements of 'y' were not written". The simulator executes
 --- some million instructions a second; a launch that takes longer than the
 --- limit is refused with the time that it needs. Without Oclgrind (see clshell
 --- --doctor) guard bands around the Buffers tell of writes next to them.
@@ -313,17 +555,22 @@ end
 --- sub-groups or inline assembly, and leaves clang's prefetches out.
 ---
 --- `check(gemm, "mine")` or `check "gemm.mine"` runs a rung at sizes that fit
---- no tile, such as 1, 7, 17 and 33, and with rows that are longer in memory
---- than their columns, and compares each result with the host's; `check(gemm)`
---- or `check "gemm"` gives a list with a check of each rung of your own.
---- `r.sizes` is a list of {title, status, reason, err, bound}, the status
---- "right", "wrong", "refused", "crashed" or "late"; a finding has `at`, the
---- sizes at which it was found. `r.ok`: there are no findings, and each
---- computed result is right.
+--- no tile, such as 1, 7, 17 and 33, and compares each result with the host's;
+--- then with all that it promises besides: other values of alpha, beta and the
+--- options of its family, rows that are longer in memory than their columns,
+--- and, where it takes them, transposes and sub-matrices. Where that is wrong,
+--- each is tried alone and told as "broken"; of a kernel that takes no options
+--- see `plain` of gemm.define. `check(gemm)` or `check "gemm"` gives a list
+--- with a check of each rung of your own. `r.sizes` is a list of {title,
+--- status, reason, err, bound}, the status "right", "wrong", "refused",
+--- "crashed" or "late"; a finding has `at`, the sizes at which it was found;
+--- `r.broken` is a list of broken promises, {name, says, title, err}. `r.ok`:
+--- there are no findings, and each computed result is right.
 --- Options:
 ---   limit     30        seconds for a launch; for all sizes of a rung 60
 ---   guard     false     true: guard bands on the session's device
 --- Options of a launch:
+---   expect, tolerance, inout  -  the right results, as bench takes them
 ---   size      the launch's  global size, in place of the launch's
 ---   shrink    false     true: only the first and the last work-group
 --- Options of a rung:

@@ -19,6 +19,7 @@ List.__index = List
 
 local SAME = 1.05 -- smaller gains do not count
 
+M.titles = require "clshell.explain.claims_list".titles
 M.HOLDS, M.NOT = "holds here", "does not hold here"
 M.CANNOT, M.UNCLEAR = "cannot be tried here", "unclear here"
 
@@ -30,8 +31,8 @@ function M.cannot(reason)
 end
 
 --- claims.new(opts) -> list
---- The claims, for square matrices. list:select(names) -> the claims whose
---- names begin so ("A2", "D"); list:try(claim) -> result, see claims.text.
+--- The claims, for square matrices. list:select(names) -> the claims of these
+--- names ("A2") or texts ("D"); list:try(claim) -> result, see claims.text.
 --- Options:
 ---   n      by device  side of the matrices: 256 on a CPU, 2048 on a GPU,
 ---                  twice that if final
@@ -61,7 +62,8 @@ function List:select(names)
   for _, claim in ipairs(self.claims) do
     local found = #names == 0
     for _, name in ipairs(names) do
-      found = found or claim.id:sub(1, #name) == name:upper()
+      found = found or claim.id == name:upper()
+        or claim.id:sub(1, 1) == name:upper()
     end
     list[#list + 1] = found and claim or nil
   end
@@ -91,6 +93,20 @@ local function words_of(s)
     words[#words + 1] = s.type
   end
   return table.concat(words, " ")
+end
+
+-- The kernel files of two sides, in words.
+local function listings(a, b)
+  local files, seen = {}, {}
+  for _, s in ipairs{a, b} do
+    local family, name = s[1]:match("^(%w+)%.([%w_]+)$")
+    name = name:gsub("_by_rows.*", ""):gsub("_driver_local", "")
+    local known, rung = pcall(families.get(family).rung, name)
+    local file = known and rung.path and rung.path:match "kernels/.*"
+    files[#files + 1] = file and not seen[file] and file or nil
+    seen[file or ""] = true
+  end
+  return table.concat(files, ", ")
 end
 
 -- Compares two sides; again for twice as long after an unclear verdict.
@@ -139,6 +155,8 @@ function List:pair(a, b, opts)
   local o = outcome(c, ("%s against %s, %s"):format(words_of(b), words_of(a),
     table.concat(text.fields(b.shape), " ")))
   o.a, o.b = side(a, c.a, c), side(b, c.b, c)
+  local files = listings(a, b)
+  o.detail = files ~= "" and ("%s; %s"):format(o.detail, files) or o.detail
   return o
 end
 
@@ -285,7 +303,9 @@ end
 --- print(claims.text(list:try(claim)))
 function M.text(r)
   local width = report.width()
-  local lines = {text.hang(("%-6s"):format(r.claim), r.says, width),
+  local title = M.titles[r.claim:sub(1, 1)]
+  local lines = {text.hang(("%-6s"):format(r.claim), r.says
+    .. (title and (" (%s)"):format(title) or ""), width),
     text.hang("      ", ("%s%s%s"):format(r.verdict:upper(), r.factor
       and (": x%.3g"):format(r.factor) or "", r.reason and "; " .. r.reason
       or ""), width)}

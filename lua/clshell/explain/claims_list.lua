@@ -11,6 +11,9 @@ local BY_ROWS_8X8 = {map = "row", lx = 8, ly = 8}
 --- trial decides), trial (its name and its arguments), needs: the device or
 --- tool without which the trial shows nothing.
 return {
+  titles = {A = "a lecture on tiled products", B = "course notes on GPUs",
+    C = "homework on an Apple M1", D = "a chapter on optimising OpenCL",
+    E = "an exercise on OpenCL kernels"},
   {id = "A1", says = "a naive product reaches about 1/20 of the arithmetic, "
     .. "as memory limits it", trial = {"naive_share"}},
   {id = "A2", gain = true, says = "tiles of 8x8 in local memory are faster",
@@ -35,10 +38,22 @@ return {
     trial = {"race"}},
   {id = "A9", says = "the first sum over a work-group, in neighbouring pairs, "
     .. "is right", trial = {"pairs"}},
+  {id = "A10", needs = "simulator", says = "a guard around the barrier keeps "
+    .. "work-items from it: all must reach it",
+    trial = {"edge", 1, "divergent code"}},
+  {id = "A11", needs = "simulator", says = "without a guard the last group "
+    .. "stores beyond the edge", trial = {"edge", 0, "write outside"}},
+  {id = "A12", needs = "simulator", says = "tiles of side T cut the fetches "
+    .. "of an element of C from 2N to 2N/T", trial = {"fewer", "global",
+      "load", 8, "naive", {map = "col"}, "tiled", {tile = 8}}},
+  {id = "A13", needs = "simulator", says = "a group of 8x8 is one warp only "
+    .. "where warps have 64 lanes; of 32 it is two, across rows of the tile",
+    trial = {"warps_of_tile"}},
   {id = "B1", says = "time the device by events: the host's clock counts the "
     .. "launch", trial = {"events_not_host"}},
   {id = "B2", says = "double is 2 to 3 times slower on large GPUs and CPUs, "
-    .. "up to 64 times on small ones", trial = {"double", false, 1.5, 64}},
+    .. "up to 64 times on small ones",
+    trial = {"double", false, 1.5, 64, 3.5}},
   {id = "B3", needs = "GPU", says = "local memory limits how many work-groups "
     .. "share a unit (occupancy)", trial = {"occupancy"}},
   {id = "B4", gain = true,
@@ -51,7 +66,7 @@ return {
     says = "permuting the elements in the tile's rows mends them as well",
     trial = {"mended", "tiled_swizzled"}},
   {id = "B7", gain = true, says = "several outputs per work-item pay",
-    trial = {"rungs", "tiled", {tile = 16}, "register", {}}},
+    trial = {"blocks", "tiled", {tile = 16}}},
   {id = "B8", gain = true, says = "the best tile is not square",
     trial = {"not_square"}},
   {id = "B9", gain = true, says = "unrolling the inner loop pays",
@@ -84,6 +99,15 @@ return {
   {id = "B20", needs = "GPU", gain = true,
     says = "a kernel should read the device's memory, not the host's",
     trial = {"host_memory"}},
+  {id = "B21", needs = "simulator", says = "a pad of 1 frees the columns of a "
+    .. "tile from bank conflicts, a pad of 2 leaves some", trial = {"pads"}},
+  {id = "B22", needs = "simulator", says = "a block of 2x2 outputs reads "
+    .. "local memory half as often: for two outputs 2 reads, not 4",
+    trial = {"fewer", "local", "load", 2, "tiled", {tile = 8}, "register",
+      {bm = 16, bn = 16, rm = 2, rn = 2}}},
+  {id = "B23", needs = "simulator", says = "a global size that the local size "
+    .. "does not divide must be rounded up, with a test in the kernel",
+    trial = {"non_uniform"}},
   {id = "C1", says = "double costs 1.3 to 5.2 times as much in a simple "
     .. "kernel", trial = {"double", "naive", 1.15, 5.5}},
   {id = "C2", gain = 36.345 / 23.590, says = "tiles of 8x8: x1.54 over the "
@@ -109,6 +133,9 @@ return {
   {id = "D6", gain = 1, says = "tile rows padded by one: no visible gain",
     trial = {"rungs", "tiled_padded_by_rows", {tile = 8, pad = 0},
       "tiled_padded_by_rows", {tile = 8, pad = 1}}},
+  {id = "D7", needs = "simulator", says = "of 4 accesses of global memory in "
+    .. "each step of the sum a private sum leaves 2", trial = {"fewer",
+      "global", nil, 2, "naive_global", {}, "naive", {map = "col"}}},
   {id = "E1", gain = 10, says = "a transpose through local memory: x10 over "
     .. "the direct one", trial = {"transpose", "naive_read", "tiled_padded"}},
   {id = "E2", gain = 1.1, says = "DIA SpMV with aligned rows: +10 %",
@@ -119,4 +146,7 @@ return {
     trial = {"spmv", "local_offsets", "float4"}},
   {id = "E5", says = "the text's last versions are right as printed (their "
     .. "mistakes, made again)", trial = {"printed"}},
+  {id = "E6", needs = "simulator", says = "in vectors of 4, rows that are no "
+    .. "multiple of 4 need padding: the last work-item stores beyond them",
+    trial = {"rows_of_4"}},
 }

@@ -10,13 +10,6 @@ local tiling = require "clshell.ladder.tiling"
 
 local M = require "clshell.base.lazy".table(...)
 
-local TEXTS = {
-  {"A", "a lecture on tiled products"}, {"B", "course notes on GPUs"},
-  {"C", "homework: a product, timed"},
-  {"D", "a chapter on optimising OpenCL"},
-  {"E", "an exercise: transpose, products of diagonals"},
-}
-
 local WIDTH = 61 -- columns of a lesson's words
 
 --- course.lessons() -> string
@@ -25,12 +18,12 @@ local WIDTH = 61 -- columns of a lesson's words
 --- Example:
 --- print(course.lessons():match "[^\n]+") --> A, a lecture on tiled products:
 function M.lessons()
-  local lines = {}
-  for _, of in ipairs(TEXTS) do
-    lines[#lines + 1] = ("\n%s, %s:\n"):format(of[1], of[2])
-    for _, claim in ipairs(require "clshell.explain.claims_list") do
+  local lines, claims = {}, require "clshell.explain.claims_list"
+  for of in ("ABCDE"):gmatch "." do
+    lines[#lines + 1] = ("\n%s, %s:\n"):format(of, claims.titles[of])
+    for _, claim in ipairs(claims) do
       local head = ("  %-13s"):format(("course %q"):format(claim.id))
-      lines[#lines + 1] = claim.id:sub(1, 1) == of[1] and text.hang(head,
+      lines[#lines + 1] = claim.id:sub(1, 1) == of and text.hang(head,
         claim.says .. (claim.needs and (" [%s]"):format(claim.needs) or ""),
         #head + WIDTH) or nil
     end
@@ -223,7 +216,7 @@ local function try(id)
       return claims.text(list:try(claim))
     end
   end
-  cl.error(("course: the lessons are A1 to E5; got %q"):format(id),
+  cl.error(("course: the lessons are A1 to E6; got %q"):format(id),
     {arg = "id", hint = "?course lists them"})
 end
 

@@ -19,8 +19,8 @@ local SPACE = "(%a+) memory address 0x(%x+)"
 
 -- The titles of reports: a pattern, the kind, and the names of its captures.
 local TITLES = {
-  {"^Invalid (%a+) of size %d+ at " .. SPACE, "outside",
-    "access space address"},
+  {"^Invalid (%a+) of size (%d+) at " .. SPACE, "outside",
+    "access size space address"},
   {"^Index %((%-?%d+)%) exceeds static array size %((%d+)%)", "index",
     "index count"},
   {"^(%a+%-write) data race at " .. SPACE, "race", "access space address"},
@@ -39,7 +39,7 @@ local TITLES = {
   {"^Work%-item finished without waiting for events", "events", ""},
 }
 
-local BASES = {address = 16, index = 10, count = 10}
+local BASES = {address = 16, index = 10, count = 10, size = 10}
 
 -- A report without its lines.
 local function begin(title)
@@ -91,21 +91,36 @@ local function add(r, line)
   end
 end
 
+-- The bytes "0-7 16-23" as a list of {first, last}; `more`: and others.
+local function ranges(words)
+  local list = {more = words:find("more", 1, true) ~= nil}
+  for first, last in words:gmatch "(%d+)%-(%d+)" do
+    list[#list + 1] = {tonumber(first), tonumber(last)}
+  end
+  return list
+end
+
 -- The reports of a log: each has kind, title, what its title tells of access,
--- space, address, index, count, and places: {item, group, line, column, file,
--- code}.
+-- size, space, address, index, count, and places: {item, group, line, column,
+-- file, code}. And the bytes used, by number of memory: {read =, written =}.
 local function parse(log)
-  local list = {}
+  local list, used = {}, {}
   for line in log:gmatch "[^\r\n]+" do
     local rest = line:match "^\t(.*)$"
-    if not rest and line:find "%S"
-        and not line:find "suppressing further errors" then
+    local memory, read, written = line:match
+      "^Memory (%d+) read(.*) written(.*)$"
+    if memory then
+      used[tonumber(memory)] = {read = ranges(read),
+        written = ranges(written)}
+    elseif not rest and line:find "%S"
+        and not line:find "suppressing further errors"
+        and not line:find "^Accesses are ordered by atomics" then
       list[#list + 1] = begin(line)
     elseif list[1] and rest and rest ~= "" then
       add(list[#list], rest)
     end
   end
-  return list
+  return list, used
 end
 
 -- Words ----------------------------------------------------------------------
@@ -163,8 +178,10 @@ local function place_of(f)
     return (f.space == "local" or f.space == "private") and f.space
       .. " memory" or "global memory"
   end
-  local first, last = element(a, f.first), element(a, f.last)
-  return first == last and first or ("%s to %s"):format(first, last)
+  local from = f.kind == "race" and f.first - f.first % a.size or f.first
+  local last = f.last - f.last % a.size
+  return last <= from and element(a, from)
+    or ("%s to %s"):format(element(a, from), element(a, last))
 end
 
 -- The words of each kind of finding, or a function that makes them.
@@ -173,7 +190,6 @@ local words = {
     .. "written",
   ["unwritten branch"] = "the branch depends on a value that was never "
     .. "written",
-  constant = "write to constant memory",
   ["write-only"] = "read of a Buffer that kernels may only write",
   wait = "a wait for an event that no copy has given",
   events = "an asynchronous copy that nobody waits for",
@@ -190,6 +206,12 @@ function words.outside(f)
   end
   return ("%s outside an array in %s"):format(f.access,
     place_of{space = f.space})
+end
+
+function words.constant(f)
+  local a = f.argument
+  return a and ("write to '%s', %s: %s"):format(a.name, a.kept, place_of(f))
+    or "write to memory that the kernel may only read"
 end
 
 function words.index(f)
@@ -233,6 +255,51 @@ end
 
 -- Findings -------------------------------------------------------------------
 
+-- The bytes of an argument that a launch has used, by the list of its memory:
+-- how many, the first and the last, and the elements and the first element
+-- that have unused bytes.
+local function used_of(launch, i, what)
+  local a, base = launch.args[i], launch.addresses[i]
+  local u = launch.used[base >> OFFSET]
+  local from = base & ((1 << OFFSET) - 1)
+  local count, first, last, free, hole, at = 0, nil, nil, 0, nil, 0
+  local function gap(stop) -- unused bytes, from `at`
+    local n, past = at // a.size, (stop + a.size - 1) // a.size
+    if stop > at then
+      free, hole = free + past - n, hole or n
+    end
+  end
+  for _, range in ipairs(u and u[what] or {}) do
+    local low = math.max(range[1] - from, 0)
+    local high = math.min(range[2] - from, a.bytes - 1)
+    if low <= high then
+      gap(low)
+      count, first, last = count + high - low + 1, first or low, high
+      at = high + 1
+    end
+  end
+  if not (u and u[what].more) then
+    gap(a.bytes)
+  end
+  return {count = count, first = first, last = last, free = free,
+    hole = hole}
+end
+
+-- Places a write to memory that kernels only read in the only such argument
+-- that was written.
+local function locate_constant(r, launch)
+  for i, a in ipairs(launch.used and launch.args or {}) do
+    local u = a.kept and used_of(launch, i, "written")
+    if u and u.count > 0 then
+      if r.argument then
+        r.argument = nil
+        return
+      end
+      r.argument, r.first, r.last = a, u.first, u.last
+    end
+  end
+end
+
 -- Places a report's address in the argument that holds the address, or else in
 -- the nearest argument: first and last are bytes from its beginning.
 local function locate(r, launch)
@@ -244,9 +311,13 @@ local function locate(r, launch)
     if d and d > -NEAR and d < NEAR then
       local off = d < 0 and -d or math.max(0, d - a.bytes + 1)
       if not least or off < least then
-        least, r.argument, r.first, r.last = off, a, d, d
+        least, r.argument, r.first = off, a, d
+        r.last = d + (r.size or 1) - 1
       end
     end
+  end
+  if r.kind == "constant" then
+    locate_constant(r, launch)
   end
   r.low, r.high = r.index, r.index
   local p, q = r.places[1], r.places[2]
@@ -344,19 +415,56 @@ end
 --- column, item of the second access).
 function M.of(launch, result)
   if not result.bands then
+    local reports, used = parse(result.log)
     launch.addresses = result.addresses
-    return fold(parse(result.log), launch)
+    launch.used = oclgrind.plugin() and used
+    return fold(reports, launch)
   end
   local list = {}
   for i, band in ipairs(result.bands) do
     local a = launch.args[band.arg]
-    list[i] = {kind = "outside", access = "write", space = "global",
-      places = {}, times = 1, argument = a,
-      first = band.first - band.first % a.size,
+    list[i] = {kind = band.kept and "constant" or "outside",
+      access = "write", space = "global", places = {}, times = 1,
+      argument = a, first = band.first - band.first % a.size,
       last = band.last - band.last % a.size}
-    list[i].text = words.outside(list[i])
+    list[i].text = words[list[i].kind](list[i])
   end
   return list
+end
+
+--- findings.unwritten(launch, list) -> notes
+--- After findings.of: adds findings to the list for outputs that the launch
+--- has never written, Buffers that it may write and has not read either, or
+--- all of them where it has written nothing. Returns lines on elements left as
+--- they were in Buffers that were written and not read.
+function M.unwritten(launch, list)
+  local notes, some, names, outside = {}, false, {}, {}
+  local function put(said)
+    list[#list + 1] = {kind = "never written", places = {}, times = 1,
+      text = said}
+  end
+  for _, f in ipairs(list) do
+    outside[f.kind == "outside" and f.argument or f] = true
+  end
+  for i, a in ipairs(launch.used and launch.args or {}) do
+    if a.memory and not a.kept and not outside[a] then
+      local w = used_of(launch, i, "written")
+      local read = used_of(launch, i, "read").count > 0
+      names[#names + 1], some = "'" .. a.name .. "'", some or w.count > 0
+      if w.count == 0 and not read and a.count > 1 then -- 1: as a flag may be
+        put(("'%s' was never written, nor read"):format(a.name))
+      elseif w.count > 0 and w.free > 0 and not read then
+        notes[#notes + 1] = ("%d of the %s of '%s' were not written, the "
+          .. "first %s[%d]"):format(w.free, text.count(a.count, "element"),
+          a.name, a.name, w.hole)
+      end
+    end
+  end
+  if names[1] and not some and not list[1] then
+    put("no Buffer was written; the kernel may write "
+      .. table.concat(names, ", "))
+  end
+  return notes
 end
 
 --- findings.merge(list, fresh, at)
@@ -438,6 +546,9 @@ function Check:__tostring()
     build.width = width
     add_finding(lines, f, build)
   end
+  for _, note in ipairs(self.notes or {}) do
+    put("note: " .. note)
+  end
   if self.blind then
     put("note: " .. BLIND .. (oclgrind.driver() and ""
       or "; it is a package: " .. oclgrind.PACKAGES))
@@ -446,7 +557,7 @@ function Check:__tostring()
 end
 
 --- findings.check(fields) -> check
---- A result of check: `head`, its first lines, findings, `build` (see
+--- A result of check: `head`, its first lines, findings, notes, `build` (see
 --- findings.build; the build of a finding wins), blind (whether guard bands,
 --- which miss much, made it), and any further fields.
 function M.check(fields)
@@ -459,11 +570,11 @@ function M.count(list)
   return #list == 0 and "no finding" or text.count(#list, "finding")
 end
 
---- findings.check_of(launch, added, list, looked) -> check
+--- findings.check_of(launch, added, list, looked, notes) -> check
 --- The findings `list` of a launch; `added` is the launch as the job has it,
---- `looked` ends the first line.
-function M.check_of(launch, added, list, looked)
-  return M.check{kernel = added.kernel, global = added.global,
+--- `looked` ends the first line, notes are lines below.
+function M.check_of(launch, added, list, looked, notes)
+  return M.check{kernel = added.kernel, global = added.global, notes = notes,
     localsize = added.localsize, findings = list, ok = #list == 0,
     build = M.build(launch.kernel.program),
     head = {("check: %s in %s over %s, local %s%s"):format(M.count(list),

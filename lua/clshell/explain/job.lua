@@ -21,8 +21,9 @@ local BAND <const> = M.BAND
 
 --- job.new(what) -> table
 --- An empty job; `what` names the caller in messages. Its lists are programs,
---- memories and launches. The caller may set guarded, for guard bands, and
---- back, to have the Buffers changed as the launches change their copies.
+--- memories and launches. The caller may set guarded, for guard bands, back,
+--- to have the Buffers changed as the launches change their copies, and
+--- parents, the whole Buffers by views that launches take by cl.base.
 function M.new(what)
   return {what = what, programs = {}, memories = {}, launches = {},
     known = {}, buffers = {}}
@@ -56,7 +57,7 @@ end
 -- memory ends with the Buffer's last element, so that a step over the edge is
 -- seen.
 local function add_memory(job, a, buffer)
-  local m = {first = a.first, last = a.first + a.bytes, constant = a.constant,
+  local m = {first = a.first, last = a.first + a.bytes, access = a.access,
     pieces = {a}}
   for i = #job.memories, 1, -1 do
     local other = job.memories[i]
@@ -64,12 +65,13 @@ local function add_memory(job, a, buffer)
       table.remove(job.memories, i)
       m.first = math.min(m.first, other.first)
       m.last = math.max(m.last, other.last)
-      m.constant = m.constant and other.constant
+      m.access = m.access == other.access and m.access or nil
       table.move(other.pieces, 1, #other.pieces, #m.pieces + 1, m.pieces)
     end
   end
   for _, piece in ipairs(m.pieces) do
     piece.memory = m
+    piece.kept = m.access == "read_only" and piece.kept or nil
   end
   job.buffers[a] = buffer
   table.insert(job.memories, m)
@@ -83,14 +85,20 @@ local function add_argument(job, param, value)
     class, b, base = "Buffer", value.buffer, value.base
   end
   if class == "Buffer" then
-    if base and b.start > 0 then
+    if base and b.start > 0 and job.parents then
+      b = job.parents[b] or b
+    elseif base and b.start > 0 then
       cl.error(("%s: '%s' gets memory in front of a view (cl.base), which is "
         .. "not copied; pass the Buffer of the view"):format(job.what,
         param.name))
     end
     local a = {bytes = b.bytes, -- raises for a closed one
-      first = b.offset, count = #b, name = param.name,
-      constant = param.space == "constant", size = cl.typesize(b.type)}
+      first = b.offset, count = #b, name = param.name, access =
+      b:info().access, size = cl.typesize(b.type)}
+    a.kept = param.space == "constant" and "constant memory"
+      or param.const and "a pointer to const"
+      or a.access == "read_only" and "a read_only Buffer" or nil
+    a.access = a.kept and "read_only" or a.access
     add_memory(job, a, b)
     return a
   elseif class == "Local" or class == "Value" or value == cl.null
@@ -212,7 +220,7 @@ end
 local function fill(m, job)
   m.lead = job.guarded and BAND or 0
   m.buffer = cl.buffer("char", m.last - m.first + 2 * m.lead, nil,
-    {access = m.constant and not job.guarded and "read_only" or nil})
+    {access = not job.guarded and m.access or nil})
   for _, a in ipairs(m.pieces) do
     part(m, a.first, a.bytes):write(job.contents[a])
   end
@@ -222,10 +230,11 @@ local function fill(m, job)
   end
 end
 
--- The bytes of a guard band that have changed: the first and the last, from 0.
+-- The bytes of chars that have changed: the first and the last, from 0.
 local function changed(now, before)
   local first, last
-  for i = 1, now:equal(before) and 0 or BAND do
+  now = now:as "char":reshape(#before)
+  for i = 1, now:equal(before) and 0 or #before do
     if now[i] ~= before[i] then
       first, last = first or i - 1, i - 1
     end
@@ -234,14 +243,20 @@ local function changed(now, before)
 end
 
 -- The bytes around the memories of a launch that have changed, counted from
--- the beginning of a memory, with the number of its first argument.
-local function look(launch)
+-- the beginning of a memory, with the number of its first argument; and the
+-- bytes of arguments that the kernel only may read.
+local function look(job, launch)
   local list, seen = {}, {}
   for i, a in ipairs(launch.args) do
     local m = a.memory
+    if a.kept then
+      local first, last = changed(part(m, a.first, a.bytes):read(),
+        job.contents[a])
+      list[#list + 1] = first and {arg = i, first = first, last = last,
+        kept = true} or nil
+    end
     for seed, at in ipairs(m and not seen[m] and m.bands or {}) do
-      local first, last = changed(part(m, at, BAND):read():as "char"
-        :reshape(BAND), band(seed))
+      local first, last = changed(part(m, at, BAND):read(), band(seed))
       if first then
         list[#list + 1] = {arg = i, first = at - m.first + first,
           last = at - m.first + last}
@@ -306,7 +321,7 @@ local function run(job, launch)
   built[key]:kernel(launch.kernel):range(launch.global, launch.localsize,
     launch.offset)(table.unpack(values, 1, #launch.args)):wait()
   return {seconds = cl.now() - start, log = M.news(), addresses = addresses,
-    bands = job.guarded and look(launch)}
+    bands = job.guarded and look(job, launch)}
 end
 
 --- job.run(job) -> list, contents

@@ -222,20 +222,27 @@ local function find(list, limit, better)
 end
 
 -- Why a step did not pay.
-local function why_not(b, ra, rb, list, device)
+local function why_not(a, b, ra, rb, list, device)
   local ta, tb = ra.traffic, rb.traffic
   local ordinary = device and device.local_mem_type == "global"
   if MENDS[b.kernel] and ta and tb and ta.from_local then
     if ordinary then
-      return "local memory is ordinary memory here"
+      return "the driver tells that local memory is ordinary memory"
     elseif ta.warps and ta.ways < CHANGE then
       return "there are no bank conflicts to mend"
     end
   end
   if ta and tb and tb.from_local and ordinary and not ta.from_local then
     local ratio = (tb.global + tb.locals) / ta.global
-    return ("local memory is ordinary memory here, and with it %s times the "
-      .. "bytes are moved"):format(times(ratio))
+    local loss = b.median / a.median
+    local words = "the driver tells that local memory is ordinary memory"
+    if ratio >= PAID then
+      words = ("%s, and with it %s times the bytes are moved"):format(words,
+        times(ratio))
+    end
+    return loss > PAID * math.max(ratio, 1) and ("%s; the cause of %s is open")
+      :format(words, ratio < PAID and "the loss" or "the rest of the loss")
+      or words
   end
   local worse = find(list, nil, false)
   if worse then
@@ -283,7 +290,7 @@ function M.why(a, b, paid, opts)
       and ", which is impossible: a peak is too low, or the result wrong"
       or "")
   end
-  return why_not(b, ra, rb, list, device)
+  return why_not(a, b, ra, rb, list, device)
 end
 
 -- The line that tells two rungs apart, on the simulator ----------------------

@@ -478,8 +478,12 @@ end
 
 -- The GPU of a call: its name and limits, of the option gpu or of the device.
 local function gpu_of(opts, dev)
-  if opts.gpu ~= nil then
-    local name, known = gpus.named(opts.gpu, "occupancy")
+  local gpu = opts.gpu
+  if gpu == nil then
+    gpu = dev.pretends
+  end
+  if gpu ~= nil then
+    local name, known = gpus.named(gpu, "occupancy")
     if not known.unit then
       cl.error(("occupancy: %s: its registers and work-groups of a unit are "
         .. "not known"):format(name), {arg = "gpu"})

@@ -51,12 +51,28 @@ function M.driver()
   end
 end
 
+--- oclgrind.plugin() -> path, or nil, a reason and a remedy
+--- The plugin, where it and the simulator are installed.
+function M.plugin()
+  if not M.driver() then
+    return nil, "the simulator Oclgrind is not installed", M.PACKAGES
+  end
+  local path = M.exists(cl.home .. "/build/trace.so")
+    or M.exists(cl.home .. "/trace.so")
+  if path then
+    return path
+  end
+  return nil, "the plugin of the simulator, trace.so, is not built",
+    "make check-tools, then make (Debian, Ubuntu: liboclgrind-dev, g++)"
+end
+
 --- oclgrind.build_options(optimized) -> string
 --- Options of the simulator's compiler. They drop words that it lacks and that
 --- change no result: clang's prefetches, and, without optimization, `restrict`
 --- (inlining makes functions of it that the simulator lacks).
 function M.build_options(optimized)
   return "-D__builtin_prefetch(...)="
+    .. " -Datomic_work_item_fence(flags,order,scope)=mem_fence(flags)"
     .. (optimized and "" or " -Drestrict= -cl-opt-disable")
 end
 
@@ -67,10 +83,11 @@ end
 --- in the same order each time. Loaders differ, so two variables name it:
 --- ocl-icd reads the first, the loaders of Khronos and NVIDIA the second.
 function M.environment(log)
-  local driver = M.driver()
+  local driver, plugin = M.driver(), M.plugin()
   return {OCL_ICD_VENDORS = driver, OCL_ICD_FILENAMES = driver,
     OCLGRIND_LOG = log, OCLGRIND_BUILD_OPTIONS = M.build_options(),
-    OCLGRIND_DATA_RACES = "1", OCLGRIND_UNINITIALIZED = "1",
+    OCLGRIND_PLUGINS = plugin, CLSHELL_RACES = "",
+    OCLGRIND_DATA_RACES = plugin and "0" or "1", OCLGRIND_UNINITIALIZED = "1",
     OCLGRIND_MAX_ERRORS = tostring(M.ERRORS), OCLGRIND_NUM_THREADS = "1",
     CLSHELL_DEVICE = "", CLSHELL_STORE = "none"}
 end
@@ -132,6 +149,7 @@ function M.start(opts)
   local log, said = file.temporary ".log", file.temporary ".said"
   local variables = opts.device and {} or M.environment(log)
   variables.CLSHELL_MEMCHECK = "" -- a job alone reads its log
+  variables.CLSHELL_RACES = "used"
   variables = options.with(options.with(variables, LIMITS),
     opts.environment or {})
   local index = opts.device and opts.device.index -- 0: a part of a device

@@ -305,7 +305,17 @@ end
 function M.read(r, opts)
   argument.check("lesson", "r", r, "table",
     'a result, such as bench("gemm.tiled", {512})')
+  for _, name in ipairs{"median", "flop", "bytes", "sum", "main"} do
+    if r[name] ~= nil then
+      argument.check("lesson", "r." .. name, r[name], "number")
+    end
+  end
   opts = options.check(opts, "lesson")
+  for name, x in pairs(opts.peaks or {}) do
+    if type(x) ~= "table" then
+      argument.check("lesson", "peaks." .. tostring(name), x, "number")
+    end
+  end
   if type(opts.device or {}) ~= "table" then
     argument.check("lesson", "device", opts.device, "Device")
   end

@@ -14,20 +14,7 @@ local M = {}
 
 local SECONDS = 120 -- the limit of a launch
 
---- trace.plugin() -> path, or nil, a reason and a remedy
---- The plugin, where it and the simulator are installed.
-function M.plugin()
-  if not oclgrind.driver() then
-    return nil, "the simulator Oclgrind is not installed", oclgrind.PACKAGES
-  end
-  local path = oclgrind.exists(cl.home .. "/build/trace.so")
-    or oclgrind.exists(cl.home .. "/trace.so")
-  if path then
-    return path
-  end
-  return nil, "the plugin of the simulator, trace.so, is not built",
-    "make check-tools, then make (Debian, Ubuntu: liboclgrind-dev, g++)"
-end
+M.plugin = oclgrind.plugin
 
 -- "file:line" -> text, for the lines of a source as its #line lines tell.
 local function source_lines(source)
@@ -92,7 +79,7 @@ function M.run(launch, args, warp, groups)
     argument.refuse("access", "groups", "must be an integer >= 1 or \"all\"; "
       .. "got %s", text.got(groups))
   end
-  local plugin, missing, remedy = M.plugin()
+  local plugin, missing, remedy = oclgrind.plugin()
   if not plugin then
     cl.error("access: " .. missing, {hint = remedy})
   end

@@ -9,6 +9,7 @@ local check = require "clshell.base.lazy".module "clshell.explain.check"
 local cl = require "cl"
 local dia = require "clshell.data.dia"
 local gemm = require "clshell.ladders.gemm"
+local jobs = require "clshell.base.lazy".module "clshell.explain.job"
 local matrix = require "clshell.data.matrix"
 local occupancy = require "clshell.base.lazy".module "clshell.occupancy"
 local oclgrind = require "clshell.explain.oclgrind"
@@ -140,20 +141,36 @@ function M.events_not_host(list)
       :format(c.floor_wall * 1e6, c.floor * 1e6)}
 end
 
--- Double against float, with the named rung, or else (false) with the fastest
--- rung for the kind of device.
-function M.double(list, rung, lo, hi)
-  if not cl.device():has("cl_khr_fp64") then
+-- Double against float, with the named rung, or else (false) with the rungs
+-- that a call takes. `most` on a CPU, and `hi` elsewhere, still count.
+function M.double(list, rung, lo, hi, most)
+  local dev = cl.device()
+  if not dev:has("cl_khr_fp64") then
     list:cannot("the device has no double (cl_khr_fp64)")
   end
-  local name = rung or cl.device().type == "cpu" and "simd" or "register"
-  local params = name == "naive" and BY_ROWS or {}
-  local shape = square(list.n)
-  local o = list:pair({"gemm." .. name, params = params, shape = shape,
-    type = "double"}, {"gemm." .. name, params = params, shape = shape})
+  hi = dev.type == "cpu" and most or hi
+  local function side(type)
+    local c = rung and {rung = rung, params = BY_ROWS}
+      or gemm.choice(list:square(type))
+    return {"gemm." .. c.rung, params = c.params, shape = square(list.n),
+      type = type}
+  end
+  local o = list:pair(side "double", side "float")
   o.holds = o.factor >= lo and o.factor <= hi
-  o.reason = ("x%.3g to x%.3g counts as that"):format(lo, hi)
+  o.reason = ("x%.3g to x%.3g counts as that on a %s"):format(lo, hi,
+    dev.type:upper())
   return o
+end
+
+-- The parameters that a call takes of a rung, or none where it takes another.
+local function chosen(list, rung)
+  local c = gemm.choice(list:square "float")
+  return c.rung == rung and c.params or {}
+end
+
+-- A rung against blocks of outputs for each work-item, as a call takes them.
+function M.blocks(list, rung, params)
+  return list:gemm(rung, params, "register", chosen(list, "register"))
 end
 
 local SQUARE = {{bm = 32, bn = 32, rm = 4, rn = 4},
@@ -163,25 +180,29 @@ local OBLONG = {{bm = 128, bn = 64, rm = 8, rn = 4},
   {bm = 32, bn = 64, rm = 2, rn = 8}}
 
 local function fastest(list, configurations)
-  local best, chosen
+  local best, found
   for _, p in ipairs(configurations) do
     local r = gemm.bench("register", p, list:square("float"),
       {seconds = 0.2, busy = 0.02, warmup = 0.02, roof = false})
     if r.ok and (not best or r.median < best) then
-      best, chosen = r.median, p
+      best, found = r.median, p
     end
   end
-  if not chosen then
+  if not found then
     list:cannot("no such block runs on the device")
   end
-  return chosen
+  return found
 end
 
+-- Square blocks against oblong ones, the block of a call among them.
 function M.not_square(list)
-  local o = list:gemm("register", fastest(list, SQUARE), "register",
-    fastest(list, OBLONG))
+  local squares, oblongs = {table.unpack(SQUARE)}, {table.unpack(OBLONG)}
+  local p = chosen(list, "register")
+  table.insert(p.bm and p.bm ~= p.bn and oblongs or squares, p)
+  local o = list:gemm("register", fastest(list, squares), "register",
+    fastest(list, oblongs))
   o.reason = ("the best of %d oblong blocks, the best of %d square ones")
-    :format(#OBLONG, #SQUARE)
+    :format(#oblongs, #squares)
   return o
 end
 
@@ -194,7 +215,8 @@ function M.host_baseline(list)
     list:cannot(host.note or r.note)
   end
   return {holds = host.ok and r.ok and r.median < host.median, b = r,
-    factor = host.median / r.median, reason = "both agree with float64",
+    factor = host.median / r.median, reason = host.ok and r.ok
+      and "both agree with float64" or "a result differs from float64",
     detail = ("gemm.%s against plain C on one core, N = %d"):format(c.rung,
       list.n)}
 end
@@ -543,8 +565,12 @@ function M.host_memory(list)
   local here = cl.buffer("float", n, h, {host = true})
   local y = cl.buffer("float", n)
   local launch = kernel "course/copy":range({n}, {64})
-  return list:launches("16 MiB in the device's memory against the host's",
-    {launch, 0, 0, here, y}, {launch, 0, 0, there, y})
+  local o = list:launches("16 MiB in the device's memory against memory of "
+    .. "{host = true}", {launch, 0, 0, here, y}, {launch, 0, 0, there, y})
+  o.why = function()
+    return "the driver may keep memory of {host = true} on the device"
+  end
+  return o
 end
 
 -- Lanes of a warp that take two sides of a branch against whole warps.
@@ -621,6 +647,16 @@ local function sum_of(defines)
   return out:read()[1]
 end
 
+-- A launch on the simulator: its findings; its Buffers get its results.
+local function simulated(launch, ...)
+  local job = jobs.new "course"
+  job.back = true
+  jobs.add(job, launch, table.pack(...))
+  local results, reason = oclgrind.run(job, 30)
+  oclgrind.demand(job, results and results[1] or {error = reason})
+  return check(launch, ...).findings
+end
+
 -- A sum over a work-group without the barrier between its steps, and with.
 function M.race(list)
   if not oclgrind.driver() then
@@ -633,87 +669,79 @@ function M.race(list)
   end
   local without, with = findings(0), findings(1)
   local f = without[1]
-  local sum = sum_of{BARRIER = 0}
   return {holds = f ~= nil and f.kind == "race" and #with == 0,
-    reason = ("%s; this device's sum of 64 ones was %g"):format(f and f.text
-      or "the simulator finds none", sum),
+    reason = ("%s; with the barrier %s; this device's sum of 64 ones is %g "
+      .. "without, %g with the barrier"):format(f and f.text
+      or "the simulator finds none", with[1] and with[1].text or "none",
+      sum_of{BARRIER = 0}, sum_of{BARRIER = 1}),
     detail = "256 work-items in groups of 64, the barrier left out; the "
       .. "simulator"}
 end
 
--- The sum that texts begin with, run on the device; where it is wrong, also
--- with the work-group's size as a constant.
-function M.pairs()
-  local sum = sum_of{PAIRS = 1}
-  return {holds = sum == 64, reason = sum ~= 64 and ("the sum is %g, not 64; "
-    .. "with the constant 64 in place of get_local_size(0) it is %g"):format(
-      sum, sum_of{PAIRS = 1, SIZE = 64}) or nil,
-    detail = "64 ones in each of 4 work-groups, on the device"}
+-- The sum that texts begin with. The text is judged by the simulator, or else
+-- by the same sum with the work-group's size as a constant; a device whose
+-- sum differs has a compiler that fails.
+function M.pairs(list)
+  local there, constant = sum_of{PAIRS = 1}, sum_of{PAIRS = 1, SIZE = 64}
+  local words, right = "", constant == 64 or there == 64
+  if oclgrind.driver() then
+    local x, out = floats(256), floats(4)
+    local found = simulated(kernel("course/reduce", {PAIRS = 1}):range({256},
+      {64}), x, out)[1]
+    local sum = out:read()[1]
+    right = sum == 64 and not found
+    words = ("the simulator's sum is %g, and it finds %s; "):format(sum,
+      found and found.text or "no race")
+  elseif not right then
+    list:cannot("neither this device nor a simulator tells its sum")
+  end
+  return {holds = right, reason = words .. (there == 64
+      and "the device's sum is 64" or right and ("the compiler of this "
+      .. "device fails: its sum is %g, with the constant 64 in place of "
+      .. "get_local_size(0) %g"):format(there, constant)
+      or ("the device's sum is %g"):format(there)),
+    detail = "64 ones in each of 4 work-groups"}
 end
 
--- A text's last version of a product of diagonals: offsets in local memory,
--- four rows for each work-item. The text's mistakes replace parts of it.
-local PRINTED = [[
-#define X(i) ((i) >= 0 && (i) < n ? x[i] : 0.0f)
-kernel void spmv(int n, int diagonals, global const int *offsets,
-                 global const float *values, global const float *x,
-                 global float *y)
-{
-  DECLARE
-  int row = get_global_id(0) * 4;
-  for (int d = get_local_id(0); d < diagonals; d += get_local_size(0))
-    near[d] = offsets[d];
-  barrier(CLK_LOCAL_MEM_FENCE);
-  float4 sum = 0.0f;
-  for (int d = 0; d < diagonals; d++) {
-    int i = row + near[d];
-    sum += vload4(0, values + d * n + row)
-      * (float4)(X(i), X(i + 1), X(i + 2), X(i + 3));
-  }
-  vstore4(sum, 0, y + BASE);
-}
-]]
-
-local RIGHT = {declare = "local int near[256];", base = "row", diagonals = 3}
-
+-- The mistakes of kernels/course/dia.cl, and the diagonals to try each with.
 local MISTAKES = {
-  {says = "an undeclared local array", declare = "", base = "row",
-    diagonals = 3},
-  {says = "a name declared twice", base = "row", diagonals = 3,
-    declare = "local int near[256]; local float near[256];"},
-  {says = "a store at the wrong base", declare = RIGHT.declare,
-    base = "get_global_id(0)", diagonals = 3},
-  {says = "257 diagonals in room for 256", declare = RIGHT.declare,
-    base = "row", diagonals = 257},
+  {says = "an undeclared local array", 1, 3},
+  {says = "a name declared twice", 2, 3},
+  {says = "a store at the wrong base", 3, 3},
+  {says = "257 diagonals in room for 256", 0, 257},
 }
 
--- The word on a version: "right", "does not compile" or the defect.
-local function judged(version)
-  local n, d = 64, version.diagonals
-  local source = PRINTED:gsub("DECLARE", version.declare):gsub("BASE",
-    version.base)
-  local built, k = pcall(cl.kernel, source)
-  if not built then
-    return "does not compile"
-  end
-  local offsets <close> = cl.array("int", d)
-  for i = 1, d do
+-- A launch of dia.cl over n rows of ones, its arguments, and y.
+local function product(mistake, n, pitch, diagonals)
+  local offsets <close> = cl.array("int", diagonals)
+  for i = 1, diagonals do
     offsets[i] = (i - 2) % 3 - 1
   end
-  local buffers = {cl.buffer("int", d, offsets), floats(d * n), floats(n),
-    floats(n)}
-  local launch = k:range({n // 4}, {8})
-  if d > 256 then
-    local r = oclgrind.driver() and check(launch, n, d,
-      table.unpack(buffers))
+  local y = floats(pitch)
+  return kernel("course/dia", {MISTAKE = mistake}):range({(n + 3) // 4}, {8}),
+    {n, pitch, diagonals, cl.buffer("int", diagonals, offsets),
+      floats(diagonals * pitch), floats(n), y}, y
+end
+
+-- The word on a version: "right", the compiler's first error or the defect.
+local function judged(mistake, diagonals)
+  local n = 64
+  local built, launch, args, y = pcall(product, mistake, n, n, diagonals)
+  if not built then
+    return "does not compile: " .. (tostring(launch)
+      :match "error: ([^\n]+)\n *%d" or tostring(launch):match "[^\n]*")
+  end
+  if diagonals > 256 then
+    local r = oclgrind.driver() and check(launch, table.unpack(args))
     return not r and "not tried: the simulator Oclgrind is not installed"
       or r.findings[1] and r.findings[1].text or "right"
   end
-  launch(n, d, table.unpack(buffers)):wait()
-  local y = buffers[4]:read()
+  launch(table.unpack(args)):wait()
+  local h = y:read()
   for i = 1, n do
-    if y[i] ~= ((i == 1 or i == n) and 2 or 3) then
-      return "wrong result"
+    local sum = (i == 1 or i == n) and 2 or 3
+    if h[i] ~= sum then
+      return ("y[%d] is %g, not %d"):format(i - 1, h[i], sum)
     end
   end
   return "right"
@@ -723,16 +751,126 @@ end
 function M.printed(list)
   local words, wrong = {}, 0
   for i, version in ipairs(MISTAKES) do
-    local word = judged(version)
+    local word = judged(table.unpack(version))
     wrong = wrong + (word ~= "right" and 1 or 0)
     words[i] = version.says .. ": " .. word
   end
-  if judged(RIGHT) ~= "right" then
+  if judged(0, 3) ~= "right" then
     list:cannot("the version without mistakes is wrong here")
   end
   return {holds = wrong == 0, reason = table.concat(words, "; "),
     detail = ("%s of 64 rows by one work-item for four; the version without "
       .. "mistakes is right"):format(text.count(#MISTAKES, "version"))}
+end
+
+-- The words of check's findings on a launch; a missing simulator ends the
+-- trial.
+local function findings(list, launch, ...)
+  if not oclgrind.driver() then
+    list:cannot("the simulator Oclgrind is not installed")
+  end
+  local words = {}
+  for i, f in ipairs(check(launch, ...).findings) do
+    words[i] = f.text
+  end
+  return table.concat(words, ", "), words[1] == nil
+end
+
+-- Rows that are no multiple of 4, in vectors of 4, with rows padded and not.
+function M.rows_of_4(list)
+  local launch, args = product(0, 62, 62, 3)
+  local beyond, fine = findings(list, launch, table.unpack(args))
+  launch, args = product(0, 62, 64, 3)
+  local _, padded = findings(list, launch, table.unpack(args))
+  return {holds = not fine and padded,
+    reason = ("62 rows: %s; padded to 64: %s"):format(beyond,
+      padded and "no finding" or "findings too"),
+    detail = "kernels/course/dia.cl, 3 diagonals; the simulator"}
+end
+
+-- 100 elements in groups of 64: with a test of one kind, and as it should be.
+function M.edge(list, test, kind)
+  local function found(which)
+    return findings(list, kernel("course/edge", {TEST = which}):range({128},
+      {64}), 100, floats(100), floats(100))
+  end
+  local wrong, right = found(test), select(2, found(2))
+  return {holds = wrong:find(kind, 1, true) ~= nil and right,
+    reason = ("%s; with tests around the load and the store %s"):format(wrong,
+      right and "no finding" or "findings too"),
+    detail = "kernels/course/edge.cl, 100 elements in groups of 64; the "
+      .. "simulator"}
+end
+
+-- A global size that the local size does not divide, and rounded up.
+function M.non_uniform(list)
+  local k = kernel("course/edge", {TEST = 2})
+  local runs, message = pcall(k.range, k, {100}, {64})
+  local _, right = findings(list, k:range({128}, {64}), 100, floats(100),
+    floats(100))
+  return {holds = right and not runs, reason = (runs
+      and "this device takes a smaller last group" or tostring(message)
+      :match "global size [^\n]*") .. (right and "; rounded up, no finding"
+      or "; rounded up, findings too"),
+    detail = "kernels/course/edge.cl, global size 100 and 128, groups of 64"}
+end
+
+-- The accesses of a rung of gemm for an element of C, N = 32, by access: of a
+-- space, and of a kind or all.
+local function accesses(list, name, params, space, kind)
+  local n, bytes = 32, 0
+  local a = counted(list, gemm.rung(name), {A = matrix.random(n, n),
+    B = matrix.random(n, n)}, params)
+  for _, row in ipairs(a.rows) do
+    bytes = bytes + (row.space == space and (not kind or row.kind == kind)
+      and row.bytes or 0)
+  end
+  return bytes * a.groups / a.looked / 4 / n^2
+end
+
+-- Whether rung b makes 1 / gain of the accesses of rung a.
+function M.fewer(list, space, kind, gain, a, pa, b, pb)
+  local before = accesses(list, a, pa, space, kind)
+  local after = accesses(list, b, pb, space, kind)
+  return {factor = before / after,
+    holds = math.abs(before / after / gain - 1) < 0.05,
+    reason = ("%g %s of %s memory for an element of C in place of %g"):format(
+      after, kind and kind .. "s" or "loads and stores", space, before),
+    detail = ("gemm.%s against gemm.%s, N = 32; the simulator"):format(b, a)}
+end
+
+-- The warps of a group of 8x8, and the lines that a load of a tile touches.
+function M.warps_of_tile(list)
+  local function looked(tile, warp)
+    local a = counted(list, gemm.rung "tiled", {A = matrix.random(64, 64),
+      B = matrix.random(64, 64)}, {tile = tile}, {warp = warp})
+    local all = a.total.global
+    return a.warps / a.looked, all.lines / all.requests
+  end
+  local warps, lines = looked(8, 32)
+  local whole, wide = looked(8, 64), select(2, looked(32, 32))
+  return {holds = warps == 2 and whole == 1 and lines > wide, factor = warps,
+    reason = ("%g warps of 32 lanes, %g of 64; a load of a warp touches %g "
+      .. "lines of 128 bytes, with tiles of 32x32 %g"):format(warps, whole,
+      lines, wide), detail = "gemm.tiled tile=8, N = 64; the simulator"}
+end
+
+-- The passes of local memory for a column of rows of 32 floats and a pad.
+function M.pads(list)
+  local k, passes = kernel("peak/local", {WG = 32, CELLS = 2048, UNROLL = 1}),
+    {}
+  for pad = 0, 2 do
+    local a = counted(list, k:range({32}, {32}), 1, 32 + pad, floats(32))
+    for _, row in ipairs(a.rows) do
+      passes[pad] = row.kind == "load" and row.passes / row.requests
+        or passes[pad]
+    end
+  end
+  return {holds = passes[0] == 32 and passes[1] == 1 and passes[2] == 2,
+    factor = passes[0] / passes[1],
+    reason = ("%g passes without a pad, %g with 1, %g with 2"):format(
+      passes[0], passes[1], passes[2]), detail = "32 lanes read a column of "
+      .. "rows of 32 floats; the simulator, as an H100"}
 end
 
 return M

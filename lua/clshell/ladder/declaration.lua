@@ -104,9 +104,9 @@ local function option(what, given)
     fail(what, 'an option must be a table with a name, such as {name = '
       .. '"alpha", default = 1}; got %s', text.got(given))
   end
-  cl.options(given, {"name", "values", "default", "help", "sizes", "type"},
-    ("%s: option %s"):format(what, given.name))
-  local one = {name = given.name, help = given.help or ""}
+  cl.options(given, {"name", "values", "default", "help", "sizes", "type",
+    "try"}, ("%s: option %s"):format(what, given.name))
+  local one = {name = given.name, help = given.help or "", try = given.try}
   local where = "option " .. given.name
   if given.sizes ~= nil then
     local sized = operand(what, where, {given.name,
@@ -193,7 +193,7 @@ local function sizes_in(what, one, s)
   for i, size in ipairs(one.sizes) do
     if type(size) == "function" then
       sizes[i] = argument.integer(what, ("size %d of %s, by its function,")
-        :format(i, one.name), math.tointeger(size(s)) or size(s), 1)
+        :format(i, one.name), math.tointeger(size(s)) or size(s), 0)
     else
       sizes[i] = type(size) == "string" and s[size] or size
     end
@@ -437,6 +437,86 @@ function derived.sizes(_, s)
     end
   end
   return shape
+end
+
+-- What a rung promises beyond the sizes, for check: a list of {name, says},
+-- with values to `try`, the operand with a `gap` behind each of its rows, or
+-- `inner`, for matrices inside of larger ones.
+function derived.promises(d, rung)
+  local list = {}
+  for i, one in ipairs(rung.plain and {} or d.parts.settings) do
+    local try = one.try or not one.values and {2 + i, 5 + i} or nil
+    if type(try) == "function" then
+      try = try(rung)
+    end
+    list[#list + 1] = try and try[1] ~= nil and {name = one.name, try = try,
+      says = "option "
+      .. one.name .. (one.help ~= "" and ": " .. one.help or " counts")} or nil
+  end
+  for _, one in ipairs(rung.plain and {} or d.parts.all) do
+    list[#list + 1] = one.ld and {name = one.ld, gap = one.name, says =
+      ("%s: row i + 1 of %s begins %s elements behind row i"):format(one.ld,
+      one.name, one.ld)}
+  end
+  list[#list + 1] = rung.places and {name = "inner", inner = true,
+    says = "sub-matrices: operands begin inside of larger matrices"}
+  return list
+end
+
+-- The reason why a plain rung cannot serve a shape, or nil.
+function derived.plain(d, s)
+  for _, one in ipairs(d.parts.settings) do
+    if s[one.name] ~= one.default and not one.name:find "^stride_" then
+      return ("is plain: %s must be %s; got %s"):format(one.name, one.default,
+        s[one.name])
+    end
+  end
+  for _, one in ipairs(d.parts.all) do
+    local cols = one.ld and sizes_in(d.name, one, s)[2]
+    if cols and s[one.ld] and s[one.ld] ~= cols then
+      return ("is plain: %s, the distance of rows of %s, must be %d; got %d")
+        :format(one.ld, one.name, cols, s[one.ld])
+    end
+  end
+end
+
+-- The arguments of a plain kernel, by the names and the order of its
+-- parameters: Buffers for the operands, whole numbers for the sizes; nil and
+-- the reason where they cannot be told. A single size stands for all.
+function derived.plain_args(d, s, o, kernel)
+  local args, pointers, sizes = {n = #kernel.args}, {}, {}
+  for i, param in ipairs(kernel.args) do
+    table.insert(param.type:find "%*" and pointers or sizes, i)
+  end
+  for j, i in ipairs(pointers) do
+    local named = {}
+    for _, one in ipairs(d.parts.all) do
+      named[one.name:lower()] = one.name
+    end
+    local name = named[kernel.args[i].name:lower()]
+      or (d.parts.all[j] or {}).name
+    args[i] = name and o[name]
+  end
+  local dims, names = {}, d.given.dims or d.parts.dims
+  local first = names[1]
+  for _, dim in ipairs(names) do
+    dims[dim:lower()] = dim
+    if #sizes == 1 and s[dim] ~= s[first] then
+      return nil, ("takes one size, %s: %s must be equal"):format(
+        kernel.args[sizes[1]].name, table.concat(names, ", "))
+    end
+  end
+  for _, i in ipairs(sizes) do
+    local dim = #sizes == 1 and first or dims[kernel.args[i].name:lower()]
+    args[i] = dim and s[dim]
+  end
+  for i, param in ipairs(kernel.args) do
+    if args[i] == nil then
+      return nil, ("its parameter %s is no operand and no size; give the "
+        .. "rung `args`"):format(param.name)
+    end
+  end
+  return args
 end
 
 function derived.truth(d, o, s)

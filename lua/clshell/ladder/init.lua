@@ -100,6 +100,11 @@ end
 ---   local_bytes  -   local_bytes(s, p) -> bytes of a work-group
 ---   accepts  all     accepts(dev, s, p) -> nil, or the reason against
 ---   args     the family's  args(s, p, o) -> list of arguments
+---   plain    false   true: a kernel such as mm(A, B, C, n), which takes
+---            operands without gaps and no options (alpha is 1, beta 0);
+---            other calls are refused, and check tries no others. Without
+---            `args` the names of its parameters tell operands and sizes, and
+---            a single size stands for all
 ---   prepare  -       prepare(s, p, o, run): helpers before
 ---   pack     -       of gemm: pack(s, p, side, X, run) -> table: helpers that
 ---            pack operand "a" or "b"; calls hand the table to `prepare`, as
@@ -451,8 +456,9 @@ end
 ---   help       none    what a call computes, in sentences
 ---   options    none    a list such as {{name = "op", values = {"sum", "max"},
 ---              help = "..."}, {name = "alpha", default = 1}}; words are for
----              `defines`, numbers go to the kernel; {name = "index", sizes =
----              {"n"}, type = "uint"} is a Buffer for more results
+---              `defines`, numbers go to the kernel, `try = {2, 3}` are values
+---              for check; {name = "index", sizes = {"n"}, type = "uint"} is a
+---              Buffer for more results
 ---   types      float, double  element types; the first is the default
 ---   cache      hot     "cold": bench lets the caches hold other data, and
 ---              shows bandwidth; for kernels that memory limits
@@ -472,6 +478,8 @@ end
 ---              functions of the declared sizes, as in gemm and spmv
 ---   dims       as they come in the arguments  the order of the sizes in a
 ---              shape; false: `make` takes shapes of its own
+---   nothing    an error  nothing(s, o) -> Event: sets a result of operands
+---              without elements
 ---   pieces     -  pieces(plan) -> the Buffers of the result, for `truth`
 ---   placing    -  {adapt =, pass =, stage =}: sub-matrices and batches, as in
 ---              gemm

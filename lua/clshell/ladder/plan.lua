@@ -212,8 +212,9 @@ end
 -- The reason why the device cannot run a configuration on a bound shape, found
 -- before anything is built; or nil.
 function M.refusal(family, rung, p, s)
-  return rungs.refusal(family.spec.ints, rung, p,
-    M.shape(family, rung, s), s.context.device)
+  s = M.shape(family, rung, s)
+  return rung.plain and family.spec.plain(s)
+    or rungs.refusal(family.spec.ints, rung, p, s, s.context.device)
 end
 
 -- The parameters of a call of a rung: the `given` values, and for the others
@@ -294,8 +295,17 @@ end
 local function launch(plan, run, s, o)
   local rung, p, spec = plan.rung, plan.params, plan.family.spec
   local own = M.merged(o, rung.prepare and rung.prepare(s, p, o, run))
-  local args, count = spec.placing.pass((rung.args or spec.args)(s, p, own))
-  local reason = rungs.constants_refusal(plan.kernel, args, s.context.device)
+  local args, count, reason
+  if rung.plain and not rung.args then
+    args, reason = spec.plain_args(s, own, plan.kernel)
+    if not args then
+      return reason
+    end
+  else
+    args = (rung.args or spec.args)(s, p, own)
+  end
+  args, count = spec.placing.pass(args)
+  reason = rungs.constants_refusal(plan.kernel, args, s.context.device)
   if reason then
     return reason
   end
@@ -327,6 +337,17 @@ local function fill(plan)
   return reason
 end
 
+-- The name of an operand without elements, or nil.
+local function empty_operand(family, o)
+  for _, name in ipairs(family.operands) do
+    local x = o[name]
+    if operands.is_buffer(x) and #x == 0 or type(x) == "table"
+        and (x.rows == 0 or x.cols == 0) then
+      return name
+    end
+  end
+end
+
 --- plan.bind(family, given, queue, now) -> operands, shape
 --- Binds the operands of a call: returns a new table with all operands on the
 --- device, and the shape, with the context. now: the call's commands come
@@ -342,6 +363,11 @@ function M.bind(family, given, queue, now)
   local context = family.spec.context(o, queue)
   local s = family.spec.bind(o, context, first)
   s.context = context
+  local empty = not now and empty_operand(family, o)
+  if empty then -- a call has a result: see nothing_to_run
+    cl.error(("%s: %s has no elements"):format(family.name, empty),
+      {arg = empty})
+  end
   return o, s
 end
 
@@ -364,6 +390,25 @@ function M.configure(family, s, rung, params)
   return chosen
 end
 
+-- What a call with an empty operand gives, {output, run}: a result without
+-- elements needs no command but a marker, a result of nothing is set by
+-- spec.nothing(s, o), if the family has one.
+local function nothing_to_run(family, o, s, opts)
+  local spec, y = family.spec, o[family.spec.output]
+  if #y > 0 and not spec.nothing then
+    return nil, empty_operand(family, o) .. " has no elements"
+  end
+  return {output = y, run = function()
+    local event = result.nothing(s.context, opts.queue, opts.after)
+    if #y == 0 then
+      return event
+    elseif event then
+      event:wait()
+    end
+    return spec.nothing(s, o):wait()
+  end}
+end
+
 --- plan.try(family, given, opts, now) -> plan; or nil, reason
 --- The plan of a call, or nil and why the device cannot run it. now: it runs
 --- at once.
@@ -376,6 +421,9 @@ function M.try(family, given, opts, now)
     return nil, conflict
   end
   local o, s = M.bind(family, given, opts.queue, now)
+  if empty_operand(family, o) then
+    return nothing_to_run(family, o, s, opts)
+  end
   local chosen, reason = M.configure(family, s, rung, rung
     and (fixed or M.parameters(family, rung, opts, s)))
   if not chosen then
@@ -549,7 +597,7 @@ function M.run(family, given, opts)
     drop_broken()
     kept = M.new(family, given, opts, true)
     output = kept.output
-    if not (key and kept:keep(opts[spec.output] ~= nil)) then
+    if not (key and kept.keep and kept:keep(opts[spec.output] ~= nil)) then
       return told(family, given, opts, output), kept:run()
     end
     kept.chain = chain_of(spec.inputs, given, opts, kept)

@@ -147,7 +147,7 @@ local FIELDS = {
   file = STRING, source = STRING, lesson = STRING, format = STRING,
   kernel = STRING, places = STRING, params = TABLE, trans = TABLE,
   input_roundoff = {"number"}, guarded = BOOLEAN, ptx = BOOLEAN,
-  half = BOOLEAN, wide = BOOLEAN,
+  half = BOOLEAN, wide = BOOLEAN, plain = BOOLEAN,
   unit = {"string", "one of " .. M.UNITS:gsub(" ", ", "), function(x)
     return text.set(M.UNITS)[x] ~= nil
   end},

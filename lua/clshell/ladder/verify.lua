@@ -58,8 +58,13 @@ function M.bound_in_float(type, terms)
     + (type == "float" and 0 or ROUNDOFF[type])
 end
 
--- Fills outputs of integers, which have no NaN.
+-- Fills Buffers of integers, which have no NaN.
 local POISON = 0x55
+
+-- Fills a Buffer with NaN, or with bytes that no result has by chance.
+function M.poison(buffer)
+  buffer:fill(ROUNDOFF[buffer.type] and 0 / 0 or POISON)
+end
 
 -- Rows to compare in a product that is too large to compare whole: the
 -- first, the last, and others at random between them, in order. The number
@@ -117,7 +122,7 @@ function M.run(plan, output, truth, before)
   local list, results = pieces(plan, output), {}
   progress.phase "checked"
   for _, piece in ipairs(list) do
-    piece:fill(ROUNDOFF[piece.type] and 0 / 0 or POISON)
+    M.poison(piece)
   end
   if before then
     M.restore(plan, output, before)

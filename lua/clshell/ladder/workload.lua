@@ -298,22 +298,31 @@ end
 
 M.MARGIN = 3 -- elements of a row beyond its columns, in longer rows
 
---- target.longer(given) -> operands, or nil
+--- target.longer(given [, gaps, inner]) -> operands, parents; or nil
 --- The given operands with matrices whose rows are longer in memory than their
---- columns by target.MARGIN elements; nil where none is a matrix.
+--- columns by target.MARGIN elements, or only these that the table `gaps` has
+--- by name, by its numbers; with `inner` they begin inside of a larger matrix.
+--- The rest of each larger matrix, in `parents` by operand, is NaN. nil where
+--- none is a matrix.
 --- Example: print(target.longer({A = matrix.random(4)}).A.ld) --> 7
-function M.longer(given)
-  local copy, found = {}, nil
+function M.longer(given, gaps, inner)
+  local copy, parents, more = {}, {}, inner and 1 or 0
   for name, b in pairs(given) do
+    local gap = gaps and gaps[name] or not gaps and M.MARGIN
     copy[name] = b
-    if is_buffer(b) and b.rows then
-      copy[name] = cl.buffer(b.type, {b.rows, b.cols}, nil,
-        {context = b.context, ld = b.cols + M.MARGIN})
+    if is_buffer(b) and b.rows and gap then
+      local parent = cl.buffer(b.type, {b.rows + more, b.cols + gap}, nil,
+        {context = b.context})
+      require "clshell.ladder.verify".poison(parent)
+      copy[name] = parent:matrix(1 + more * (parent.ld + 2), b.rows, b.cols,
+        parent.ld)
       copy[name]:write(b:read())
-      found = copy
+      parents[name] = parent
     end
   end
-  return found
+  if next(parents) then
+    return copy, parents
+  end
 end
 
 -- Operands with Buffers of their own; `except` names an operand to leave out.

@@ -233,12 +233,18 @@ local gemv = family.new({
   arguments = {{"A", "rows", "cols"}, {"x", size("cols", "rows")}},
   output = {"y", size("rows", "cols")},
   options = {{name = "trans", values = {false, true}},
-    {name = "alpha", default = 1}, {name = "beta", default = 0}},
+    {name = "alpha", default = 1, try = {-0.5, 3},
+      help = "factor of the product"},
+    {name = "beta", default = 0, try = {1, -0.5},
+      help = "factor of y as it was, which is added"}},
   rungs = rungs,
   cache = "cold",
   memory = "read",
   updates = function(s)
     return s.beta ~= 0
+  end,
+  nothing = function(s, o)
+    return o.y:set(s.beta ~= 0 and s.beta * o.y or 0)
   end,
   flop = function(s)
     return 2 * s.rows * s.cols

@@ -4,6 +4,7 @@
 -- work-group; a second launch reduces the elements of several groups to one.
 -- SPDX-License-Identifier: MIT
 
+local cl = require "cl"
 local family = require "clshell.ladder"
 local tiling = require "clshell.ladder.tiling"
 
@@ -266,6 +267,11 @@ local reduce = family.new({
   memory = "read",
   flop = function(s)
     return s.n - 1
+  end,
+  nothing = function(s, o)
+    return s.op == "sum" and o.y:fill(0) or cl.error(("reduce: x has no "
+      .. "elements, and so no %s one; test #x > 0 first"):format(s.op == "min"
+      and "least" or "greatest"))
   end,
   terms = function(s)
     return s.op == "sum" and s.n or 1

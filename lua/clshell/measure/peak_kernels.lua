@@ -4,6 +4,8 @@
 
 local calibrate = require "clshell.measure.calibrate"
 local cl = require "cl"
+local interrupt = require "clshell.base.interrupt"
+local program = require "clshell.ladder.program"
 local tiling = require "clshell.ladder.tiling"
 
 local M = {}
@@ -88,10 +90,22 @@ local function fma(type, extension)
   end
 end
 
+-- The programs of nv_wgmma.cl that the driver builds: for Hopper alone.
+local function warp_groups(context, type)
+  local list = {}
+  for width = 128, tiling.lacks(context.device, 90, true) and 0 or 256, 128 do
+    local ok, prog = interrupt.pcall(program.get, context,
+      {path = cl.home .. "/kernels/peak/nv_wgmma.cl", ptx = true},
+      {BN = width, UNROLL = UNROLL, TF32 = type == "tf32" and 1 or 0})
+    list[#list + 1] = ok and prog and {width, prog} or nil
+  end
+  return list
+end
+
 -- Products of small matrices by the tensor cores of NVIDIA GPUs, of `each`
 -- FLOP for an instruction of 32 work-items. Few groups with many chains and
--- many groups are both fast on some device.
-local function tensor(type, each, least)
+-- many groups are both fast on some device. `wide`: wgmma has the type, too.
+local function tensor(type, each, least, wide)
   return function(context, own)
     local dev = context.device
     local ways = {}
@@ -99,10 +113,21 @@ local function tensor(type, each, least)
       return ways
     end
     for chains = 1, 3 do
-      ways[chains] = 2 << chains
+      ways[chains] = {2 << chains}
     end
-    return ways, function(chains)
+    ways = table.move(wide and warp_groups(context, type) or {}, 1, 2, 4, ways)
+    return ways, function(way)
+      local chains, prog = table.unpack(way)
       local groups, size = filling(dev)
+      if prog then -- two products of 64 rows and `chains` columns
+        groups, size = 4 * dev.compute_units, 256
+        local bits = random(context, own, (64 + chains) * 32, 1)
+        local out = buffer(context, own, "float", groups * size)
+        local launch = program.kernel(prog):range({groups * size}, {size})
+        return long_enough(function(iterations)
+          return launch(iterations, cl.any(bits), out)
+        end, 0.5 * each * chains * 2 * UNROLL * groups)
+      end
       local items = groups * size
       local out = buffer(context, own, "float", items)
       local launch = kernel(context, "tensor.cl", {CHAINS = chains,
@@ -245,8 +270,8 @@ M.ways = {
   fma_float = fma "float",
   fma_double = fma("double", "cl_khr_fp64"),
   fma_half = fma("half", "cl_khr_fp16"),
-  tensor_half = tensor("half", 4096, 80),
-  tensor_tf32 = tensor("tf32", 2048, 80),
+  tensor_half = tensor("half", 4096, 80, true),
+  tensor_tf32 = tensor("tf32", 2048, 80, true),
   tensor_double = tensor("double", 1024, 90),
   copy = copies, read = stream("read.cl", 1),
   write = stream("write.cl", 1, 1.5),

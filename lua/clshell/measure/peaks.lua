@@ -24,10 +24,8 @@ local PAUSE = 600 -- seconds between two tries
 
 -- How far a result of another kernel may raise a peak above the fastest launch
 -- of the peak's own kernels: a unit does one multiply-add at a time, whatever
--- kernel feeds it. Other programs slow a CPU device meanwhile, and the
--- instructions mma.sync of tensor.cl reach little more than half of what
--- wgmma reaches.
-local ABOVE, ABOVE_CPU, ABOVE_TENSOR = 1.25, 2, 2
+-- kernel feeds it. Other programs slow a CPU device meanwhile.
+local ABOVE, ABOVE_CPU = 1.25, 2
 
 M.names = {"fma_float", "fma_double", "fma_half", "tensor_half",
   "tensor_tf32", "tensor_double", "copy", "read", "write", "cache", "local",
@@ -209,8 +207,7 @@ M.better = measure -- once more: the better figures stay
 function M.ceiling(name, context)
   local found = table_of(context).tries[name]
   if found and found.peak > 0 then
-    return found.own * (name:find "^tensor_" and ABOVE_TENSOR
-      or context.device.type == "cpu" and ABOVE_CPU or ABOVE)
+    return found.own * (context.device.type == "cpu" and ABOVE_CPU or ABOVE)
   end
 end
 
@@ -289,7 +286,8 @@ printing = {
 --- The measured peaks of the session's device, in FLOP/s, B/s and seconds:
 --- fma_float, fma_double, fma_half (multiply-adds in registers count 2),
 --- tensor_half, tensor_tf32, tensor_double (the tensor cores of NVIDIA GPUs,
---- by the type of the operands, with mma.sync), copy (read plus written),
+--- by the type of the operands, with mma.sync, on Hopper also half and tf32
+--- with wgmma, whichever is faster), copy (read plus written),
 --- read and write in global memory, cache (reads of data that stay in a
 --- cache: the ceiling of runs on hot operands), local (reads of local
 --- memory), upload and download (between host and device), latency (an empty
@@ -302,8 +300,8 @@ printing = {
 --- numbers are kept in $XDG_CACHE_HOME/clshell. Five later sessions try each
 --- peak again; so does a result of bench above a peak. The better figures
 --- stay. A verified result raises the peak of the unit it computes with, up
---- to 1.25 times the rate of the peak's own kernels (2 times on a CPU device
---- and for tensor cores). `best` has the rates of the fastest launches,
+--- to 1.25 times the rate of the peak's own kernels (2 times on a CPU
+--- device). `best` has the rates of the fastest launches,
 --- `tries` the number of tries of each peak, the lowest rate, and the time of
 --- the last try (seconds since 1970). Prints as text.
 --- Options:

@@ -260,6 +260,7 @@ local function collect_steady(subject, r, timer, batch, limits)
     new_set(r, timer, batch)
     ended = collect(subject, r, limits, deadline)
     if ended == "timer" then
+      r.aside = nil -- by this timer
       return ended
     end
     local fell = ended == "clock" or steady and slow(subject)

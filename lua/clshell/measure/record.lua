@@ -19,7 +19,7 @@ function M.device(context)
   local dev = context.device
   return {name = dev.name, platform = tostring(dev.platform),
     type = dev.type, driver = dev.driver_version, version = dev.version,
-    compute_units = dev.compute_units}
+    compute_units = dev.compute_units, pretends = dev.pretends}
 end
 
 -- Raises unless a value is text, a number, or left out.
@@ -118,6 +118,10 @@ end
 
 -- Adds the remarks about a measured result to its note.
 function M.explain(r)
+  if r.device and r.device.pretends then
+    M.note(r, ("limits of %s, the rate of this device"):format(
+      r.device.pretends))
+  end
   if r.few then
     M.note(r, r.few)
   end

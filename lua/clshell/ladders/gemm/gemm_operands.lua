@@ -40,15 +40,16 @@ local function count(name, value, least)
 end
 
 --- The shape of a product with defaults filled in, from one given by hand
---- such as {m = 5, n = 6, k = 7}.
-function M.shape(s)
-  local type, esize = arguments.shape("gemm", s, "m", "n", "k")
+--- such as {m = 5, n = 6, k = 7}, or `bound` from operands, maybe empty ones.
+function M.shape(s, bound)
+  local type, esize = arguments.shape("gemm", s,
+    table.unpack(bound and {} or {"m", "n", "k"}))
   local t = {
     m = s.m, n = s.n, k = s.k, type = type, esize = esize,
     alpha = s.alpha or 1, beta = s.beta or 0,
     trans_a = transposed("trans_a", s.trans_a),
     trans_b = transposed("trans_b", s.trans_b),
-    batch = count("batch", s.batch, 1) or 1, ldc = s.ldc or s.n,
+    batch = count("batch", s.batch, bound and 0 or 1) or 1, ldc = s.ldc or s.n,
     out = s.out or type,
   }
   t.out_esize = cl.typesize(t.out)
@@ -99,7 +100,7 @@ end
 local function batch_of(o, list)
   local batch, from = o.batch, "batch"
   for _, x in ipairs(list) do
-    if x.count and x.count > 1 then
+    if x.count and x.count ~= 1 then
       if batch and batch ~= x.count then
         refuse(x.name, "has %d matrices, but %s %d", x.count,
           from == "batch" and "batch is" or from .. " has", batch)
@@ -118,7 +119,7 @@ local function set_stride(x, batch, stride)
   else
     x.stride = stride or x.stride
   end
-  if x.stride > 0 then
+  if x.stride > 0 and batch > 0 then
     local inside = x.stride < math.maxinteger // math.max(batch - 1, 1)
     local reason = "no address is so large"
     if inside then -- no product wraps
@@ -156,7 +157,9 @@ end
 
 -- Raises if C shares elements with an input: kernels say `restrict`.
 local function check_alias(c, x, batch)
-  if batch == 1 then
+  if #c.buffer == 0 or #x.buffer == 0 then
+    return
+  elseif batch == 1 then
     return arguments.check_alias("gemm", "C", c.buffer, x.name, x.buffer)
   elseif not whole_range(c, batch):overlaps(whole_range(x, batch)) then
     return
@@ -250,13 +253,13 @@ function M.bind(o, context, queue)
     check_alias(c, a, batch)
     check_alias(c, b, batch)
   end
-  local s = M.shape{
+  local s = M.shape({
     m = m, n = n, k = k, type = o.A.type, lda = a.ld, ldb = b.ld, ldc = c.ld,
     alpha = o.alpha, beta = o.beta, trans_a = o.trans_a, trans_b = o.trans_b,
     batch = batch, stride_a = a.stride, stride_b = b.stride,
     stride_c = c.stride, start_a = o.A.start, start_b = o.B.start,
     start_c = o.C.start, out = o.C.type,
-  }
+  }, true)
   s.ready = ready
   return s
 end

@@ -102,6 +102,16 @@ local function sizes(s)
   return shape
 end
 
+-- C = beta C, for k = 0.
+local function nothing(s, o)
+  local event
+  for i = 0, s.batch - 1 do
+    local C = o.C:matrix(i * s.stride_c + 1, s.m, s.n, s.ldc)
+    event = C:set(s.beta ~= 0 and s.beta * C or 0)
+  end
+  return event
+end
+
 local function title(s)
   local words = ("%dx%dx%d %s"):format(s.m, s.n, s.k, s.type)
   words = words .. (s.out ~= s.type and " to " .. s.out or "")
@@ -134,7 +144,7 @@ end
 ---   C         a new one  the Buffer or view to write, of the type of A and B;
 ---             for halves a C of float is taken by the rung nv_hgemm
 ---   alpha     1      factor of the product; with 0, A and B are not read:
----             C = beta C, as for k = 0, which no Buffer can have
+---             C = beta C, as for k = 0
 ---   beta      0      factor of C as it was; with 0, C is not read
 ---   trans_a   false  true or "T": op(A) is A transposed, so A is k x m
 ---   trans_b   false  true or "T": B is n x k
@@ -156,18 +166,33 @@ local gemm = family.new({
   arguments = {{"A", "m", "k"}, {"B", "k", "n"}},
   output = {"C", "m", "n"},
   options = {
-    {name = "alpha", default = 1}, {name = "beta", default = 0},
-    {name = "trans_a", values = {false, true}},
-    {name = "trans_b", values = {false, true}},
-    {name = "batch", default = 1}, {name = "stride_a", default = 0},
-    {name = "stride_b", default = 0}, {name = "stride_c", default = 0},
+    {name = "alpha", default = 1, try = {-0.5, 3},
+      help = "factor of the product"},
+    {name = "beta", default = 0, try = {1, -0.5},
+      help = "factor of C as it was, which is added"},
+    {name = "trans_a", values = {false, true}, try = function(rung)
+      return rung.trans and rung.trans.a == "any" and {true, false, true}
+    end, help = "A is stored transposed"},
+    {name = "trans_b", values = {false, true}, try = function(rung)
+      return rung.trans and rung.trans.b == "any" and {false, true, true}
+    end, help = "B is stored transposed"},
+    {name = "batch", default = 1, try = {}},
+    {name = "stride_a", default = 0, try = {}},
+    {name = "stride_b", default = 0, try = {}},
+    {name = "stride_c", default = 0, try = {}},
   },
   types = operands.types,
   dims = {"m", "n", "k"},          -- the order of the sizes in a shape
   make = function(s, seed)         -- operands of a shape
+    local function operand(name, more)
+      local rows, cols = submatrix.extent(s, name)
+      return random(s.type, rows, cols, seed + more)
+    end
     return {
-      A = random(s.type, s.m, s.k, seed),
-      B = random(s.type, s.k, s.n, seed + 1),
+      A = operand("A", 0), B = operand("B", 1),
+      C = (s.beta or 0) ~= 0 and operand("C", 2) or nil,
+      alpha = s.alpha, beta = s.beta, trans_a = s.trans_a,
+      trans_b = s.trans_b,
     }
   end,
   bind = operands.bind,            -- checks operands, returns their shape
@@ -202,6 +227,7 @@ local gemm = family.new({
     {name = "openblas", gflops = 100, run = on_host("gemm_blas", true)},
     {name = "plain_c", gflops = 5, run = on_host "gemm_loop"},
   },
+  nothing = nothing,
   title = title,
 }, require "clshell.base.lazy".table(...))
 

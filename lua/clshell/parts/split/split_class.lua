@@ -124,6 +124,8 @@ function M.given(what, A)
   end
   if A.closed then
     cl.error(what .. ": A is closed", {arg = "A"})
+  elseif #A == 0 then
+    cl.error(what .. ": A has no elements to share out", {arg = "A"})
   end
   return A
 end

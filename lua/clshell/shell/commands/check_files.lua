@@ -289,7 +289,9 @@ function Check:text(text, file)
   self:rungs(text, file, names)
 end
 
--- A file: Lua, or, by its name, a kernel file.
+local HOSTS = base_text.set "c cc cpp cxx h hpp py"
+
+-- A file: Lua, or, by its name, kernels or a host's listing.
 function Check:file(path)
   if self.seen[path] then
     return
@@ -303,7 +305,14 @@ function Check:file(path)
   end
   local f <close>, message = io.open(path, "rb")
   local text = f and f:read("a")
-  if text then
+  if text and HOSTS[path:match "%.(%a+)$"] then
+    local listing = require "clshell.cuda.host".listing(text)
+    for _, one in ipairs(listing) do
+      self:say("%s:%d: %s: %s", file.name, one.line, one.word, one.here)
+    end
+    self:say("%s: host code with %s; the host here is Lua", file.name,
+      base_text.count(#listing, "word"))
+  elseif text then
     self:text(text, file)
   else
     self:fail("clshell: cannot open " .. (message or path))

@@ -92,6 +92,8 @@ complete -c clshell -f -a '(__clshell_lines)'
 M.words = {command = subcommands.names,
   format = require "clshell.optiontable".formats}
 
+M.words.gpu = require "clshell.base.gpus".names
+
 function M.words.device()
   local list, seen = {}, {}
   local devices = cl.devices()
@@ -199,8 +201,8 @@ function M.words.line(words)
   end
   local list, lines = {}, scope.words
   if option then
-    lines = option.values or option.kind == "device" and M.words.device()
-      or {FILES[option.kind]}
+    lines = option.values or (option.kind == "device" or option.kind == "gpu")
+      and M.words[option.kind]() or {FILES[option.kind]}
   elseif word:find "^%-" then
     lines = option_lines(scope)
   else

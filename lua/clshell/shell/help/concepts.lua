@@ -178,6 +178,48 @@ other; in out-of-order queues only `after` lists set the order. Where a device
 has cl_khr_priority_hints, cl.queue{priority = "high"} may go before others.
 Try: ?cl.queue
 
+padding, pad, padded
+Three things have the name. A row of a tile in local memory, one element
+longer: its columns then lie in different banks (gemm.tiled_padded). A row of a
+matrix, longer so that each begins at an aligned address (ld). A matrix with
+zeros up to a multiple of the tile, in place of a test at each load (A:pad(16),
+edge=pad).
+Try: course "B5", course "A4", ?A:pad and ?gemm.tiled_padded
+
+fft, fourier transform, dft
+No function of clshell; a kernel of few lines, log2(n) launches of n / 2
+work-items, with s = 1, 2, 4 .. n/2, from x to y and back in turns (Stockham):
+  kernel void fft(int n, int s, global const float2 *x, global float2 *y) {
+    int i = get_global_id(0), k = i % s;
+    float2 a = x[i], b = x[i + n / 2];
+    float c, t = sincos(-M_PI_F * k / s, &c);
+    b = (float2)(b.x * c - b.y * t, b.x * t + b.y * c);
+    y[(i - k) * 2 + k] = a + b;
+    y[(i - k) * 2 + k + s] = a - b;
+  }
+Try: ?Kernel:range and ?cl.record
+
+transfer, transfers, pcie, host to device, upload, download
+b:write(h) copies from the host to the device, b:read() back; both wait unless
+{async = true}. Over PCIe that is some 10 to 60 GB/s, a tenth of the device's
+own memory: keep values there between kernels. From 4 MiB on copies go by
+pinned memory. On a device that shares the host's memory b:map() copies
+nothing.
+Try: course "B12", %run bench_transfer.lua, ?Buffer:write and ?Buffer:map
+
+assembly, asm, ptx, sass, machine code, disassembly
+prog:asm() is the output of the device's compiler: PTX on NVIDIA's driver, the
+processor's instructions on PoCL. Look there for the width of loads, for an
+unrolled loop, for fused multiply-adds.
+Try: print(cl.build("gemm/tiled.cl", {defines = {TILE = 8}}):asm())
+
+non-uniform, non-uniform work-groups, remainder, edge, uniform work-groups
+A global size that the local size does not divide. Devices before OpenCL 2.0
+refuse it; of later ones those with non-uniform work-groups run smaller groups
+at the edge, for kernels built with -cl-std=CL2.0 or later. The way for all: a
+larger global size, and `if (i < n)` around the store, never around a barrier.
+Try: %exercise 14, ?Kernel:range and cl.device():info()
+
 leading dimension, ld, pitch
 Elements from the beginning of a row to the beginning of the next: at least the
 number of columns. Rows padded to a good multiple begin at aligned addresses; a
@@ -248,7 +290,7 @@ greatest (top k) are x:sort{order = "descending"}:slice(1, k). x:cumsum() are
 the prefix sums, x:scan{op = "a * b", identity = 1} running products.
 Try: ?Buffer:sort, ?Buffer:gather and ?Buffer:scan
 
-numpy, pyopencl, empty_like, asarray, dtype, tolist
+numpy, empty_like, asarray, dtype, tolist
 cl.buffer("float", {2, 3}, 0) is a Buffer of zeros on the device, with 1 one of
 ones; without a number its content is arbitrary, and a list or an Array in its
 place is copied. cl.arange and cl.linspace count, cl.random draws, x:clone()
@@ -276,10 +318,20 @@ A sparse matrix by rows: values, their columns, and where each row begins. It
 takes any pattern; a work-item for each row reads with strides.
 Try: ?csr.from_coo and ?spmv.csr_vector
 
-verification, freivalds
-A result is compared with a float64 reference before its rate is shown. Small
-products wholly; large ones by Freivalds' check: C v = A (B v) for random v.
-Try: ?gemm.verify and ?cl.host.gemm_freivalds
+verify, verification, correctness, correct, check my kernel, freivalds
+The result of a rung is compared with a float64 reference before its rate is
+shown. Small products wholly; large ones by Freivalds' check: C v = A (B v) for
+random v. To verify a kernel of your own: check(k:range(n), x, y) tells races,
+steps over an edge and values never written, y:read() compares with Lua, and a
+rung (gemm.define, family.new) is verified as the others are.
+Try: ?check, ?gemm.define, ?gemm.verify and ?cl.host.gemm_freivalds
+
+double, fp64, cl_khr_fp64, double precision
+Buffers, matrices and rungs of "double" need a device with cl_khr_fp64; kernels
+then take double as it is. Twice the bytes, half the lanes of a CPU's vectors,
+and on small GPUs 1/32 or 1/64 of the arithmetic. A literal without f (2.0) is
+double: 2.0f keeps a kernel of floats in float.
+Try: course "B2", course "C1", and cl.device():has "cl_khr_fp64"
 
 roundoff, epsilon
 Each float operation is off by at most half a unit in the last place: 6e-8 of
@@ -470,6 +522,19 @@ block>>> is k:range({grid * block}, {block}). Variables that CUDA's host fills
 by name, and the shared memory of <<<>>>, are arguments here, the last ones.
 Try: ?ndrange, ?threadIdx and ?cl.build
 
+opencl, pyopencl, opencl c api, host code, host api
+Kernels are OpenCL C here as elsewhere: __kernel, get_global_id, barrier(
+CLK_LOCAL_MEM_FENCE); ?get_global_id tells each word. The host is Lua in place
+of C or Python, in a tenth of the lines: the session has a device, a context
+and a queue that times its commands; objects free themselves; an error raises.
+A listing of a host, in C, Python or CUDA, is told line by line where it is
+pasted at the prompt, also behind a ?, and by clshell --check host.c (or .py).
+  local prog = cl.build "mm.cl"             -- source, build log, kernels
+  local x = cl.buffer("float", n, values)   -- memory and its content
+  local ev = prog.mm:range({n, n}, {16, 16})(n, x, y) -- arguments, launch
+  print(ev.ms, y:read()[1])                 -- time, result
+Try: ?clCreateBuffer, ?cl.buffer and ?cuda
+
 course, lessons, exercises, course texts
 What five texts on GPU kernels claim, by number, each with an experiment:
 course "A2" tries one on the session's device, %run claims.lua B all of a text.
@@ -541,7 +606,12 @@ for block in (TEXT:gsub("\\\n", "") .. "\n"):gmatch "(.-)\n\n" do
   end
 end
 
-M.list.cuda.more = words.page
+M.list.cuda.more = function()
+  return words.page "cuda"
+end
+M.list.opencl.more = function()
+  return words.page "opencl"
+end
 M.list.course.more = function()
   return require "clshell.explain.course".lessons()
 end

@@ -105,6 +105,7 @@ local function by_full_name(topic, view)
     or room.pages.field(topic, view)
     or topic:find(":") and room.pages.method(topic:match(":([%w_]+)$"), view)
     or room.pages.cuda(topic, view)
+    or topic:find "[%s.(]" and room.pages.host(topic, view)
 end
 
 -- The page of a topic, also of a name without its owner: "tiled", "map",

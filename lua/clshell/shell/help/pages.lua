@@ -3,6 +3,7 @@
 -- values, and searches
 -- SPDX-License-Identifier: MIT
 
+local cl = require "cl"
 local concepts = require "clshell.shell.help.concepts"
 local cuda = require "clshell.cuda.words"
 local index = require "clshell.shell.help.index"
@@ -19,9 +20,11 @@ local function read(path)
   return f and f:read "a" or ""
 end
 
--- The head comment of a kernel file, indented, without comment markers.
+-- The head comment of a file of kernels or of Lua, indented, without comment
+-- markers.
 local function head(source)
-  local block = source:match("^%s*/%*(.-)%*/") or ""
+  local block = source:match("^%s*/%*(.-)%*/")
+    or (source:match "^#![^\n]*(\n.-)\n%s*\n" or ""):gsub("\n%-%-", "\n**")
   return (block:gsub("\n%s*%*%* ?", "\n"):gsub("^ ", "")
     :gsub("SPDX[^\n]*\n", ""):gsub("%s+$", ""):gsub("([^\n]+)", "  %1"))
 end
@@ -127,17 +130,32 @@ function M.concept(entry, view)
 end
 
 --- pages.cuda(word, view) -> string or nil
---- The page of a word of CUDA's.
+--- The page of a word of CUDA's, or of a host in C or Python.
 function M.cuda(word, view)
   local entry = cuda.find(word)
-  return entry and layout.page(entry.word .. " (CUDA)", ("Here: %s. ?cuda "
-    .. "has all words."):format(entry.said), view)
+  local language = entry and cuda.language(entry)
+  return entry and layout.page(("%s (%s)"):format(entry.word, language),
+    ("Here: %s. ?%s has all words."):format(entry.said,
+    language:find "OpenCL" and "opencl" or "cuda"), view)
+end
+
+-- The text of a listing by its path, or the listing itself.
+local function listing(topic)
+  local path = topic:match "^%S+%.[chpy][chpxyu]*$"
+  return path and read(path) or topic
+end
+
+--- pages.host(topic, view) -> string or nil
+--- The Lua for a listing of a host in C, CUDA or Python, or for such a file.
+function M.host(topic, view)
+  local found = require "clshell.cuda.host".page(listing(topic), view.width)
+  return found and "Host code, line by line, in Lua:\n" .. found
 end
 
 --- pages.opencl(name, view) -> string or nil
 --- The page of a word of OpenCL C.
 function M.opencl(name, view)
-  local entry = reference.opencl[name]
+  local entry = reference.opencl[name:match "^__(.*)" or name]
   return entry and layout.page(entry.signature,
     ("In kernels, OpenCL C: %s."):format(entry.text), view)
 end
@@ -307,12 +325,12 @@ local function keys(list, field)
   return table.concat(words, " ")
 end
 
--- All topics: {name, signature, text, keys, last}.
+-- All topics: {name, signature, text, keys, last}; `last` divides the points.
 local function everything()
   local all = {}
   local function add(name, signature, about, words, last)
     all[#all + 1] = {name = name, signature = signature, text = about,
-      keys = words, last = last}
+      keys = words, last = last or 1}
   end
   for _, entry in ipairs(index.entries()) do
     if not entry.minor then
@@ -327,14 +345,21 @@ local function everything()
     add(entry.name, "", entry.text, entry.names)
   end
   for _, entry in ipairs(cuda.list) do
-    add(entry.word, "", "CUDA's, here " .. entry.said, "", true)
+    local language = cuda.language(entry)
+    add(entry.word, "", ("%s, here %s"):format(language, entry.said), "",
+      language:find "OpenCL" and 8 or 2)
   end
   for name, command in pairs(index.commands()) do
     add("%" .. name, command.usage or "", command.help or "", "")
   end
+  for _, name in ipairs(require
+      "clshell.shell.commands.completion".words.script()) do
+    add("%run " .. name, "", head(read(("%s/scripts/%s"):format(cl.home,
+      name))):gsub("^%s*[%w_.]+ %- ", ""), name)
+  end
   for _, list in ipairs{reference.opencl, reference.lua} do
     for _, entry in ipairs(list) do
-      add(entry.name, entry.signature, entry.text, "", true)
+      add(entry.name, entry.signature, entry.text, "", 2)
     end
   end
   return all
@@ -360,16 +385,29 @@ local function score(thing, word)
   end
   local _, n = thing.text:lower():gsub((word:gsub("%p", "%%%0")), "")
   points = points + math.min(10, 3 * n)
-  return points > 0 and thing.last and points / 2 or points
+  return points / thing.last
+end
+
+local FILLERS = text.set
+  "a an and do does for how i in is my of on the to with"
+
+-- The words to search for: without fillers, where others are left.
+local function wanted(words)
+  local list, all = {}, {}
+  for word in words:lower():gmatch("%S+") do
+    all[#all + 1] = word
+    list[#list + 1] = not FILLERS[word] and word or nil
+  end
+  return list[1] and list or all
 end
 
 -- The topics that answer to all of the words, best first.
 local function find(words)
-  local found = {}
+  local found, list = {}, wanted(words)
   for _, thing in ipairs(everything()) do
     thing.score = 0
-    local all = words:find("%S") ~= nil
-    for word in words:lower():gmatch("%S+") do
+    local all = list[1] ~= nil
+    for _, word in ipairs(list) do
       local points = score(thing, word)
       thing.score, all = thing.score + points, all and points > 0
     end

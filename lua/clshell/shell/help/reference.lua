@@ -193,6 +193,8 @@ get_num_groups(d)  work-groups in dimension d
 get_work_dim()  dimensions of the NDRange: 1, 2 or 3
 barrier(flags)  waits for the whole work-group; CLK_LOCAL_MEM_FENCE or
   CLK_GLOBAL_MEM_FENCE says which memory is then seen
+CLK_LOCAL_MEM_FENCE  flag of barrier and mem_fence: local memory is then seen
+CLK_GLOBAL_MEM_FENCE  flag of barrier and mem_fence: global memory is then seen
 mem_fence(flags)  orders this work-item's own reads and writes; waits for
   nobody
 kernel  a function that the host can launch; it returns void
@@ -201,6 +203,7 @@ local  address space of a work-group: declared in the kernel, or an argument
   (cl.localmem)
 constant  address space of small read-only data
 private  address space of one work-item: every variable without another one
+size_t  an unsigned whole number as wide as a pointer; no kernel's argument
 restrict  a promise that no other pointer reaches what this one points to
 reqd_work_group_size(x, y, z)  attribute: the one local size a kernel is for
 mad(a, b, c)  a * b + c, fast; rounding is the device's choice

@@ -285,6 +285,9 @@ local function compose(src, o)
   about[#about + 1] = why and "min, mean, max: " .. why
   local footer = printable.join(about, o.width - 2, "")
   local room = math.max(2, o.height - #lines - #footer - 2)
+  if src.rows * src.cols * src.slices == 0 then
+    return lines, false
+  end
   local shown, cut = try(src.slices > 1 and block_lines or grid_lines, src, f,
     o, room, 1)
   if not shown then

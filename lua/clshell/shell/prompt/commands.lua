@@ -327,23 +327,36 @@ local function check_call(rest)
   end
 end
 
+-- The launch of `%check l(x) limit=100`, which may be left out, and the table
+-- of the options, as texts.
+local function launch_options(rest)
+  local expression, options = part "measure".split("launch " .. rest)
+  return expression:match "^launch%s*(.*)$", option_table(options)
+end
+
 define("check", function(rest)
   local call = check_call(rest)
   if call then
     return session.compile(call)()
   end
   check_name("check", rest, "a rung: %check gemm tiled")
-  return check(part "measure".launched("check", rest))
-end, "[launch(args) | family [rung [size]] [limit= ...]]\nfinds the defects "
+  local expression, options = launch_options(rest)
+  local values = table.pack(part "measure".launched("check", expression))
+  values[values.n + 1] = options and session.compile(options)()
+  return check(table.unpack(values, 1, values.n + (options and 1 or 0)))
+end, "[launch(args) | family [rung [size]]] [limit= ...]\nfinds the defects "
   .. "of a launch, or of a rung over sizes, as check does\nWithout a launch: "
-  .. "the newest one of the inputs. The arguments stay as they are.\n`%check "
+  .. "the newest one of the inputs. The arguments stay as they are. `%check "
+  .. "l(x) limit=100 shrink=true` has options, see ?check.\n`%check "
   .. "gemm mine` runs a rung at sizes that fit no tile, `%check gemm mine "
   .. "{64, 7, 33} tile=8` at one, with a parameter, `%check gemm` all of your "
   .. "own.", {code = true, script = function(rest)
     local call = check_call(rest)
-    local launch, args = part "measure".launch(rest)
+    local expression, options = launch_options(rest)
+    local launch, args = part "measure".launch(expression)
     return call and "print(" .. call .. ")"
-      or launch and ("print(check(%s%s))"):format(launch, args)
+      or launch and ("print(check(%s%s%s))"):format(launch, args,
+        options and ", " .. options or "")
   end})
 
 -- `%access l(x) as="M1"` as a call of access; nil without a launch or a rung.

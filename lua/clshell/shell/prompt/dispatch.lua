@@ -151,4 +151,16 @@ function M.kernels_code(text)
     language == "cuda" and ", {cuda = true}" or "")
 end
 
+--- dispatch.host(text) -> function or nil
+--- The function that tells the Lua for a listing of a host in C, CUDA or
+--- Python; nil for other texts. The text is no Lua.
+function M.host(text)
+  local page = require "clshell.cuda.host".page(text,
+    require "clshell.results.tables".width())
+  return page and function()
+    require "clshell.shell.prompt.session".page(
+      "no Lua, but host code; in Lua, line by line:\n" .. page)
+  end
+end
+
 return M

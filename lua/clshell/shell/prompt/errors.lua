@@ -339,7 +339,12 @@ local function note_of(record, text)
   local byte = record.rest:match " near '<\\(%d+)>'$"
   local line = byte and text and excerpt.line(text, record.line)
   local strange = line and base_text.strange(line)[1]
-  if record.near then
+  local name = record.rest:match " value %(%l+ '([%a_][%w_]*)'%)"
+  local words = name and (name:find "%u" or name:find "_")
+    and require "clshell.cuda.words"
+  if words and (words.host("cl." .. name) or words.host(name)) then
+    return words.advice("cl." .. name) or words.advice(name)
+  elseif record.near then
     return ("did you mean '%s'?"):format(record.near)
   elseif strange then
     record.column = record.column or strange.at

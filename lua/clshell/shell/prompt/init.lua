@@ -61,7 +61,14 @@ function M.complete(text)
   return not more
 end
 
--- Compiles an input; an input that is no Lua may be the text of kernels.
+-- Whether a text may be a listing of a host in C, CUDA or Python.
+local function may_host(text)
+  return find(text, "%f[%w]c[lu]%w*[%u_]") or find(text, "%f[%w]hip%u")
+    or find(text, "pyopencl", 1, true) or find(text, "%f[%w]cl%.%a")
+end
+
+-- Compiles an input; an input that is no Lua may be the text of kernels, or of
+-- a host.
 local function compile(text, chunk)
   local compiled, message = parse(text, chunk)
   local code = not compiled and may_kernels(text)
@@ -73,7 +80,8 @@ local function compile(text, chunk)
       note "no Lua, but kernels: prog = cl.build of this text"
     end
   elseif not compiled then
-    error(message, 0)
+    local tell = may_host(text) and part "dispatch".host(text)
+    compiled = {kind = "command", code = "", run = tell or error(message, 0)}
   end
   return compiled
 end
@@ -295,6 +303,10 @@ function M.start(terminal)
   end
   if not M.quiet and system.drivers() == 0 then
     stderr:write(NODRIVER)
+  end
+  if line.as and not M.quiet then
+    note(("the device pretends to be %s: its limits, the real device's times")
+      :format(line.as))
   end
   journal_wanted = terminal and not line.noinit
   local left = journal_wanted

@@ -1,0 +1,98 @@
+/* nv_warp_group.cl - products of a group of four warps, by wgmma
+** SPDX-License-Identifier: MIT
+**
+** nv_hopper.cl and peak/nv_wgmma.cl include it, for NVIDIA's Hopper. It has the
+** instructions, and the descriptions of operands in local memory: lines of 128
+** bytes, see nv_hopper.cl.
+**
+** Defines: TF32 (1; 0 for halves), BN, ALONG_A, ALONG_B, TURNED, WIDE, see
+**          nv_hopper.cl */
+#ifndef BN
+#define BN 128 /* columns of B: 128 or 256 */
+#endif
+
+#define PTX(...) __asm__ volatile("//PTX " __VA_ARGS__)
+
+#define BLOCK 8192 /* bytes of 64 lines */
+
+/* The description of an operand for wgmma, besides its address: lines of 128
+** bytes whose pieces change places, 8 lines further on, and, where k does not
+** run along the lines, 64 columns further on. */
+#define ORDER (1ul << 62 | 64ul << 32)
+#if ALONG_A
+#define FORM_A (ORDER | 1ul << 16)
+#define STEP_A 2 /* a quarter of a stage, in units of 16 bytes */
+#define ACROSS_A "0"
+#else
+#define FORM_A (ORDER | (ulong)(BLOCK / 16) << 16)
+#define STEP_A 128
+#define ACROSS_A "1"
+#endif
+#if ALONG_B
+#define FORM_B (ORDER | 1ul << 16)
+#define STEP_B 2
+#define ACROSS_B "0"
+#else
+#define FORM_B (ORDER | (ulong)(BLOCK / 16) << 16)
+#define STEP_B 128
+#define ACROSS_B "1"
+#endif
+
+/* c = a b, + c where `more`, for 64 rows of A and the BN columns of B: a and
+** b describe where the operands lie. */
+#define F4(c, i) "+f"((c)[i]), "+f"((c)[i + 1]), "+f"((c)[i + 2]), \
+  "+f"((c)[i + 3])
+#define F16(c, i) F4(c, i), F4(c, i + 4), F4(c, i + 8), F4(c, i + 12)
+#define F64(c, i) F16(c, i), F16(c, i + 16), F16(c, i + 32), F16(c, i + 48)
+#define P10(t) "%" #t "0, %" #t "1, %" #t "2, %" #t "3, %" #t "4, %" #t \
+  "5, %" #t "6, %" #t "7, %" #t "8, %" #t "9, "
+#define P60 "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, " P10(1) P10(2) \
+  P10(3) P10(4) P10(5)
+#define P64 P60 "%60, %61, %62, %63"
+#define P128 P60 P10(6) P10(7) P10(8) P10(9) P10(10) P10(11) "%120, %121, " \
+  "%122, %123, %124, %125, %126, %127"
+#if TF32
+#define TYPES "k8.f32.tf32.tf32"
+#define TURNS ""
+#else
+#define TYPES "k16.f32.f16.f16"
+#define TURNS ", " ACROSS_A ", " ACROSS_B
+#endif
+#if TURNED
+/* The same for C^T: a are the four fragments of 64 columns of B, b tells
+** where the rows of A lie. */
+#if WIDE == 128
+#define OPERANDS "m64n128" TYPES " {" P64 "}, {%64, %65, %66, %67}, %68"
+#define ALL_SUMS(c) F64(c, 0)
+#define MORE "%69"
+#elif WIDE == 256
+#define OPERANDS "m64n256" TYPES " {" P128 "}, {%128, %129, %130, %131}, %132"
+#define ALL_SUMS(c) F64(c, 0), F64(c, 64)
+#define MORE "%133"
+#else
+#error "BM is 128 or 256"
+#endif
+#define MULTIPLY(c, a, b, more)                                           \
+  PTX("{.reg .pred p; setp.ne.b32 p, " MORE ", 0; "                       \
+      "wgmma.mma_async.sync.aligned." OPERANDS ", p, 1, 1;}"              \
+      : ALL_SUMS(c)                                                       \
+      : "r"((a)[0]), "r"((a)[1]), "r"((a)[2]), "r"((a)[3]), "l"(b),       \
+        "r"(more))
+#elif BN == 128
+#define MULTIPLY(c, a, b, more)                                           \
+  PTX("{.reg .pred p; setp.ne.b32 p, %66, 0; "                            \
+      "wgmma.mma_async.sync.aligned.m64n128" TYPES " {" P64 "}, %64, "    \
+      "%65, p, 1, 1" TURNS ";}"                                           \
+      : F64(c, 0) : "l"(a), "l"(b), "r"(more))
+#elif BN == 256
+#define MULTIPLY(c, a, b, more)                                           \
+  PTX("{.reg .pred p; setp.ne.b32 p, %130, 0; "                           \
+      "wgmma.mma_async.sync.aligned.m64n256" TYPES " {" P128 "}, %128, "  \
+      "%129, p, 1, 1" TURNS ";}"                                          \
+      : F64(c, 0), F64(c, 64) : "l"(a), "l"(b), "r"(more))
+#else
+#error "BN is 128 or 256"
+#endif
+#define BEGIN() PTX("wgmma.fence.sync.aligned;" ::: "memory")
+#define END() PTX("wgmma.commit_group.sync.aligned;" ::: "memory")
+#define DONE(n) PTX("wgmma.wait_group.sync.aligned " #n ";" ::: "memory")
