@@ -36,7 +36,7 @@ function M.speed(task, t)
   local interval = t.lo and (" [%s, %s]"):format(number(1 / t.hi),
     number(1 / t.lo)) or ""
   if task.speed.roof then
-    return ("%s at %s, %.0f %% of the %s roof; asked %.0f %%: %s"):format(time,
+    return ("%s at %s, %.3g %% of the %s roof; asked %.3g %%: %s"):format(time,
       tasks.title(t.size), 100 * t.roof, t.bound, 100 * task.speed.roof,
       t.decision)
   end

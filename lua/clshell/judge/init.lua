@@ -4,6 +4,7 @@
 
 local argument = require "clshell.base.argument"
 local boards = require "clshell.judge.board"
+local calibrate = require "clshell.measure.calibrate"
 local calls = require "clshell.calls"
 local cl = require "cl"
 local file = require "clshell.base.file"
@@ -173,8 +174,8 @@ local function judge_times(task, r, t)
     end
     t.decision, t.ratio, t.lo, t.hi = stats.verdict(scaled, STRICT)
     if not t.roof then
-      cl.error(("task %s: speed.roof needs flop or bytes, and a measured "
-        .. "peak"):format(task.name))
+      cl.error(("task %s: this device has no measured peak"):format(
+        task.name))
     end
   end
   if t.decision == "SLOWER" and r.verdict ~= "INVALID" then
@@ -193,7 +194,8 @@ local function time(task, r, rng, source)
   end
   r.times = {}
   for _, size in ipairs(shuffled(task:timed_sizes(), rng)) do
-    local t, why = process:call("time", size, rng:integer(0, 0x7fffffff))
+    local t, why = process:call("time", size, rng:integer(0, 0x7fffffff),
+      options.with(calibrate.device(), {}))
     if why or t.status then
       return add_fault(r, why and "INVALID" or t.status, why or t.message,
         t and t.seed and t or nil)

@@ -2,6 +2,7 @@
 -- its runs on fresh inputs between guard bands, the simulator, the timed runs
 -- SPDX-License-Identifier: MIT
 
+local calibrate = require "clshell.measure.calibrate"
 local check = require "clshell.explain.check"
 local cl = require "cl"
 local expect = require "clshell.measure.expect"
@@ -421,12 +422,14 @@ local function round(subject, size, seeds, make, list)
     make and stats.quantile(times[2], quantile)
 end
 
--- submission.time(size, seed) -> table
+-- submission.time(size, seed, calibration) -> table
 -- Times the submission in turns with the reference, on fresh inputs for each
--- run, each verified: {status, message, seed} of a fault; else verdict, ratio,
--- lo, hi (of the time over the reference's), decision (of the time times
--- at_least), samples, rounds, flop, bytes, slow (a lower clock).
-function M.time(size, seed)
+-- run, each verified, with the judge's calibration of the timers: {status,
+-- message, seed} of a fault; else verdict, ratio, lo, hi (of the time over the
+-- reference's), decision (of the time times at_least), samples, rounds, flop,
+-- bytes, slow (a lower clock).
+function M.time(size, seed, calibration)
+  calibrate.take(calibration)
   local task = own.task
   local speed, at_least = task.speed, task.speed.at_least or 1
   local r = {size = size, flop = task.flop and task.flop(size),

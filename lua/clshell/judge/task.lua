@@ -44,7 +44,8 @@ local function prototype(who, words)
   return name, ("kernel void %s%s {}"):format(name, params)
 end
 
-local function check_speed(who, speed)
+local function check_speed(who, t)
+  local speed = t.speed
   if speed == nil then
     return
   end
@@ -53,6 +54,10 @@ local function check_speed(who, speed)
   if (speed.against == nil) == (speed.roof == nil) then
     argument.refuse(who, "speed", "must have either `against` (a rung, a "
       .. "file or a function) or `roof` (a part of the roofline)")
+  end
+  if speed.roof and not (t.flop or t.bytes) then
+    argument.refuse(who, "speed.roof", "needs flop or bytes, such as flop = "
+      .. "function(n) return 2 * n^3 end")
   end
   if speed.at_least then
     argument.positive(who, "speed.at_least", speed.at_least)
@@ -179,7 +184,7 @@ function M.new(fields)
   for _, name in ipairs{"forbid", "allow"} do
     argument.list(who, name, t[name] or {}, "string")
   end
-  check_speed(who, t.speed)
+  check_speed(who, t)
   check_points(who, t.points)
   return t
 end
