@@ -228,6 +228,21 @@ t.test("outputs never written, and Buffers that kernels only may read",
       "write to 'x', a pointer to const: x[0] to x[3]")
   end)
 
+t.test("without the plugin the simulator looks for races, and it is said",
+  function()
+    simulator()
+    local plugin, x <close> = oclgrind.plugin, cl.buffer("int", 4, 0)
+    oclgrind.plugin = function()
+      return nil, "no trace.so", "make it"
+    end
+    local ok, text, notes = pcall(said, [[kernel void f(global int *x) {
+      x[0] = get_global_id(0); }]], 4, 4, x)
+    oclgrind.plugin = plugin
+    t.eq({ok, text}, {true, "race on x[0]: work-item 1 writes, and work-item 0"
+      .. " writes"})
+    t.ok(notes:find("no trace.so: races between work-groups", 1, true), notes)
+  end)
+
 t.test("arguments of each kind", function()
   simulator()
   local y <close> = cl.buffer("float", 8, 0)

@@ -412,6 +412,16 @@ print "still here"]]
   has(out, "no Lua, but host code", "1  clCreateBuffer",
     'access = "read_only"', "1  pyopencl", "PyOpenCL: cl.CommandQueue; here: ",
     'b = cl.buffer("float", n)', "near '3'", "still here")
+  out = session [==[
+t = {} t.Program()
+]==]
+  lacks(out, "PyOpenCL")
+  local s <close> = screen.open{width = 80, height = 24}
+  s:wait "cl>"
+  s:paste('import pyopencl as cl\nprg = cl.Program(c, """\n'
+    .. '__kernel void f() {\n}""").build()\nprg.f(queue, (4,), None)')
+  s:send "\r"
+  s:wait "5  prg.name(queue, ...)"
 end)
 
 t.done()

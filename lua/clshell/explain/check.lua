@@ -189,20 +189,13 @@ end
 
 local ALL = 60 -- seconds for all sizes of a rung
 
--- A promise in words, such as ", alpha -0.5"; titles have words of options.
-local function said(promise, s)
-  local value = s[promise.name]
-  return not promise.inner and math.type(value)
-    and (", %s %g"):format(promise.name, value)
-    or promise.inner and ", inside of larger matrices" or ""
-end
-
 local GAPS = {3, 5, 7, 11} -- elements behind the rows of each operand
 
 -- Operands of a size for promises of the rung, a list of {promise, value}:
--- {operands, promises, parents (larger matrices by operand), words}.
+-- {operands, promises, parents (larger matrices by operand), words}; nil where
+-- they change nothing.
 local function case_of(make, family, size, promises)
-  local shape, gaps, inner, opted = {}, {}, false, false
+  local shape, gaps, inner, words, opted = {}, {}, false, {}, false
   for key, value in pairs(type(size) == "table" and size or {size}) do
     shape[key] = value
   end
@@ -215,21 +208,22 @@ local function case_of(make, family, size, promises)
     end
     inner = inner or promise.inner
   end
-  if not promises[1] then
-    return {operands = make(shape), promises = promises, words = ""}
+  local o, parents, s = make(shape), nil, nil
+  if promises[1] then
+    o = family.bind(o)
+    local longer
+    longer, parents = workload.longer(o, not inner and gaps or nil, inner)
+    if not (longer or opted) then
+      return nil
+    end
+    o, s = family.bind(longer or o)
   end
-  local o = family.bind(make(shape))
-  local operands, parents = workload.longer(o, not inner and gaps or nil,
-    inner)
-  if not (operands or opted) then
-    return nil -- no operand has rows
-  end
-  local _, s = family.bind(operands or o)
-  local words = {}
   for i, one in ipairs(promises) do
-    words[i] = said(one[1], s)
+    local value = s[one[1].name] -- titles have the words of options
+    words[i] = math.type(value) and (", %s %g"):format(one[1].name, value)
+      or one[1].inner and ", inside of larger matrices" or ""
   end
-  return {operands = operands or o, parents = parents, promises = promises,
+  return {operands = o, parents = parents, promises = promises,
     words = table.concat(words)}
 end
 
@@ -254,23 +248,20 @@ local function cases(family, name, opts)
   for round = 1, rounds do
     local some, at = {}, math.max(1, #sizes // 2 - round + 1)
     for _, promise in ipairs(promises) do
-      local try = promise.try
+      local try = not given and promise.try
       local value = try and try[(round - 1) % #try + 1]
-      if try and not given and value
-          or promise.inner and (round == 2 or rounds == 1)
-          or promise.gap then
+      if value or promise.gap
+          or promise.inner and round == rounds // 2 + 1 then
         some[#some + 1] = {promise, value}
       end
     end
     local function again(these)
       return case_of(make, family, sizes[at], these)
     end
-    if some[1] then
-      local case = again(some)
+    local case = some[1] and again(some)
+    if case then
+      case.again, case.at = again, at
       list[#list + 1] = case
-      if case then
-        case.again, case.at = again, at
-      end
     end
   end
   return list

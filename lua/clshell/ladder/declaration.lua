@@ -484,31 +484,29 @@ end
 -- parameters: Buffers for the operands, whole numbers for the sizes; nil and
 -- the reason where they cannot be told. A single size stands for all.
 function derived.plain_args(d, s, o, kernel)
-  local args, pointers, sizes = {n = #kernel.args}, {}, {}
+  local args, known, sizes, pointers = {n = #kernel.args}, {}, {}, 0
+  local dims = d.given.dims or d.parts.dims
+  for _, one in ipairs(d.parts.all) do
+    known[one.name:lower()] = o[one.name]
+  end
+  for _, dim in ipairs(dims) do
+    known[dim:lower()] = s[dim]
+  end
   for i, param in ipairs(kernel.args) do
-    table.insert(param.type:find "%*" and pointers or sizes, i)
-  end
-  for j, i in ipairs(pointers) do
-    local named = {}
-    for _, one in ipairs(d.parts.all) do
-      named[one.name:lower()] = one.name
+    args[i] = known[param.name:lower()]
+    if param.type:find "%*" then
+      pointers = pointers + 1
+      args[i] = args[i] or o[(d.parts.all[pointers] or {}).name]
+    else
+      sizes[#sizes + 1] = i
     end
-    local name = named[kernel.args[i].name:lower()]
-      or (d.parts.all[j] or {}).name
-    args[i] = name and o[name]
   end
-  local dims, names = {}, d.given.dims or d.parts.dims
-  local first = names[1]
-  for _, dim in ipairs(names) do
-    dims[dim:lower()] = dim
-    if #sizes == 1 and s[dim] ~= s[first] then
+  for _, dim in ipairs(#sizes == 1 and dims or {}) do
+    args[sizes[1]] = s[dim]
+    if s[dim] ~= s[dims[1]] then
       return nil, ("takes one size, %s: %s must be equal"):format(
-        kernel.args[sizes[1]].name, table.concat(names, ", "))
+        kernel.args[sizes[1]].name, table.concat(dims, ", "))
     end
-  end
-  for _, i in ipairs(sizes) do
-    local dim = #sizes == 1 and first or dims[kernel.args[i].name:lower()]
-    args[i] = dim and s[dim]
   end
   for i, param in ipairs(kernel.args) do
     if args[i] == nil then

@@ -184,6 +184,16 @@ local function sentence(r, noise)
   return head .. (#head + #tail < WIDTH and " " or "\n  ") .. tail
 end
 
+-- By which rules the results of both sides were right, or which had none.
+local function checked_words(r)
+  local a, b = r.verify_a, r.verify_b
+  if a == b then
+    return a == "unchecked" and "unchecked: the results of both"
+      or "results of both right: " .. a
+  end
+  return ("%s: %s; %s: %s"):format(r.name_a, a, r.name_b, b)
+end
+
 local printing = {
   __tostring = function(r)
     local width = math.max(#r.name_a, #r.name_b)
@@ -200,11 +210,7 @@ local printing = {
     if r.batch_a > 1 or r.batch_b > 1 then
       lines[5] = ("  batches of %d and %d"):format(r.batch_a, r.batch_b)
     end
-    if r.verify_a == "unchecked" or r.verify_b == "unchecked" then
-      lines[#lines + 1] = "  unchecked: " .. (r.verify_a ~= r.verify_b
-        and r[r.verify_a == "unchecked" and "name_a" or "name_b"]
-        or "the results of both")
-    end
+    lines[#lines + 1] = r.verify_b and "  " .. checked_words(r)
     lines[#lines + 1] = r.note and "  " .. r.note
     return table.concat(lines, "\n")
   end,

@@ -340,10 +340,13 @@ local function note_of(record, text)
   local line = byte and text and excerpt.line(text, record.line)
   local strange = line and base_text.strange(line)[1]
   local name = record.rest:match " value %(%l+ '([%a_][%w_]*)'%)"
-  local words = name and (name:find "%u" or name:find "_")
-    and require "clshell.cuda.words"
-  if words and (words.host("cl." .. name) or words.host(name)) then
-    return words.advice("cl." .. name) or words.advice(name)
+  local words = name and name:find "[%u_]" and require "clshell.cuda.words"
+  if words and text and (excerpt.line(text, record.line) or ""):find("cl."
+      .. name, 1, true) then
+    name = "cl." .. name
+  end
+  if words and words.host(name) then
+    return words.advice(name)
   elseif record.near then
     return ("did you mean '%s'?"):format(record.near)
   elseif strange then

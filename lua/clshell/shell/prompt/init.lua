@@ -31,7 +31,8 @@ end
 
 -- Whether a text may be kernels; shell/prompt/dispatch.lua decides.
 local function may_kernels(text)
-  return find(text, "__global__", 1, true) or find(text, "kernel", 1, true)
+  return (find(text, "__global__", 1, true) or find(text, "kernel", 1, true))
+    and not find(text, "pyopencl", 1, true)
 end
 
 --- session.complete(text) -> boolean
