@@ -21,7 +21,7 @@ task{
   end,
   sizes = {1, 8, 16, 33},
   hidden = {7, 31, 64},
-  speed = {against = "gemm.naive_global", at_least = 0.5, sizes = {128}},
+  speed = {against = "gemm.naive_global", at_least = 0.5, at = {128}},
   points = {public = 40, hidden = 20, clean = 20, speed = 20},
   skeleton = "mm.cl",
   hints = {WRONG = "Which work-items have no element of C to compute?",

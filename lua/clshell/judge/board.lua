@@ -36,7 +36,7 @@ function M.speed(task, t)
   local interval = t.lo and (" [%s, %s]"):format(number(1 / t.hi),
     number(1 / t.lo)) or ""
   if task.speed.roof then
-    return ("%s at %s, %.0f %% of the %s roof; asked %.0f %%: %s"):format(time,
+    return ("%s at %s, %.3g %% of the %s roof; asked %.3g %%: %s"):format(time,
       tasks.title(t.size), 100 * t.roof, t.bound, 100 * task.speed.roof,
       t.decision)
   end
@@ -140,9 +140,10 @@ function Board:__tostring()
       .. "\n"
   end
   for _, r in ipairs(self) do
-    lines[#lines + 1] = ("%s: %s%s"):format(r.name, r.verdict, r.total
-      and ", " .. r.total .. " points" or "")
-    for _, line in ipairs(details(self, r)) do
+    local more = details(self, r)
+    lines[#lines + 1] = (#self == 1 or #more > 0) and ("%s: %s%s"):format(
+      r.name, r.verdict, r.total and ", " .. r.total .. " points" or "") or nil
+    for _, line in ipairs(more) do
       lines[#lines + 1] = text.fold("  " .. line, width)
     end
   end

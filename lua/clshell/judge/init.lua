@@ -4,6 +4,7 @@
 
 local argument = require "clshell.base.argument"
 local boards = require "clshell.judge.board"
+local calibrate = require "clshell.measure.calibrate"
 local calls = require "clshell.calls"
 local cl = require "cl"
 local file = require "clshell.base.file"
@@ -110,15 +111,13 @@ local function add_fault(r, status, message, run)
     return
   end
   r.verdict, r.reason = status, message
-  if run then
-    r.size, r.seed = tasks.title(run.size), run.seed
-  end
+  r.size, r.seed = run and tasks.title(run.size), run and run.seed
 end
 
 -- The checked runs of a submission.
-local function check_runs(task, process, r, rng)
+local function check_runs(process, r, runs)
   local right = {public = {}, hidden = {}, speed = {}}
-  for _, run in ipairs(runs_of(task, rng)) do
+  for _, run in ipairs(runs) do
     local result, why = process:call("run", run.size, run.seed)
     local status = why and "INVALID" or result.status
     if status then
@@ -140,8 +139,7 @@ local function check_runs(task, process, r, rng)
   end
 end
 
-local function simulate(process, r, rng, size)
-  local seed = rng:integer(0, 0x7fffffff)
+local function simulate(process, r, seed, size)
   local result, why = process:call("simulate", seed, size)
   if why or result.status then
     local message = why or result.message
@@ -173,8 +171,8 @@ local function judge_times(task, r, t)
     end
     t.decision, t.ratio, t.lo, t.hi = stats.verdict(scaled, STRICT)
     if not t.roof then
-      cl.error(("task %s: speed.roof needs flop or bytes, and a measured "
-        .. "peak"):format(task.name))
+      cl.error(("task %s: this device has no measured peak"):format(
+        task.name))
     end
   end
   if t.decision == "SLOWER" and r.verdict ~= "INVALID" then
@@ -193,7 +191,8 @@ local function time(task, r, rng, source)
   end
   r.times = {}
   for _, size in ipairs(shuffled(task:timed_sizes(), rng)) do
-    local t, why = process:call("time", size, rng:integer(0, 0x7fffffff))
+    local t, why = process:call("time", size, rng:integer(0, 0x7fffffff),
+      options.with(calibrate.device(), {}))
     if why or t.status then
       return add_fault(r, why and "INVALID" or t.status, why or t.message,
         t and t.seed and t or nil)
@@ -257,14 +256,31 @@ local function word(path)
   return path:find "^[%w_./-]+$" and path or text.quote(path)
 end
 
--- Judges one submission: its result.
-local function judge_one(task, path, seed)
+-- The source of a submission.
+local function source_of(path)
+  local f <close>, message = file.open(path, "rb")
+  return (f and f:read "a" or cl.error("judge: cannot open " .. message))
+    :gsub("^\xEF\xBB\xBF", "")
+end
+
+-- The run that "SIZE:SEED" names.
+local function repeated(repro)
+  local title, seed = tostring(repro):match "^(.*):(%d+)$"
+  local size = title and tasks.size(title)
+  return {kind = "public", title = title,
+    seed = math.tointeger(tonumber(seed)), size = size or argument.refuse(
+      "judge", "repro", "must be SIZE:SEED, as a failure prints it, such as "
+      .. "33:123; got %q", tostring(repro))}
+end
+
+-- Judges one submission: its result. again: a run of `repeated` alone.
+local function judge_one(task, path, seed, again)
   local name = path:match "([^/]*)$":gsub("%.cl$", "")
-  local r = {name = name, file = path, verdict = "RIGHT", sizes = {
-    public = {right = 0, all = 0}, hidden = {right = 0, all = 0}}}
-  local begin, rng = cl.now(), tasks.rng(seed)
-  local f <close> = file.open(path, "rb")
-  local source = f and f:read "a" or cl.error("cannot open " .. path)
+  local r = {name = name, file = path, verdict = "RIGHT", sizes = {}}
+  local begin, rng, source = cl.now(), tasks.rng(seed), source_of(path)
+  for _, part in ipairs(tasks.PARTS) do
+    r.sizes[part] = {right = 0, all = 0}
+  end
   local fault = rules.faults(source, task)[1]
   if fault then
     add_fault(r, "INVALID", ("line %d: has %s"):format(fault.line,
@@ -278,45 +294,16 @@ local function judge_one(task, path, seed)
       add_fault(r, "INVALID", why)
       return r
     end
-    check_runs(task, process, r, rng)
+    check_runs(process, r, again and {again} or runs_of(task, rng))
     if r.verdict ~= "INVALID" and task.check ~= false then
-      simulate(process, r, rng)
+      simulate(process, r, again and again.seed or rng:integer(0, 0x7fffffff),
+        again and again.size)
     end
   end
-  if r.verdict == "RIGHT" and task.speed then
+  if r.verdict == "RIGHT" and task.speed and not again then
     time(task, r, rng, source)
   end
   r.judged, r.load = cl.now() - begin, load_of()
-  return r
-end
-
--- One run again, by "SIZE:SEED", and the simulator.
-local function repeat_one(task, path, repro)
-  local title, seed = tostring(repro):match "^(.*):(%d+)$"
-  local size = title and tasks.size(title)
-  if not size then
-    argument.refuse("judge", "repro", "must be SIZE:SEED, as a failure prints "
-      .. "it, such as 33:123; got %q", tostring(repro))
-  end
-  local name = path:match "([^/]*)$":gsub("%.cl$", "")
-  local r = {name = name, file = path, verdict = "RIGHT", again = true,
-    sizes = {}}
-  local f <close> = file.open(path, "rb")
-  local source = f and f:read "a" or cl.error("cannot open " .. path)
-  local process <close> = start(task, source, name)
-  local why, result = process:open(), nil
-  local run = {size = size, seed = math.tointeger(tonumber(seed))}
-  if not why then
-    result, why = process:call("run", size, run.seed)
-  end
-  if why or result.status then
-    add_fault(r, why and "INVALID" or result.status, why or result.message,
-      run)
-  else
-    simulate(process, r, {integer = function()
-      return run.seed
-    end}, size)
-  end
   return r
 end
 
@@ -409,21 +396,21 @@ function M.judge(path, submissions, opts)
   local list = files_of(type(submissions) == "table" and submissions
     or {argument.check("judge", "submissions", submissions, "string")})
   local seed = opts.seed or fresh_seed()
+  local again = opts.repro and repeated(opts.repro)
   local board = boards.new(task, seed)
   local p <close> = progress.new{total = #list}
   for _, one in ipairs(list) do
     p:step(one)
-    local r = opts.repro and repeat_one(task, one, opts.repro)
-      or judge_one(task, one, seed)
+    local r = judge_one(task, one, seed, again)
     speed_words(task, r)
     if r.seed then
       r.repro = ("clshell judge %s %s --repro %s:%d"):format(word(path),
         word(one), r.size, r.seed)
     end
-    if task.points and not opts.repro then
+    if task.points and not again then
       r.parts, r.points, r.of = points_of(task, r)
     end
-    if not opts.repro and opts.keep ~= false then
+    if not again and opts.keep ~= false then
       keep(task, r)
     end
     board:add(r)

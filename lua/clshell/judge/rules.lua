@@ -12,12 +12,16 @@ local M = {}
 --- Words that no task allows unless its field `allow` names them: machine
 --- code, clocks, and attributes that reach around the compiler.
 M.WORDS = {"asm", "__asm", "__asm__", "extern", "alias", "weakref", "ifunc",
-  "constructor", "destructor", "__builtin_readcyclecounter",
+  "constructor", "__constructor__", "destructor", "__destructor__",
+  "__alias__", "section", "__section__", "__builtin_readcyclecounter",
   "__builtin_readsteadycounter", "__builtin_nvvm_read_ptx_sreg_clock",
   "__builtin_nvvm_read_ptx_sreg_clock64", "__builtin_amdgcn_s_memtime",
   "__builtin_amdgcn_s_memrealtime", "clock_read_device",
   "clock_read_work_group", "clock_read_sub_group"}
 
+local ATTRIBUTES = text.set("reqd_work_group_size work_group_size_hint "
+  .. "vec_type_hint aligned packed opencl_unroll_hint always_inline noinline "
+  .. "unused pure const may_alias endian nosvm intel_reqd_sub_group_size")
 local PRAGMAS = {"^OPENCL%s+EXTENSION%s", "^OPENCL%s+FP_CONTRACT%s",
   "^unroll"}
 local CONSTANT = text.set "constant __constant"
@@ -129,6 +133,27 @@ local function declaration(part, body, defined, found)
   end
 end
 
+-- The faults of attributes.
+local function attributes(tokens, found)
+  for i, one in ipairs(tokens) do
+    local depth, j = 1, i + 2
+    local list = one.text == "__attribute__" or one.text == "__attribute"
+    while list and tokens[j] and depth > 0 do
+      local word = tokens[j].text
+      local name = depth == 2 and tokens[j].kind == "name" and not ATTRIBUTES[
+        word:gsub("^__(.-)__$", "%1")] and word
+      depth = depth + (word == "(" and 1 or word == ")" and -1 or 0)
+      j = j + 1
+      found[#found + 1] = name and {at = one.first, rule = "the attribute "
+        .. name} or nil
+    end
+    local next_one = tokens[i + 1]
+    if one.text == "[" and next_one and next_one.text == "[" then
+      found[#found + 1] = {at = one.first, rule = "an attribute in brackets"}
+    end
+  end
+end
+
 -- The faults of declarations, in tokens with macros replaced.
 local function declarations(tokens, found)
   local part, depth, braces, defined, list = {}, 0, 0, {}, {}
@@ -218,7 +243,9 @@ function M.faults(source, task)
     found[#found + 1] = not allowed.pragma and not is_harmless(pragma:match
       '^%s*%(%s*"([^"]*)"%s*%)' or "") and {at = at, rule = "_Pragma"} or nil
   end
-  declarations(expanded(tokens, macros), found)
+  tokens = expanded(tokens, macros)
+  attributes(tokens, found)
+  declarations(tokens, found)
   table.sort(found, function(a, b)
     return a.at < b.at
   end)

@@ -2,6 +2,7 @@
 -- its runs on fresh inputs between guard bands, the simulator, the timed runs
 -- SPDX-License-Identifier: MIT
 
+local calibrate = require "clshell.measure.calibrate"
 local check = require "clshell.explain.check"
 local cl = require "cl"
 local expect = require "clshell.measure.expect"
@@ -27,24 +28,35 @@ local SLOW = 1.05       -- the canary's time at a lower clock, see protocol
 
 local own -- what this process judges: task, kernel, params
 
--- The kernel of a submission; nil and the first error of the build.
+-- The kernel of a submission; nil and the first error of the build. A compiler
+-- that takes no line of forbidden words builds the source without it.
 local function build(source, name, task)
-  local ok, built = pcall(cl.build, source, {name = name,
-    options = task.options})
-  if ok then
-    ok, built = pcall(built.kernel, built, task.kernel_name)
+  local words = {name = name, options = task.options}
+  local ok, built = pcall(cl.build, rules.poisoned(source, rules.words(task),
+    name), words)
+  for _, d in ipairs(not ok and built.diagnostics or {}) do
+    if d.text:find("poisoned identifier", 1, true) then
+      return nil, ("line %d: has a forbidden word, after preprocessing")
+        :format(d.line)
+    end
   end
-  if ok then
-    return built
+  if not ok then
+    ok, built = pcall(cl.build, source .. "\n", words)
   end
-  local first = built.diagnostics and built.diagnostics[1]
-  if first and first.text:find("poisoned identifier", 1, true) then
-    return nil, ("line %d: has a forbidden word, after preprocessing"):format(
-      first.line)
+  local first = not ok and built.diagnostics and built.diagnostics[1]
+  if not ok then
+    return nil, first and ("does not build: %s%s"):format(first.line
+      and ("line %d: "):format(first.line) or "", first.text)
+      or tostring(built):match "^[^\n]*"
   end
-  return nil, first and ("does not build: %s%s"):format(first.line
-    and ("line %d: "):format(first.line) or "", first.text)
-    or tostring(built):match "^[^\n]*"
+  local names = built:kernels()
+  for _, known in ipairs(names) do
+    if known == task.kernel_name then
+      return built:kernel(known)
+    end
+  end
+  return nil, ("has no kernel '%s'%s"):format(task.kernel_name, names[1]
+    and ", but " .. table.concat(names, ", ") or "")
 end
 
 -- The fault of a kernel's parameters beside the prototype's.
@@ -56,7 +68,8 @@ local function misfit(kernel, params)
   end
   for i, param in ipairs(params) do
     local given = args[i]
-    if given.type ~= param.type or given.space ~= param.space then
+    local known = pcall(cl.typesize, (given.type:gsub("[%s*]", "")))
+    if known and given.type ~= param.type or given.space ~= param.space then
       return ("parameter %d must be %s %s; got %s %s"):format(i, param.space,
         param.type, given.space, given.type)
     end
@@ -73,8 +86,7 @@ function M.open(path, source, name)
   system.limit("file", FILE)
   progress.phase "built"
   local stub = cl.build(task.stub):kernel(task.kernel_name)
-  local poisoned = rules.poisoned(source, rules.words(task), name)
-  local kernel, reason = build(poisoned, name, task)
+  local kernel, reason = build(source, name, task)
   if not kernel then
     return reason
   end
@@ -98,7 +110,7 @@ end
 -- A Buffer for an argument inside a larger one, with a band of random numbers
 -- before and behind it: {all, buffer, and the content of the bytes that a run
 -- must leave as they are: the bands, and an input}.
-local function between_bands(array, seed, empty, param)
+local function between_bands(array, seed, empty, param, none)
   local size = cl.typesize(array.type)
   local lead = BAND // size
   local total = #array + 2 * lead
@@ -108,14 +120,16 @@ local function between_bands(array, seed, empty, param)
   bytes:write(cl.array("uint", total * size // 4):random(seed, 0, 0xffffffff)
     :as "char")
   local shape = array.shape
-  local m = {all = all, size = size, count = #array, first = lead * size,
+  local m = {all = all, size = size, count = none and 0 or #array,
+    first = lead * size,
     buffer = #shape == 2 and all:matrix(lead + 1, shape[1], shape[2])
       or all:view(lead + 1, lead + #array), parts = {}}
   if not empty then
     m.buffer:write(array)
+    m.content = array
   end
   local last = m.first + #array * size
-  for i, range in ipairs(param.const and {{1, #bytes}}
+  for i, range in ipairs((param.const or none) and {{1, #bytes}}
       or {{1, m.first}, {last + 1, #bytes}}) do
     local view = bytes:matrix(range[1], 1, range[2] - range[1] + 1)
     m.parts[i] = {from = range[1], view = view, before = view:read()}
@@ -156,14 +170,15 @@ local function arguments(size, seed)
   for i = 1, list.n do
     local array, empty = array_of(list[i])
     if array then
-      memories[i] = between_bands(array, seed + i, empty,
-        own.params[i])
+      memories[i] = between_bands(array, seed + i, empty, own.params[i],
+        empty and list[i].none)
       list[i] = memories[i].buffer
     end
   end
   return list, memories
 end
 
+-- What the outputs must be, of the arguments as they are now.
 local function expected(args, launch)
   local task = own.task
   local what = task.expect
@@ -176,23 +191,47 @@ local function expected(args, launch)
     tolerance = task.tolerance, inout = task.inout})
 end
 
--- Prepares a run on fresh inputs: {args, verdict()}; `seed` is of the inputs.
+-- Whether a kernel may write a parameter, by the prototype.
+local function is_output(param)
+  return param.space == "global" and not param.const
+end
+
+-- Prepares a run on fresh inputs: {args, verdict(), close()}. The truth is
+-- calculated after the run: before it, no memory holds what a kernel could
+-- copy.
 local function prepare(size, seed)
   own.size = size
   local stub = own.task:launch(own.stub, size)
   local args, memories = arguments(size, seed)
-  local e = expected(args, stub)
-  local run = {args = args}
-  function run.poison()
-    e:poison()
+  local function fill()
+    for i, m in pairs(memories) do
+      if m.content then
+        m.buffer:write(m.content)
+      elseif is_output(own.params[i]) and m.count > 0 then
+        expect.fill(m.buffer)
+      end
+    end
   end
+  local run = {args = args}
+  fill()
   -- status and message: nil where all is right
   function run.verdict()
+    local got, none = {}, true
     for i, m in pairs(memories) do
       local status, message = changed(m, own.params[i])
       if status then
         return status, message
       end
+      got[m] = is_output(own.params[i]) and m.buffer:read() or nil
+      none = none and not (got[m] and m.count > 0)
+    end
+    if none then
+      return nil
+    end
+    fill()
+    local e = expected(args, stub)
+    for m, content in pairs(got) do
+      m.buffer:write(content)
     end
     local v = e:verdict()
     if not v.ok then
@@ -216,7 +255,6 @@ function M.run(size, seed)
     return {status = "INVALID", message = fault}
   end
   local run = prepare(size, seed)
-  run.poison()
   progress.phase "ran"
   local ok, e = pcall(function()
     own.task:launch(own.kernel, size)(table.unpack(run.args, 1, run.args.n))
@@ -266,6 +304,10 @@ function M.simulate(seed, size)
   end
   progress.phase("simulated", true)
   local launch, limit = own.task:launch(own.kernel, size), own.task.limit
+  if items(launch) > 4 * SMALL or items(launch) == 0 then
+    return {why = ("%d work-items are not for the simulator"):format(
+      items(launch))}
+  end
   local args = own.task:values(size, seed, own.params)
   for i = 1, args.n do
     local array, empty = array_of(args[i])
@@ -340,7 +382,6 @@ local function timed(subject, size, seed, make)
   for i, param in ipairs(own.params) do
     inputs[param.name] = run.args[i]
   end
-  run.poison()
   local launch = own.task:launch(own.kernel, size)
   subject.call = make and make(run.args, inputs) or function()
     return launch(table.unpack(run.args, 1, run.args.n))
@@ -387,12 +428,14 @@ local function round(subject, size, seeds, make, list)
     make and stats.quantile(times[2], quantile)
 end
 
--- submission.time(size, seed) -> table
+-- submission.time(size, seed, calibration) -> table
 -- Times the submission in turns with the reference, on fresh inputs for each
--- run, each verified: {status, message, seed} of a fault; else verdict, ratio,
--- lo, hi (of the time over the reference's), decision (of the time times
--- at_least), samples, rounds, flop, bytes, slow (a lower clock).
-function M.time(size, seed)
+-- run, each verified, with the judge's calibration of the timers: {status,
+-- message, seed} of a fault; else verdict, ratio, lo, hi (of the time over the
+-- reference's), decision (of the time times at_least), samples, rounds, flop,
+-- bytes, slow (a lower clock).
+function M.time(size, seed, calibration)
+  calibrate.take(calibration)
   local task = own.task
   local speed, at_least = task.speed, task.speed.at_least or 1
   local r = {size = size, flop = task.flop and task.flop(size),

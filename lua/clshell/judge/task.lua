@@ -44,7 +44,8 @@ local function prototype(who, words)
   return name, ("kernel void %s%s {}"):format(name, params)
 end
 
-local function check_speed(who, speed)
+local function check_speed(who, t)
+  local speed = t.speed
   if speed == nil then
     return
   end
@@ -54,11 +55,15 @@ local function check_speed(who, speed)
     argument.refuse(who, "speed", "must have either `against` (a rung, a "
       .. "file or a function) or `roof` (a part of the roofline)")
   end
+  if speed.roof and not (t.flop or t.bytes) then
+    argument.refuse(who, "speed.roof", "needs flop or bytes, such as flop = "
+      .. "function(n) return 2 * n^3 end")
+  end
   if speed.at_least then
     argument.positive(who, "speed.at_least", speed.at_least)
   end
-  if speed.sizes then
-    check_sizes(who, "speed.sizes", speed.sizes)
+  if speed.at then
+    check_sizes(who, "speed.at", speed.at)
   end
 end
 
@@ -90,11 +95,11 @@ end
 ---     expect = function(x) return gemm(x.A, x.B) end,
 ---     range = function(n) return {n, n} end,
 ---     sizes = {1, 16, 33}, hidden = {7, 64, 100},
----     speed = {against = "gemm.naive", at_least = 1, sizes = {256}},
+---     speed = {against = "gemm.naive", at_least = 1, at = {256}},
 ---     points = {public = 40, hidden = 30, clean = 10, speed = 20},
 ---   }
 ---
----   clshell judge mm.lua student.cl
+---   clshell judge FILE student.cl
 ---
 --- Each run has new inputs. `inputs` gets a size of the lists, and a generator
 --- of the run's seed, and returns the arguments by the names of the prototype:
@@ -104,7 +109,7 @@ end
 --- of your own, such as rng("int", n):sort(); rng:integer(lo, hi) and
 --- rng:number(lo, hi) are numbers; cl.localmem is local memory. Parameters
 --- that are `const` must keep their content.
---- Options:
+--- Options of the fields:
 ---   name     the file's  a string: the name of the task
 ---   text     -        a string: the exercise in words
 ---   kernel   needed   a string: the prototype
@@ -123,7 +128,7 @@ end
 ---   hidden   -        further sizes, which the task does not show
 ---   check    by range  a size for the simulator; false: it is not asked
 ---   speed    -        a table: {against = "gemm.tiled", at_least = 0.8,
----            sizes = {512}} or {roof = 0.5}
+---            at = {512}} or {roof = 0.5}
 ---   flop, bytes  -    functions of a size: for the roofline
 ---   points   -        a table: points for `public` and `hidden` sizes, for
 ---            being `clean` on the simulator, for `speed`
@@ -144,7 +149,7 @@ end
 ---            and `bytes`
 ---   operands  by name  a function of the arguments: the operands of the rung
 ---   params   defaults  a table: of the rung
----   sizes    the largest  a list
+---   at       the largest  a list: the sizes to time
 ---   seconds  10       of measuring at a size, at most
 --- Example:
 --- local t = task{name = "twice", kernel = "twice(global float *y)",
@@ -179,7 +184,7 @@ function M.new(fields)
   for _, name in ipairs{"forbid", "allow"} do
     argument.list(who, name, t[name] or {}, "string")
   end
-  check_speed(who, t.speed)
+  check_speed(who, t)
   check_points(who, t.points)
   return t
 end
@@ -291,9 +296,19 @@ function M.rng(seed)
   return setmetatable({state = seed}, Rng)
 end
 
+-- Whether a shape has no elements.
+local function has_zero(shape)
+  local zero = shape == 0
+  for _, n in ipairs(type(shape) == "table" and shape or {}) do
+    zero = zero or n == 0
+  end
+  return zero
+end
+
 -- task:values(size, seed, params) -> list
 -- The arguments of a run, in the order of the parameters: numbers, local
--- memory, Arrays; an Array of an output without content is {empty = Array}.
+-- memory, Arrays; an output without content is {empty = Array}, and a Buffer
+-- without elements {empty = Array, none = true}.
 function Task:values(size, seed, params)
   local given = self.inputs(size, M.rng(seed))
   local who = ("task %s: inputs(%s)"):format(self.name, M.title(size))
@@ -307,10 +322,13 @@ function Task:values(size, seed, params)
         .. "returns")
     elseif kind and param.space ~= "local" and text.class(value) ~= "Array"
         then
-      if getmetatable(value) == Rng then
+      if getmetatable(value) == Rng and has_zero(value.shape) then
+        value = {empty = cl.array(kind, 1), none = true}
+      elseif getmetatable(value) == Rng then
         value = M.random(kind, value)
       elseif math.type(value) == "integer" or type(value) == "table" then
-        value = {empty = cl.array(kind, value)}
+        local none = has_zero(value)
+        value = {empty = cl.array(kind, none and 1 or value), none = none}
       else
         argument.refuse(who, param.name, "must be rng(shape), a shape or an "
           .. "Array; got %s", text.got(value))
@@ -336,7 +354,7 @@ end
 
 -- The sizes to time: a list of its own.
 function Task:timed_sizes()
-  local list = self.speed.sizes
+  local list = self.speed.at
   if not list then
     local largest, most = nil, -1
     for _, size in ipairs(self.sizes) do

@@ -306,6 +306,13 @@ function M.device(opts)
   return c
 end
 
+--- calibrate.take(c)
+--- Takes the calibration of the session's device that another process made.
+--- Example: calibrate.take(calibrate())
+function M.take(c)
+  known[cl.context()] = setmetatable(c, printing)
+end
+
 -- The canary of a device: a function that returns its seconds, the least of
 -- four launches, as a busy host can only delay a launch.
 function M.canary(context, c)

@@ -353,9 +353,12 @@ local function roofline_of(list, roofs)
     title = ""})) or ""
 end
 
--- html.page(title, data, body) -> string
--- A page, which fetches nothing and runs no script: its title, JSON that it
--- keeps in the element "results", and the HTML of its body.
+--- html.page(title, data, body) -> string
+--- A page, which fetches nothing and runs no script: its title, JSON that it
+--- keeps in the element "results", and the HTML of its body.
+--- Example:
+--- local page = html.page("A run", "{}", "<p>It ended.")
+--- print(page:find "<title>A run" ~= nil) --> true
 function M.page(title, data, body)
   -- without "<", no text can end the script element
   data = data:gsub("<", "\\u003c")
