@@ -214,6 +214,7 @@ local function points_of(task, r)
   local list, sum, of = {}, 0, 0
   local function add(part, points, reason)
     local most = task.points[part]
+    points = math.tointeger(points) or points
     list[#list + 1] = {part = part, points = points, of = most,
       reason = reason}
     sum, of = sum + points, of + most
