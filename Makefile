@@ -229,7 +229,7 @@ lint-cl:
 lint-man: $(BUILD)/clshell
 	$(BUILD)/clshell --manual man | mandoc -Tlint
 lint-words: # not tests, which misspell on purpose
-	codespell *.md Makefile .ci src lua kernels scripts
+	codespell -L inout *.md Makefile .ci src lua kernels scripts
 format: ## format the C files
 	$(CLANG_FORMAT) -i $(CFILES)
 

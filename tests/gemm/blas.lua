@@ -258,7 +258,7 @@ t.test("operands that do not go together", function()
   refused(A, B, {trans_b = "T"}, "B is 3x4, transposed", "rows of B (4)")
   refused(A, B, {trans_a = "X"}, "trans_a must be true, false", "got X")
   refused(A, B, {trans_b = 1}, "trans_b", "got 1")
-  refused(A, B, {batch = -1}, "batch must be an integer >= 0; got -1")
+  refused(A, B, {batch = 0}, "batch must be an integer >= 1; got 0")
   refused(A, B, {batch = 1.5}, "got 1.5")
   refused(A3, B, {batch = 4}, "A has 5 matrices, but batch is 4")
   refused(A3, cl.buffer("float", {3, 3, 4}), nil, "B has 3 matrices",
@@ -292,8 +292,8 @@ t.test("operands that do not go together", function()
   t.raises(function() gemm.check("naive", nil, {m = 1, n = 1, k = 0}) end,
     "k must be an integer >= 1; got 0")
   refused({}, B, nil, "A must be a Buffer, an Array or a nested table")
-  t.raises(function() cl.buffer("float", {0, 3}) end,
-    "must be a whole number >= 1")
+  t.raises(function() cl.buffer("float", {-1, 3}) end,
+    "must be a whole number >= 0")
   t.raises(function() gemm.choice{m = 1, n = 1, k = 1, batch = 0} end,
     "batch must be an integer >= 1; got 0")
   local M = cl.buffer("float", {8, 8}, 1)

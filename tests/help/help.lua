@@ -228,7 +228,8 @@ t.test("help names what there is, and nothing of clshell's own", function()
 end)
 
 -- What the modules share among themselves: no `---` comment, no help.
-local INTERNAL = {"family.bind", "family.bytes", "family.flop",
+local INTERNAL = {"mtx.sum", "mtx.value", "verify.poison",
+  "family.bind", "family.bytes", "family.flop",
   "family.forget_plans", "family.host", "family.out_of_core",
   "family.plan_for", "family.refusal", "script.declare",
   "family.truth",
@@ -597,7 +598,7 @@ t.test("F1 tells about the name or the call at the cursor", function()
 end)
 
 t.test("F1 shows as much as fits above the input", function()
-  for _, text in ipairs{"gemm(", "gemm(A,\n  B,\n", "cl.buffer("} do
+  for _, text in ipairs{"gemm(", "gemm(A,\n  B,\n", "cl.localmem("} do
     local window = {width = 80, height = 24}
     local found = help.at(text, #text, window)
     local _, lines = (found .. "\n" .. text):gsub("\n", "")
