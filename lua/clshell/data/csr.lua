@@ -118,8 +118,8 @@ local from_coo
 --- up (in double, integers as integers). The matrix has rows, cols, nnz, type,
 --- format ("csr"), the buffers row_ptr (int, rows + 1, 0-based), col_ind (int,
 --- nnz, 0-based, ascending in a row) and values (nnz), and host arrays with the
---- content of these buffers in `host`. A matrix without entries is legal; its col_ind and
---- values then hold one unused element. A finite value that would become
+--- content of these buffers in `host`. A matrix without entries is legal; its
+--- col_ind and values then hold one unused element. A finite value that becomes
 --- infinite in the element type is an error.
 --- Options:
 ---   type     float      element type, of numbers
