@@ -44,7 +44,8 @@ function M.complete(text)
     local name, rest = part "dispatch".command(text)
     part "commands" -- defines them
     local command = M.commands[name]
-    if not (command and command.code) or rest == "" then
+    if not command or rest == "" or not (command.code or command.kernels
+        and may_kernels(rest)) then
       return true
     end
     text = rest
