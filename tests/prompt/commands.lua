@@ -100,8 +100,11 @@ t.test("%exercise has the judge decide on kernels", function()
   terminal.device()
   has(exercise [[
 %exercise submit "kernels/course/edge.cl"
-%exercise submit kernel void neighbour(int n, global const float *x,
-    global float *y) {
+%exercise submit // mine
+#define ALL ( ! \
+  0)
+kernel void neighbour(int n, global const float *x, global float *y)
+{ if (ALL)
   y[get_global_id(0)] = 0;
 }
 6 * 7

@@ -202,8 +202,9 @@ function M.exercise(n, answer)
     or ("not %s. %s"):format(tostring(answer), e.hint), 78)
 end
 
--- course.questions() -> integer
--- How many questions course.exercise has.
+--- course.questions() -> integer
+--- How many questions course.exercise has.
+--- Example: print(course.questions()) --> 17
 function M.questions()
   return #EXERCISES
 end

@@ -84,7 +84,7 @@ local function list()
   local lines = {course.exercise(), "\nKernels to write:"}
   for _, name in ipairs(NAMES) do
     lines[#lines + 1] = text.hang(("  %-11s"):format(name),
-      tasks.load(path_of(name)).text:match "^.-[%.:]%f[%s]", 77)
+      tasks.load(path_of(name)).text:match "^.-%.%f[%s]", 77)
   end
   lines[#lines + 1] = "Type: %exercise edge, %exercise submit mine.cl, "
     .. "%exercise score"
@@ -95,7 +95,8 @@ end
 local function show(name)
   local task = tasks.load(path_of(name))
   return ("%s\n\nBegin with a copy of %s:\n%s\n%s"):format(
-    text.fold(tostring(task), report.width()), task:file(task.skeleton),
+    text.fold(tostring(task), report.width()),
+    task:file(task.skeleton):gsub("[^/]+/%.%./", ""),
     task:skeleton_text(), "Type: %exercise submit FILE, or the text of the "
     .. "kernel in place of FILE")
 end
