@@ -229,6 +229,7 @@ end)
 
 -- What the modules share among themselves: no `---` comment, no help.
 local INTERNAL = {"mtx.sum", "mtx.value", "verify.poison",
+  "verify.filling", "verify.scalar",
   "family.bind", "family.bytes", "family.flop",
   "family.forget_plans", "family.host", "family.out_of_core",
   "family.plan_for", "family.refusal", "script.declare",

@@ -15,6 +15,7 @@ local system = require "clshell.system"
 local tasks = require "clshell.judge.task"
 local text = require "clshell.base.text"
 local timer = require "clshell.measure.timer"
+local verify = require "clshell.ladder.verify"
 
 local M = {}
 
@@ -208,7 +209,7 @@ local function prepare(size, seed)
       if m.content then
         m.buffer:write(m.content)
       elseif is_output(own.params[i]) and m.count > 0 then
-        expect.fill(m.buffer)
+        verify.poison(m.buffer)
       end
     end
   end
@@ -313,7 +314,7 @@ function M.simulate(seed, size)
     local array, empty = array_of(args[i])
     args[i] = array and cl.buffer(array.type, array.shape, array) or args[i]
     if empty then
-      expect.fill(args[i])
+      verify.poison(args[i])
     end
   end
   args[args.n + 1] = {limit = limit}

@@ -12,6 +12,7 @@ local M = {}
 
 -- Half the distance from 1 to the next number of the type; integers are exact.
 local ROUNDOFF = {half = 2^-11, float = 2^-24, double = 2^-53}
+M.ROUNDOFF = ROUNDOFF
 
 -- The largest m n k for which a product is compared element by element.
 M.FULL = 2^27
@@ -58,12 +59,29 @@ function M.bound_in_float(type, terms)
     + (type == "float" and 0 or ROUNDOFF[type])
 end
 
--- Fills Buffers of integers, which have no NaN.
-local POISON = 0x55
+local SEED = 20011 -- of integers, which have no NaN
 
--- Fills a Buffer with NaN, or with bytes that no result has by chance.
-function M.poison(buffer)
-  buffer:fill(ROUNDOFF[buffer.type] and 0 / 0 or POISON)
+-- The base type of "float4", and 4.
+function M.scalar(type)
+  return type:match "^%a+", tonumber(type:match "%d+$") or 1
+end
+
+-- The content of an output like this Buffer or Array before a run: integers
+-- at random, by a seed; nil for NaN.
+function M.filling(x)
+  return not ROUNDOFF[M.scalar(x.type)]
+    and cl.array(x.type, x.shape):random(SEED) or nil
+end
+
+-- Fills a Buffer with NaN, or with integers that no result has by chance.
+function M.poison(b)
+  local _, width = M.scalar(b.type)
+  local filling <close> = M.filling(b)
+  if filling then
+    b:write(filling)
+  else
+    b:fill(width == 1 and 0 / 0 or cl.array(b.type, 1, 0 / 0)[1])
+  end
 end
 
 -- Rows to compare in a product that is too large to compare whole: the
@@ -105,7 +123,7 @@ end
 
 --- verify.run(plan, output, truth [, before]) -> result
 --- Runs a plan once and compares: `output` is the Buffer that the plan writes,
---- poisoned with NaN (integers: 0x55) first (or set to the Array `before`,
+--- poisoned with NaN, integers at random, first (or set to the Array `before`,
 --- where the plan reads it as well); `truth(array)` returns error, bound, the
 --- name of the elements compared and the place of the error. Where
 --- plan.pieces(plan) is a list of Buffers, `before` and the argument of

@@ -14,7 +14,7 @@ local M = {}
 -- of the usual magnitude where that is larger: the lower quartile of the
 -- magnitudes that are not 0. A few huge elements do not excuse the rest.
 local TOLERANCE = {half = 1e-2, float = 1e-4, double = 1e-10}
-local ROUNDOFF = {half = 2^-11, float = 2^-24, double = 2^-53}
+local ROUNDOFF = verify.ROUNDOFF
 -- A launch may be so many times as far from the truth as the plain kernel that
 -- it is compared with. Its tolerance is at least so many roundings, and ROOM
 -- times the roundings that a sum of as many terms as an output has inputs has
@@ -22,12 +22,8 @@ local ROUNDOFF = {half = 2^-11, float = 2^-24, double = 2^-53}
 local ROOM, LEAST = 8, 32
 local LOOKED = 10000 -- magnitudes for the quartile, at most
 local SHOWN = 3      -- wrong elements in a message
-local SEED = 20011
 
--- The base type of "float4", and 4.
-local function scalar(type)
-  return type:match "^%a+", tonumber(type:match "%d+$") or 1
-end
+local scalar = verify.scalar
 
 -- The numbers in a Buffer or an Array.
 local function count_of(x)
@@ -64,7 +60,7 @@ local function place(name, array, width, number)
     and ".s" .. ("%x"):format((number - 1) % width) or ""), i + 1
 end
 
--- Whether a number is the filling of M.fill: NaN, or an integer's own.
+-- Whether a number is the filling of verify.poison: NaN, or an integer's own.
 local function is_filling(x, filling)
   return filling == nil and x ~= x or filling ~= nil and x == filling
 end
@@ -311,7 +307,7 @@ local function run_plain(plain, args, double, kept)
         local copy = copies[b] or cl.buffer(type, b.shape, nil,
           {context = b.context, ld = not double and b.rows and b.ld or nil})
         if not copies[b] and output and not kept then
-          M.fill(copy)
+          verify.poison(copy)
         elseif not copies[b] then
           copy:write(b:read():convert(type))
         end
@@ -335,7 +331,7 @@ end
 -- kernel reads it or leaves parts of it.
 local function is_left(list)
   for _, output in ipairs(list) do
-    local right, filling = output.right, M.filling(output.right)
+    local right, filling = output.right, verify.filling(output.right)
     if not filling and right:summary().nan > 0 then
       return true
     end
@@ -381,36 +377,6 @@ local function of_plain(who, plain, launch, args, inputs, inout)
       output.part and " in double" or "")
   end
   return list
-end
-
---- expect.filling(array) -> Array, or nil
---- The content of an output like this Array before a run: for integers
---- numbers at random by a seed; nil for NaN.
---- Example: print(expect.filling(cl.array("float", 3))) --> nil
-function M.filling(b)
-  if ROUNDOFF[scalar(b.type)] then
-    return nil
-  end
-  return cl.array(b.type, b.shape):random(SEED)
-end
-
---- expect.fill(buffer)
---- Fills a Buffer with NaN, or with expect.filling.
---- Example:
---- local x = cl.buffer("float", 2, 1)
---- expect.fill(x)
---- print(x:read():summary().nan) --> 2
-function M.fill(b)
-  local filling = M.filling(b)
-  if filling then
-    b:write(filling)
-  else
-    local list = {}
-    for i = 1, select(2, scalar(b.type)) do
-      list[i] = 0 / 0
-    end
-    b:fill(#list == 1 and list[1] or list)
-  end
 end
 
 -- Whether an output is named by the option inout: a name, names, or true.
@@ -470,7 +436,7 @@ function M.new(who, launch, args, opts)
     output.usual = M.usual(output.right)
     output.inout = output.inout or is_inout(opts.inout, output.name)
     output.before = output.inout and b:read() or nil
-    output.filling = not output.inout and M.filling(b) or nil
+    output.filling = not output.inout and verify.filling(b) or nil
   end
   return setmetatable({list = list}, Expect)
 end
@@ -483,7 +449,7 @@ function Expect:poison()
     if output.inout then
       output.buffer:write(output.before)
     else
-      M.fill(output.buffer)
+      verify.poison(output.buffer)
     end
   end
 end

@@ -11,6 +11,7 @@ local rungs = require "clshell.ladder.rung"
 local space = require "clshell.tune.space"
 local progress = require "clshell.base.progress"
 local text = require "clshell.base.text"
+local verify = require "clshell.ladder.verify"
 
 local M = {}
 local Kernel = setmetatable({}, evaluation.Source)
@@ -282,7 +283,7 @@ end
 function Kernel:poison()
   local output, reset = self.output, self.options.reset
   if output then
-    expect.fill(output)
+    verify.poison(output)
   end
   if reset then
     reset()

@@ -105,7 +105,8 @@ local function note(format, ...)
 end
 
 local function opened(path, mode)
-  local f, message = (mode == "rb" and file.open or io.open)(path, mode)
+  local open_file = mode == "rb" and file.open or io.open
+  local f, message = open_file(path, mode ~= "rb" and mode or nil)
   return f or cl.error("cannot open " .. message)
 end
 
