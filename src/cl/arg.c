@@ -385,7 +385,9 @@ static void setvalue(lua_State *L, Args *a, int i, const Param *p, int idx) {
     return;
   }
   if (p->size != 0 && p->value == NULL)
-    badarg(L, a, i, "must be cl.bytes(s), a struct of %I bytes; got %s",
+    badarg(L, a, i,
+           "must be cl.bytes(s), or prog:struct \"name\"{field = ...}, a "
+           "struct of %I bytes; got %s",
            (LUAI_UACINT)p->size, clsh_class_name(L, idx));
   if (p->value == NULL)
     badarg(L, a, i,

@@ -27,7 +27,6 @@ void clsh_type_pushtext(lua_State *L, const Type *t, const void *p);
 const char *clsh_type_misfit(lua_State *L, int idx, const Type *t, double x);
 const char *clsh_type_convert(lua_State *L, int idx, const Type *t, void *p);
 void clsh_type_element(lua_State *L, int arg, const Type *t, void *p);
-void clsh_type_checkvalue(lua_State *L, int arg, const Type *t, void *p);
 void clsh_type_open(lua_State *L);
 
 /* number.c: `n` components at p as numbers of C, and back */

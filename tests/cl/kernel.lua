@@ -619,7 +619,8 @@ t.test("typedefs are resolved, structs have a size", function()
   t.raises(function() l(pair, cl.bytes(("a"):rep(12)), x, cl.any(x)) end,
     "argument 2", "must have 11 bytes; got 12")
   t.raises(function() l({3, 0.5}, odd, x, cl.any(x)) end,
-    "must be cl.bytes(s), a struct of 8 bytes; got table")
+    "must be cl.bytes(s), or prog:struct \"name\"{field = ...}, a struct of 8 "
+    .. "bytes; got table")
   t.raises(function() l(pair, odd, x, x) end, "argument 4", "cl.any")
 end)
 

@@ -104,7 +104,9 @@ t.test("from a table and from an array", function()
 end)
 
 t.test("wrong sizes and options", function()
-  t.raises(function() matrix.zeros(0) end, "matrix.zeros:", ">= 1; got 0")
+  t.raises(function() matrix.zeros(-1) end, "matrix.zeros:", ">= 0; got -1")
+  t.eq({matrix.zeros(0).shape, matrix.identity(0, 3).shape,
+    matrix.random(3, 0).shape}, {{0, 0}, {0, 3}, {3, 0}})
   t.raises(function() matrix.ones(2, -1) end, "columns", "got -1")
   t.raises(function() matrix.random(2.5, 3) end, "rows", "got 2.5")
   t.raises(function() matrix.identity() end, "got nothing")

@@ -125,6 +125,9 @@ t.test("what is refused, and what a failure leaves", function()
   local A, B = whole("float", 8, 9, 1), whole("float", 9, 7, 2)
   local c = t.tmp "refused.npy"
   t.raises(function() gemm.out_of_core(A, A) end, "columns of A")
+  t.raises(function()
+    gemm.out_of_core(cl.array("float", {0, 3}), cl.array("float", {3, 2}))
+  end, "a matrix has no elements")
   t.raises(function() gemm.out_of_core(A, cl.array("double", {9, 7})) end,
     "float")
   t.raises(function() gemm.out_of_core(A, {1}) end, "must be an Array")

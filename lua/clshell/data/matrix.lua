@@ -18,8 +18,8 @@ local function arguments(what, n, m, opts)
   if type(m) == "table" then
     m, opts = nil, m
   end
-  argument.integer(what, "rows", n, 1)
-  argument.integer(what, "columns", m or n, 1)
+  argument.integer(what, "rows", n, 0)
+  argument.integer(what, "columns", m or n, 0)
   return n, m or n, options.check(opts, what)
 end
 
@@ -64,7 +64,9 @@ function M.identity(n, m, opts)
   n, m, opts = arguments("matrix.identity", n, m, opts)
   local h <close> = cl.array(opts.type or "float", {n, m})
   local short = math.min(n, m)
-  h:fill(1, 1, (short - 1) * m + short, m + 1)
+  if short > 0 then
+    h:fill(1, 1, (short - 1) * m + short, m + 1)
+  end
   return upload(h, n, m, opts)
 end
 

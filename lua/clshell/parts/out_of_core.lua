@@ -176,6 +176,10 @@ local function shape_of(stores, opts)
     cl.error(("%s: op(A) is %dx%d, op(B) %dx%d: the columns of A are not the "
       .. "rows of B"):format(WHO, m, k, kb, n))
   end
+  if m * n * k == 0 then
+    cl.error(("%s: op(A) is %dx%d, op(B) %dx%d: a matrix has no elements")
+      :format(WHO, m, k, k, n), {hint = "gemm(A, B) takes such matrices"})
+  end
   local c = stores.C0
   if c and (c.rows ~= m or c.cols ~= n or c.trans) then
     cl.error(("%s: C is %dx%d%s, but A B is %dx%d"):format(WHO, c.rows, c.cols,
