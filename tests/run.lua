@@ -95,13 +95,13 @@ local function write_times(list)
   end
 end
 
--- Test files are those that end with t.done(): helpers do not. A long file
+-- Test files call t.done() or scratch.done(): helpers do not. A long file
 -- that is not there is an error: it was renamed.
 local function all_files()
   local list = {}
   local all = capture("ls " .. quote(folder) .. "/*/*.lua")
   for path in all:gmatch "[^\n]+" do
-    if contents(path):find "\nt%.done%(" then
+    if contents(path):find "\n%a+%.done%(%)" then
       list[#list + 1] = path
     end
   end

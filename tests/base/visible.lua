@@ -109,7 +109,7 @@ t.test("imported records do not steer the terminal", function()
   -- on a terminal also what is for programs
   terminal.run("expect \\\\27]0;evil\\\\7\\\\27[2J\nexit 0\n",
     ("history -f csv --store %s/evil.db"):format(scratch.dir))
-  terminal.run("expect \\\\27]0;evil\\\\7\\\\27[2J\nexit 0\n",
+  terminal.run("expect \\\\27\\\\]0;evil\\\\7\\\\27\\\\[2J\nexit 0\n",
     ("history -f md --store %s/evil.db"):format(scratch.dir))
   local out = sh "$clshell history -f csv --store evil.db"
   scratch.has(out, EVIL) -- in a pipe as it is
