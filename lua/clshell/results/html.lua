@@ -360,6 +360,9 @@ end
 --- local page = html.page("A run", "{}", "<p>It ended.")
 --- print(page:find "<title>A run" ~= nil) --> true
 function M.page(title, data, body)
+  argument.check("html.page", "title", title, "string")
+  argument.check("html.page", "data", data, "string")
+  argument.check("html.page", "body", body, "string")
   -- without "<", no text can end the script element
   data = data:gsub("<", "\\u003c")
   return ([[
