@@ -259,7 +259,7 @@ end
 
 -- The source of a submission.
 local function source_of(path)
-  local f <close>, message = file.open(path, "rb")
+  local f <close>, message = file.open(path)
   return (f and f:read "a" or cl.error("judge: cannot open " .. message))
     :gsub("^\xEF\xBB\xBF", "")
 end
