@@ -3,7 +3,7 @@
 
 task{
   name = "transpose",
-  text = "B = A transposed: A has m rows and n columns, B has n rows and m "
+  text = "B is A transposed. A has m rows and n columns, B has n rows and m "
     .. "columns. Then go through a tile in local memory, so that neighbouring "
     .. "work-items read and write neighbouring elements. m and n need not be "
     .. "multiples of 8.",

@@ -250,14 +250,16 @@ void clsh_build_text(lua_State *L, int program, int text, const char *path,
   lua_settop(L, program);
 }
 
-/* Whether a string is source text rather than a path. */
-static bool issource(const char *s) {
-  return strpbrk(s, "\n{;") != NULL;
-}
-
 static bool iscuda(const char *path) {
   const char *dot = strrchr(path, '.');
   return dot != NULL && strcmp(dot, ".cu") == 0;
+}
+
+/* Whether a string is source text rather than a path, such as "a;b/k.cl". */
+static bool issource(const char *s) {
+  const char *dot = strrchr(s, '.');
+  bool named = dot != NULL && (strcmp(dot, ".cl") == 0 || iscuda(dot));
+  return strpbrk(s, named ? "\n" : "\n{;") != NULL;
 }
 
 /*

@@ -58,9 +58,10 @@ static const Class *classof(lua_State *L, int arg) {
 /* The name of the class of the value at `arg`, or of its Lua type. */
 const char *clsh_class_name(lua_State *L, int arg) {
   const Class *class = classof(L, arg);
-  return class != NULL        ? class->name
-         : lua_isnone(L, arg) ? "nothing"
-                              : luaL_typename(L, arg);
+  return class != NULL                 ? class->name
+         : lua_isnone(L, arg)          ? "nothing"
+         : lua_islightuserdata(L, arg) ? "cl.null"
+                                       : luaL_typename(L, arg);
 }
 
 static const char *article(const Class *class) {

@@ -790,6 +790,10 @@ static int buffer_fill(lua_State *L) {
   Transfer m;
   Buffer *b = clsh_buffer_check(L, 1);
   lua_settop(L, 3);
+  if (lua_istable(L, 2) && b->type->width == 1)
+    clsh_error_arg(L, 2,
+                   "must be a number; got a table; a Struct fills by field: "
+                   "s:fill(b, {...})");
   clsh_type_element(L, 2, b->type, pattern);
   clsh_transfer_check(L, b->context, 3, "queue async after first count", &m);
   if (b->view)

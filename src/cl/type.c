@@ -161,7 +161,7 @@ static const char *tocomponent(lua_State *L, int idx, const Type *t, void *p) {
   int64_t v;
   if (lua_type(L, idx) != LUA_TNUMBER)
     return lua_pushfstring(L, "must be a number; got %s",
-                           luaL_typename(L, idx));
+                           clsh_class_name(L, idx));
   double x = lua_tonumber(L, idx);
   if (t->kind == 'f') {
     clsh_number_storereals(t, &x, 1, &c);

@@ -181,6 +181,9 @@ t.test("folders with an apostrophe or a quotation mark", function()
   t.raises(function()
     cl.kernel(folder .. "/a.cl", {include = 'a"b'})
   end, "must have no quotation mark", 'a"b')
+  local odd = folder .. "/a;{b}"
+  os.execute(('mkdir "%s" && cp "%s"/*.* "%s"'):format(odd, folder, odd))
+  cl.kernel(odd .. "/a.cl"):range(1)(x)
   os.execute(('rm -r "%s"'):format(folder))
 end)
 

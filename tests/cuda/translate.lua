@@ -365,6 +365,9 @@ __global__ void k(int *a, int n) { a[0] = min(blockDim.x, n); }]],
     t.skip "the compiler takes min of two types"
   end
   has(tostring(e), "CUDA: min; here: min of two values of one type")
+  ok, e = pcall(cl.build, "__global__ void k(float *a, int n) "
+    .. "{ a[0] = sqrt(n); }", {cuda = true})
+  t.ok(ok or tostring(e):find("CUDA: sqrt; here: sqrt of reals", 1, true))
 end)
 
 t.test("a refused text fails as a build does", function()

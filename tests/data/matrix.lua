@@ -259,6 +259,8 @@ end)
 t.test("files that do not work", function()
   local A <close> = matrix.zeros(2)
   t.raises(function() A:save("a.txt") end, "a.txt", ".npy, .mtx, .pgm or .ppm")
+  t.raises(function() cl.buffer("float4", {2, 2}, 1):save "a.mtx" end,
+    "numbers, no vectors; got Buffer float4[2][2]")
   t.raises(function() A:save("a.PNG") end, "convert x.pgm x.png, in colour "
     .. "x.ppm")
   t.raises(function() matrix.load("a.jpg") end, "convert x.jpg x.pgm")

@@ -104,6 +104,7 @@ test("values keep their last bit and their sign", function()
   create("%%MatrixMarket matrix coordinate " .. unsigned, "2 2 2",
     "1 1 -0", "2 1 18446744073709551615")
   t.eq(mtx.dense(mtx.read(path), "ulong")[2], -1)
+  t.eq(csr.load(path, {type = "ulong"}).host.values[2], -1)
   t.eq(mtx.dense(mtx.read(path), "double")[3], 2.0 ^ 64)
   t.eq(1 / value("double", "real general", "1 1 1", "1 1 -0"), -1 / 0)
   t.eq(1 / csr.load(path).host.values[1], -1 / 0)
@@ -115,6 +116,8 @@ test("values keep their last bit and their sign", function()
   t.eq(value("float", "real general", "1 1 2", "1 1 3e38", "1 1 -3e38"), 0)
   t.eq(csr.from_coo(1, 1, {1, 1, 1}, {1, 1, 1}, {math.maxinteger, 1, 1})
     .host.values[1], 2.0 ^ 63)
+  t.eq(csr.from_coo(1, 1, {1, 1}, {1, 1}, {1 << 53, 1}, {type = "long"})
+    .host.values[1], (1 << 53) + 1)
   for _, case in ipairs{
     {"float", "real", "1e300"}, {"float", "real", "-3.5e38"},
     {"half", "integer", "70000"}, {"ulong", "integer", "-1"},

@@ -173,6 +173,8 @@ t.test("structs of a program", function()
   end
   t.eq(masses, {9, 0, 0, 9})
   t.raises(function() s:gather(b, 3) end, "a list of numbers")
+  t.eq(#s:read(s:gather(b, cl.array("int", 2, {1, 3}))), 2)
+  t.raises(function() b:fill{m = 1} end, "a Struct fills by field")
   t.raises(function() s:fill(b, {}, 2, 2) end, "among 1 to 2")
 end)
 

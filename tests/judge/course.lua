@@ -33,7 +33,8 @@ t.test("the heads name claims, and their texts by title", function()
   each(function(_, path, _, _, head)
     head = head:gsub("\n%*%* ", " ")
     for id in head:gmatch '"(%u%d+)"' do
-      t.ok(known[id] and head:find("(" .. known[id], 1, true), path .. ": " .. id)
+      t.ok(known[id] and head:find("(" .. known[id], 1, true),
+        path .. ": " .. id)
     end
   end)
 end)

@@ -59,17 +59,58 @@ t.test("host code is timed as such, with and without a device", function()
   has(session "%timeit", "%timeit needs an expression")
 end)
 
-t.test("%exercise asks, and checks an answer", function()
-  has(session "%exercise", "  1  Local memory has 4 banks",
-    "Type: %exercise 1 answer")
-  has(session "%exercise 1", "Type: %exercise 1 answer")
-  local out = session "%exercise 1 5x4"
+-- A session with a score of this file's own.
+local function exercise(inputs)
+  return session(inputs, "", ("COLUMNS=80 XDG_DATA_HOME=%s/data"):format(
+    terminal.folder()))
+end
+
+local function narrow(text)
+  t.ok(not text:find(("[^\n]"):rep(81)), text)
+end
+
+t.test("%exercise asks, checks an answer, and keeps a score", function()
+  local out = exercise "%exercise"
+  has(out, "  1  Local memory has 4 banks", "Type: %exercise 1 answer",
+    "\n  sum        The sum of n integers by one launch of groups of 64.")
+  narrow(out)
+  has(exercise "%exercise 1", "Type: %exercise 1 answer")
+  out = exercise "%exercise 1 5x4"
   has(out, "right: rows of 5")
   lacks(out, '"right')
-  has(session "%exercise 15 75 %", "right: a group takes two warps")
-  has(session "%exercise 1 4 x 4", "not 4 x 4. Bank of an element")
-  has(session "%exercise 99 1", "n must be a number from 1 to 17; got 99")
-  has(session "%exercise one", "n must be a number from 1 to 17; got")
+  has(exercise "%exercise 15 75 %", "right: a group takes two warps")
+  has(exercise "%exercise 1 4 x 4\n%exercise 3 4",
+    "not 4 x 4. Bank of an element")
+  has(exercise "%exercise 99 1", "n must be a number from 1 to 17; got 99")
+  has(exercise "%exercise one", "no exercise \"one\"; they are 1 to 17, ")
+  out = exercise "%exercise score"
+  narrow(out)
+  has(out:gsub(" +", " "), "\n1 RIGHT 1 of 1 2 20", "\n3 WRONG 0 of 1 1 20",
+    "\n15 RIGHT", "\nsum - 0 of 10", "\n2 of 77 points")
+end)
+
+t.test("%exercise has the judge decide on kernels", function()
+  local out = exercise "%exercise edge"
+  has(out, "kernel void neighbour(int n, ", "/edge_beyond.cl:", "y[i] = s[at "
+    .. "^ 1];", "Type: %exercise submit FILE")
+  narrow(out)
+  has(exercise "%exercise submit", "needs a file, or the text of a kernel")
+  has(exercise "%exercise submit none.cl", "none.cl: No such file")
+  has(exercise "%exercise submit kernel void f() {}", "dia (diagonals)")
+  terminal.device()
+  has(exercise [[
+%exercise submit "kernels/course/edge.cl"
+%exercise submit // mine
+#define ALL ( ! \
+  0)
+kernel void neighbour(int n, global const float *x, global float *y)
+{ if (ALL)
+  y[get_global_id(0)] = 0;
+}
+6 * 7
+%exercise score]], "edge: RIGHT, 10 of 10 points", "edge: WRONG, ",
+    "wrote outside y", "\n42\n", "\nedge       RIGHT    10 of 10      2  20",
+    "\n12 of 77 points")
 end)
 
 t.test("%check looks at a launch and does not run it", function()

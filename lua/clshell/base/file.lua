@@ -40,7 +40,7 @@ end
 
 -- file.open(path [, opened]) -> file, or nil and a message
 -- Opens a file to read its bytes at any place: a pipe, which has no places, is
--- copied into a temporary file first. The result is `opened`, if that is given.
+-- copied into a temporary file first. `opened`, if given, is the result.
 function M.open(path, opened)
   if opened then
     return opened

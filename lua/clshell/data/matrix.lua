@@ -258,6 +258,9 @@ function methods:save(path)
     if #self == 0 then
       cl.error(("save: a .mtx file has 1 row and 1 column at least; got %s")
         :format(tostring(self)), {hint = "a .npy file may be empty"})
+    elseif self.type:find "%d$" then
+      cl.error("save: a .mtx file has numbers, no vectors; got "
+        .. tostring(self), {hint = "a .npy file takes vectors"})
     end
     local h <close> = self:read()
     require("clshell.data.mtx").write_dense(path, h)

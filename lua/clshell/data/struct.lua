@@ -391,19 +391,22 @@ function struct:fill(b, values, first, count)
 end
 
 --- Struct:gather(buffer, index) -> Buffer
---- A new Buffer with the structs whose numbers, from 1, are in `index`, a list
---- or a Buffer of int. A number outside gives a struct of zeros.
+--- A new Buffer with the structs whose numbers, from 1, are in `index`, a
+--- list, or a Buffer or an Array of int. A number outside gives a struct of
+--- zeros.
 --- Example:
 --- local point = cl.struct "typedef struct {int x, y;} point;"
 --- local b = point:buffer{{x = 1}, {x = 2}, {x = 3}}
 --- print(point:read(point:gather(b, {3, 1}))[1].x) --> 3
 function struct:gather(b, index)
   check_buffer(self, "Struct:gather", b, 1, 0)
-  if type(index) == "table" then
+  local class = text.class(index)
+  if type(index) == "table" or class == "Array" and index.type == "int" then
     index = cl.buffer("int", #index, index, {context = b.context})
-  elseif text.class(index) ~= "Buffer" or index.type ~= "int" then
-    cl.error("Struct:gather: index must be a list of numbers or a Buffer of "
-      .. "int; got " .. text.got(index))
+  elseif class ~= "Buffer" or index.type ~= "int" then
+    cl.error("Struct:gather: index must be a list of numbers, or a Buffer or "
+      .. "an Array of int; got " .. (class and tostring(index)
+      or text.got(index)))
   end
   local to = self:buffer(#index, {context = b.context})
   mover(self, "clsh_gather", b.context):range(#index)(to, b, index,

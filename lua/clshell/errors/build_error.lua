@@ -235,7 +235,8 @@ local function advice(build, d)
   if said or ambiguous then
     local foreign = (said or ""):match "'([%w_]+)'"
     return said or d.text, cuda.advice(ambiguous or foreign)
-      or did_you_mean(meant)
+      or ambiguous and ("CUDA: %s; here: %s of reals of one type: (float)n, "
+        .. "2.0f"):format(ambiguous, ambiguous) or did_you_mean(meant)
   end
   local word = first_match(d.text, UNKNOWN)
   if not word or cuda.advice(word) then

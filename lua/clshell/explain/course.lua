@@ -202,6 +202,13 @@ function M.exercise(n, answer)
     or ("not %s. %s"):format(tostring(answer), e.hint), 78)
 end
 
+--- course.questions() -> integer
+--- How many questions course.exercise has.
+--- Example: print(course.questions()) --> 17
+function M.questions()
+  return #EXERCISES
+end
+
 --- course(id) -> string
 --- Tries a lesson of a course text on the session's device, `course "B13"`:
 --- what the text claims, whether it holds here, by which factor, and why.

@@ -48,7 +48,8 @@ end
 -- The arguments of program.get for a kernel, which is a file's path or a text;
 -- and the text.
 local function source_of(kernel)
-  if kernel:find "[\n{;]" then
+  if kernel:find "\n" or kernel:find "[{;]"
+      and not kernel:find "%.c[lu]$" then
     return {source = kernel, name = "(source)"}, kernel
   end
   local path = program.locate(kernel, {"", program.script_folder(),

@@ -539,8 +539,11 @@ course, lessons, exercises, course texts
 What five texts on GPU kernels claim, by number, each with an experiment:
 course "A2" tries one on the session's device, %run claims.lua B all of a text.
 [GPU]: only a GPU shows it. [simulator]: counted on Oclgrind, on any machine.
-%exercise lists questions, %exercise 1 answer checks an answer.
-Try: course "B13", and %exercise 1
+%exercise lists questions, and kernels to write: %exercise 1 answer checks an
+answer, %exercise edge shows a task, %exercise submit mine.cl has the judge
+decide, %exercise score tells the points. scripts/course has the kernels of the
+texts before and after each step, each with its claim.
+Try: course "B13", %exercise 1, %exercise edge, and ?judge
 
 mpi, mpirun, rank, ranks, cluster, slurm, processes
 mpirun -n 4 clshell script.lua, or srun in a job of Slurm's, starts the script

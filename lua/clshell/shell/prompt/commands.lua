@@ -22,6 +22,7 @@ end
 --- command does.
 --- Options:
 ---   code    false  whether the rest is Lua: then Enter waits for all of it
+---   kernels false  whether the rest may be kernels: then it waits as well
 ---   script  -      script(rest) -> text, what %save writes; else a comment
 ---   state   -      state(rest) -> text that builds anew what the command has
 ---                  built; else a restart leaves it out
@@ -33,7 +34,7 @@ function M.define(name, run, help, opts)
   opts = opts or {}
   local usage, about = help:match("^([^\n]*)\n?(.*)$")
   list[name] = {name = name, run = run, code = opts.code, help = about,
-    script = opts.script, state = opts.state,
+    kernels = opts.kernels, script = opts.script, state = opts.state,
     usage = ("%%%s %s"):format(name, usage):gsub(" +$", "")}
 end
 
@@ -473,12 +474,13 @@ end, "[kernel.cl]\nrebuilds a kernel when its file is saved, and benches again"
   .. "\nRuns the last %bench after each save, until Ctrl-C.")
 
 define("exercise", function(rest)
-  local n, answer = rest:match "^(%S*)%s*(.-)%s*$"
-  print(require "clshell.explain.course".exercise(n ~= ""
-    and (math.tointeger(tonumber(n)) or n) or nil, answer ~= "" and answer
-    or nil))
-end, "[n [answer]]\nall questions on GPU kernels, or one, or whether an "
-  .. "answer is right")
+  part "exercise".command(rest)
+end, "[n [answer]|name|submit file|score]\nquestions on GPU kernels, and "
+  .. "kernels to write, with a score\nWithout a word it lists them. n asks a "
+  .. "question, n and an answer answers it.\nA name shows a task and a text "
+  .. "to begin with; `submit` and a file, or the\ntext of a kernel, has the "
+  .. "judge (?judge) decide. `score` tells the best of\neach exercise.",
+  {kernels = true})
 
 define("tutorial", function(rest)
   return part "tutorial".command(rest)

@@ -44,8 +44,16 @@ function M.complete(text)
     local name, rest = part "dispatch".command(text)
     part "commands" -- defines them
     local command = M.commands[name]
-    if not (command and command.code) or rest == "" then
+    if not command or rest == "" or not (command.code or command.kernels) then
       return true
+    elseif command.kernels then
+      rest = match(rest, "^%a+%s+(.*)$") or ""
+      local begun = find(rest, "^#") or find(rest, "^/[/*]")
+      local done
+      if begun or may_kernels(rest) then
+        done = part "dispatch".kernels_end(rest)
+      end
+      return done or not begun and done ~= false
     end
     text = rest
   elseif first ~= "" or is_blank(text) then
