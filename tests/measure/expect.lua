@@ -107,6 +107,26 @@ t.test("a product is compared with gemm, a Buffer, a plain kernel", function()
   end
 end)
 
+t.test("NaN that is expected must be written, in vectors as well", function()
+  local p = cl.build [[
+    kernel void none(global float *y, int n) { if (n == 7) y[0] = NAN; }
+    kernel void each(global float *y, int n) { y[get_global_id(0)] = NAN; }
+    kernel void ints(global int4 *y, int n) { if (n == 7) y[0] = 7; }]]
+  local nans, ones = {}, {}
+  for i = 1, 16 do
+    nans[i], ones[i] = 0 / 0, 1
+  end
+  for name, unwritten in pairs{none = 16, each = 0, ints = 16} do
+    local launch = p:kernel(name):range{16}
+    local y = name == "ints" and cl.buffer("int4", 4) or cl.buffer("float", 16)
+    local e = expect.new("test", launch, {y, 1, n = 2}, {expect =
+      name == "ints" and ones or nans})
+    e:poison()
+    launch(y, 1):wait()
+    t.eq(e:verdict().unwritten, unwritten, name)
+  end
+end)
+
 t.test("the bound comes from |A||B|, or from the plain kernel's own error",
     function()
   local v = product("rough", of_gemm)

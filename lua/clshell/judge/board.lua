@@ -25,26 +25,28 @@ function M.new(task, seed)
     points = task.points ~= nil, ok = true}, Board)
 end
 
+local ASKED = {FASTER = "FASTER than asked", SLOWER = "SLOWER than asked",
+  SAME = "the SAME as asked", UNCLEAR = "UNCLEAR whether as fast as asked"}
+
 -- board.speed(task, times) -> string
--- The speed at a size in words.
+-- The speed at a size in words, and how it stands to the speed asked.
 function M.speed(task, t)
-  local digits = 3
+  local digits, speed = 3, task.speed
   local function number(x)
     return quantity.number(x, digits)
   end
-  local time = quantity.format(stats.median(t.samples), "s", digits)
+  local words = quantity.format(stats.median(t.samples), "s", digits) .. " at "
+    .. tasks.title(t.size)
+  if speed.roof then
+    return ("%s, %.3g %% of the %s roof: %s (%.3g %%)"):format(words,
+      100 * t.roof, t.bound, ASKED[t.decision], 100 * speed.roof)
+  end
   local interval = t.lo and (" [%s, %s]"):format(number(1 / t.hi),
     number(1 / t.lo)) or ""
-  if task.speed.roof then
-    return ("%s at %s, %.3g %% of the %s roof; asked %.3g %%: %s"):format(time,
-      tasks.title(t.size), 100 * t.roof, t.bound, 100 * task.speed.roof,
-      t.decision)
-  end
-  return ("%s: %s at %s, %s%s times as fast as %s; asked %s"):format(
-    t.verdict, time, tasks.title(t.size), number(1 / t.ratio), interval,
-    type(task.speed.against) == "string" and task.speed.against
-    or "the reference", number(task.speed.at_least or 1))
-    .. (t.decision == "UNCLEAR" and ", which stays UNCLEAR" or "")
+  return ("%s, %s%s times as fast as %s: %s (%.3g)"):format(words,
+    number(1 / t.ratio), interval, type(speed.against) == "string"
+    and speed.against or "the reference", ASKED[t.decision],
+    speed.at_least or 1)
 end
 
 function Board:add(r)

@@ -209,12 +209,18 @@ local function load_of()
   return f and tonumber(f:read "a":match "^%S+")
 end
 
+-- Points with one digit after the point.
+local function tenths(points)
+  points = math.floor(points * 10 + 0.5) / 10
+  return math.tointeger(points) or points
+end
+
 -- The points of a submission with their reasons: {part, points, of, reason}.
 local function points_of(task, r)
   local list, sum, of = {}, 0, 0
   local function add(part, points, reason)
     local most = task.points[part]
-    points = math.tointeger(points) or points
+    points = tenths(points)
     list[#list + 1] = {part = part, points = points, of = most,
       reason = reason}
     sum, of = sum + points, of + most
@@ -237,7 +243,7 @@ local function points_of(task, r)
         or r.times and "not asked" or "not timed")
     end
   end
-  return list, sum, of
+  return list, tenths(sum), of
 end
 
 -- The words on the speed.

@@ -192,8 +192,9 @@ end
 -- task.load(path) -> task
 -- The task of a file. Raises where the file has none, or several.
 function M.load(path)
-  local f <close> = file.open(path)
-  local source = f and f:read "a" or cl.error("cannot open the task " .. path)
+  local f <close>, reason = file.open(path)
+  local source = f and f:read "a" or cl.error("cannot open the task "
+    .. reason)
   local made
   local env = setmetatable({task = function(fields)
     if made then

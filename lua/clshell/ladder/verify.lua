@@ -67,9 +67,9 @@ function M.scalar(type)
 end
 
 -- The content of an output like this Buffer or Array before a run: integers
--- at random, by a seed; nil for NaN.
-function M.filling(x)
-  return not ROUNDOFF[M.scalar(x.type)]
+-- at random, by a seed; nil for NaN, where no NaN is right, else such numbers.
+function M.filling(x, nan)
+  return (nan or not ROUNDOFF[M.scalar(x.type)])
     and cl.array(x.type, x.shape):random(SEED) or nil
 end
 

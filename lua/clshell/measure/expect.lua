@@ -118,7 +118,7 @@ function M.compare(got, right, part, usual, name, filling)
     for i = 1, #got do
       local x, e = got[i], right[i]
       v.unwritten = v.unwritten + (is_filling(x, filling and filling[i])
-        and x ~= e and e == e and 1 or 0)
+        and x ~= e and (filling or e == e) and 1 or 0)
     end
   end
   v.message = not v.ok and words_of(v, name, #got * width) or nil
@@ -212,7 +212,8 @@ local function as_array(who, output, right)
     local list = cl.array(scalar(b.type), #b)
     right = list:fill(right)
   elseif type(right) == "table" and getmetatable(right) == nil then
-    right = cl.array(ROUNDOFF[b.type] and "double" or b.type, #right, right)
+    local base = #right == count_of(b) and scalar(b.type) or b.type
+    right = cl.array(ROUNDOFF[base] and "double" or base, #right, right)
   elseif class == "Buffer" or class == "Expression" then
     right = right:read()
   elseif class ~= "Array" then
@@ -436,7 +437,8 @@ function M.new(who, launch, args, opts)
     output.usual = M.usual(output.right)
     output.inout = output.inout or is_inout(opts.inout, output.name)
     output.before = output.inout and b:read() or nil
-    output.filling = not output.inout and verify.filling(b) or nil
+    output.filling = not output.inout and verify.filling(b,
+      output.right:summary().nan > 0) or nil
   end
   return setmetatable({list = list}, Expect)
 end
@@ -448,6 +450,8 @@ function Expect:poison()
   for _, output in ipairs(self.list) do
     if output.inout then
       output.buffer:write(output.before)
+    elseif output.filling then
+      output.buffer:write(output.filling)
     else
       verify.poison(output.buffer)
     end
@@ -494,10 +498,13 @@ function Expect:verdict()
   local verdict
   for _, output in ipairs(self.list) do
     local whole <close> = output.buffer:read()
-    local got = #whole == #output.right and whole
-      or whole:as((scalar(whole.type)))
+    local got, filling = whole, output.filling
+    if #whole ~= #output.right then
+      local base = scalar(whole.type)
+      got, filling = whole:as(base), filling and filling:as(base)
+    end
     local v = output.truth and by_truth(output, got) or M.compare(got,
-      output.right, output.part, output.usual, output.name, output.filling)
+      output.right, output.part, output.usual, output.name, filling)
     v.mode = v.mode .. output.note
     if not v.ok then
       return v
