@@ -285,6 +285,10 @@ t.test("mistakes in expect are named", function()
       product("mm", right, opts)
     end, words)
   end
+  t.raises(function()
+    expect.new("test", kernel "mm":range{N, N}, {A, B, C:read(), N, n = 4},
+      {expect = C})
+  end, "test: argument 3 'C' must be a Buffer; got Array")
   refused({D = 1}, "'D' is no Buffer that the launch writes")
   refused({1, 2}, "expect has 2 numbers, C has 576")
   refused("gemm", "expect must be a Buffer")

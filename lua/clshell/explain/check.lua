@@ -310,8 +310,9 @@ local function why_nan(plan, truth, simulated, first)
   for i = 1, #first do
     count = count + (first[i] ~= first[i] and second[i] == 0 and 1 or 0)
   end
-  return count > 0 and ("%d of the %s of %s were never written"):format(count,
-    text.count(#first, "element"), plan.family.spec.output) or nil
+  return count > 0 and ("%d of the %s of %s %s never written"):format(count,
+    text.count(#first, "element"), plan.family.spec.output,
+    count == 1 and "was" or "were") or nil
 end
 
 -- Whether a run has left what lies around an output as it was.

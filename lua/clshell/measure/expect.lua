@@ -134,7 +134,7 @@ end
 
 -- The Buffers that a launch may write, in the order of its parameters, and all
 -- arguments by name.
-local function outputs_of(launch, args)
+local function outputs_of(who, launch, args)
   local list, inputs = {}, {}
   for i, param in ipairs(launch and launch.kernel.args or {}) do
     local value = args[i]
@@ -142,7 +142,12 @@ local function outputs_of(launch, args)
       value = value.buffer
     end
     inputs[param.name] = value
-    if param.space == "global" and not param.const and is_buffer(value) then
+    local output = param.space == "global" and not param.const
+    if output and text.class(value) == "Array" then
+      cl.error(("%s: argument %d '%s' must be a Buffer; got Array"):format(who,
+        i, param.name), {hint = "cl.buffer(a.type, a.shape, a) has a copy of "
+        .. "its elements"})
+    elseif output and is_buffer(value) then
       list[#list + 1] = {name = param.name, buffer = value}
     end
   end
@@ -412,7 +417,7 @@ end
 --- print(e:verdict().message)
 function M.new(who, launch, args, opts)
   local value, seen = opts.expect, {}
-  local outputs, inputs = outputs_of(launch, args)
+  local outputs, inputs = outputs_of(who, launch, args)
   local list
   if opts.tolerance ~= nil and not (math.type(opts.tolerance)
       and opts.tolerance >= 0) then
