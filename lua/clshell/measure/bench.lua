@@ -165,6 +165,9 @@ local function passes(r, opts, expected)
     r.err, r.err_bound, r.verify = v.err, v.bound, v.mode
     r.worst = not v.ok and v.worst or nil
     ok, message = v.ok, v.message
+    if not ok and v.unwritten == v.wrong and opts.inout == nil then
+      message = message .. "; a kernel that reads its output needs inout"
+    end
   elseif opts.check then
     ok, message = opts.check()
   end

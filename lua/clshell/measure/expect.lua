@@ -50,12 +50,13 @@ function M.usual(array)
   return list[(#list + 3) // 4] or 0
 end
 
--- "C[3]", or "C[2, 5]" of a matrix, "C[3].y" of a vector.
+-- "C[3]", or "C[2, 5]" of a matrix, "C[3].s1" of a vector, counted from 0 as a
+-- kernel does; and the number of the element, from 1.
 local function place(name, array, width, number)
   local i = (number - 1) // width
   local rows, cols = array.shape[1], array.shape[2]
   local at = rows and cols and not array.shape[3]
-    and ("%d, %d"):format(i // cols + 1, i % cols + 1) or tostring(i + 1)
+    and ("%d, %d"):format(i // cols, i % cols) or tostring(i)
   return ("%s[%s]%s"):format(name, at, width > 1
     and ".s" .. ("%x"):format((number - 1) % width) or ""), i + 1
 end
@@ -92,11 +93,12 @@ end
 --- max(|e|, usual), or where both are NaN. `part` is 1e-2 for half, 1e-4 for
 --- float, 1e-10 for double and 0 for integers; `usual` is expect.usual(right).
 --- The verdict: {ok, err, bound, wrong, mode, message, worst}, the worst
---- elements a list of {place, value, expected, index}.
+--- elements a list of {place (in the words of a kernel, from 0), value,
+--- expected, index (from 1)}.
 --- Example:
 --- local right = cl.array("float", 3, {1, 2, 3})
 --- local v = expect.compare(cl.array("float", 3, {1, 2, 4}), right)
---- print(v.ok, v.worst[1].place, v.worst[1].expected) --> false [3] 3.0
+--- print(v.ok, v.worst[1].place, v.worst[1].expected) --> false [2] 3.0
 function M.compare(got, right, part, usual, name, filling)
   local base, width = scalar(got.type)
   name = name or ""

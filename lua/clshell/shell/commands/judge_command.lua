@@ -47,6 +47,11 @@ function COMMAND.run(o)
   elseif o.store then
     require "clshell.results.store".use(o.store)
   end
+  local out = path and (io.open(path, "ab") or cl.error("cannot write the "
+    .. "board to " .. path)) -- before a class is judged, not after it
+  if out then
+    out:close()
+  end
   local board = judge(o.task, o.submissions, {repro = o.repro, seed = o.seed})
   file.write(path or io.stdout, board:text(format), "the board")
   if path and not said.quiet then
