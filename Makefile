@@ -197,8 +197,9 @@ quick: all lib $(TESTS) ## the tests without the long files
 	@$(MAKE) test ARGS='--quick $(ARGS)'
 # No leak check under stock Lua: what PoCL starts there inherits the preload,
 # and ld leaks. No look at thread-local memory: the leak checker crashes there
-# when a driver's thread is just ending.
-ASAN = protect_shadow_gap=0:allocator_may_return_null=1
+# when a driver's thread is just ending. A crash ends a process by its signal,
+# as tests of crashes expect.
+ASAN = protect_shadow_gap=0:allocator_may_return_null=1:handle_segv=0
 LSAN = suppressions=$(CURDIR)/.ci/lsan.supp:print_suppressions=0:use_tls=0
 asan: ## the tests under AddressSanitizer and UndefinedBehaviorSanitizer
 	@$(DEPS) check

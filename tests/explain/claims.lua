@@ -236,7 +236,7 @@ t.test("claims that take time, by recorded outcomes", function()
   end
   for id, why in pairs{B14 = "^of %d+ work%-groups %d+ run at once, of %d+ %d",
       B15 = "^of %d+ work%-groups %d+ run at once$", B19 = "the cause is open",
-      B20 = "the cause is open"} do
+      B20 = "the driver may keep memory"} do
     said = "FASTER"
     local before, r = ran, try(list, id)
     if r.verdict == "cannot be tried here" then

@@ -90,6 +90,9 @@ t.test("%exercise asks, checks an answer, and keeps a score", function()
 end)
 
 t.test("%exercise has the judge decide on kernels", function()
+  if not require "clshell.explain.oclgrind".driver() then
+    t.skip "the simulator Oclgrind is not installed"
+  end
   local out = exercise "%exercise edge"
   has(out, "kernel void neighbour(int n, ", "/edge_beyond.cl:", "y[i] = s[at "
     .. "^ 1];", "Type: %exercise submit FILE")
