@@ -26,7 +26,7 @@ local SOURCE = [[kernel void twice(global const float *a, global float *b) {
 #elif WAY == 2
   *(global int *)8 = i;
 #elif WAY == 3
-  ((global int *)(ulong)0xdeadbeef000)[i] = i;
+  ((global int *)(ulong)0xdeadbeef00000000)[i] = i;
 #elif WAY == 4
   no such statement
 #endif
