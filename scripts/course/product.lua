@@ -1,4 +1,6 @@
 -- product.lua - an exercise: a matrix product (claims A2, A12, B5, B21)
+--   clshell judge product.lua student.cl
+--   clshell judge product.lua folder/ -o board.html
 -- SPDX-License-Identifier: MIT
 
 task{
@@ -21,7 +23,7 @@ task{
   end,
   sizes = {1, 16, 17}, hidden = {7, 31}, check = 17,
   points = {public = 4, hidden = 4, clean = 2},
-  skeleton = "../tasks/mm.cl",
+  skeleton = "product_start.cl",
   hints = {WRONG = "Work-items beyond n load zeros and store nothing, but "
     .. "come to each barrier. A tile may be filled anew only after all have "
     .. "read it."},

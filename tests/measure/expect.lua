@@ -58,6 +58,12 @@ kernel void count(global const int *x, global int *y) {
   int i = get_global_id(0);
   if (x[i] >= 0) y[i] = x[i] + 1;
 }
+kernel void low(global const int *x, global uchar *y) {
+  y[get_global_id(0)] = x[get_global_id(0)];
+}
+kernel void low_but_5(global const int *x, global uchar *y) {
+  if (get_global_id(0) != 5) y[get_global_id(0)] = x[get_global_id(0)];
+}
 kernel void shift(global const float4 *x, global float4 *y, float a) {
   int i = get_global_id(0);
   y[i] = x[i] + a;
@@ -178,6 +184,19 @@ t.test("integers and vectors are compared by component", function()
   v = e:verdict()
   same({v.wrong, v.worst[1].place, v.worst[1].expected},
     {1, "y[2].s1", 3.0})
+end)
+
+t.test("results of an earlier run excuse no small integer", function()
+  local x, y = cl.arange(0, 400):astype("int"):eval(), cl.buffer("uchar", 400)
+  kernel "low":range(400)(x, y):wait()
+  for name, wrong in pairs{low = 0, low_but_5 = 1} do
+    local launch = kernel(name):range(400)
+    local e = expect.new("test", launch, {x, y, n = 2},
+      {expect = kernel "low":range(400)})
+    e:poison()
+    launch(x, y):wait()
+    t.eq(e:verdict().wrong, wrong, name)
+  end
 end)
 
 t.test("an output that the kernel reads keeps its content", function()

@@ -175,9 +175,9 @@ end
 --- board:text(format) -> string
 --- The board as "table", "json", "csv", "md" or "html".
 --- Example:
---- local scripts = cl.home .. "/scripts/tasks"
---- local board = judge(scripts .. "/mm.lua", scripts .. "/mm.cl",
----   {repro = "16:1", keep = false})
+--- local scripts = cl.home .. "/scripts/course"
+--- local board = judge(scripts .. "/product.lua",
+---   scripts .. "/product_start.cl", {repro = "16:1", keep = false})
 --- print(board:text "csv")
 function Board:text(format)
   if format == nil or format == "table" then

@@ -392,9 +392,9 @@ end
 ---   seed   random  an integer: of all inputs and orders
 ---   keep   true    false: the run store keeps no results
 --- Example:
---- local scripts = cl.home .. "/scripts/tasks"
---- local board = judge(scripts .. "/mm.lua", scripts .. "/mm.cl",
----   {repro = "16:1", keep = false})
+--- local scripts = cl.home .. "/scripts/course"
+--- local board = judge(scripts .. "/product.lua",
+---   scripts .. "/product_start.cl", {repro = "16:1", keep = false})
 --- print(board[1].verdict) --> WRONG
 function M.judge(path, submissions, opts)
   opts = options.check(opts, "judge")

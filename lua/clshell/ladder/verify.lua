@@ -59,24 +59,25 @@ function M.bound_in_float(type, terms)
     + (type == "float" and 0 or ROUNDOFF[type])
 end
 
-local SEED = 20011 -- of integers, which have no NaN
+local SEED = 20011 -- of numbers in place of NaN
 
 -- The base type of "float4", and 4.
 function M.scalar(type)
   return type:match "^%a+", tonumber(type:match "%d+$") or 1
 end
 
--- The content of an output like this Buffer or Array before a run: integers
--- at random, by a seed; nil for NaN, where no NaN is right, else such numbers.
+-- The content of an output like this Buffer or Array before a run: NaN, which
+-- is nil here, or numbers at random where NaN may be right (nan: true, or a
+-- seed) and for integers, which have none.
 function M.filling(x, nan)
   return (nan or not ROUNDOFF[M.scalar(x.type)])
-    and cl.array(x.type, x.shape):random(SEED) or nil
+    and cl.array(x.type, x.shape):random(math.type(nan) and nan or SEED) or nil
 end
 
--- Fills a Buffer with NaN, or with integers that no result has by chance.
-function M.poison(b)
+-- Fills a Buffer with verify.filling(b, nan).
+function M.poison(b, nan)
   local _, width = M.scalar(b.type)
-  local filling <close> = M.filling(b)
+  local filling <close> = M.filling(b, nan)
   if filling then
     b:write(filling)
   else

@@ -265,7 +265,6 @@ local function called(f, inputs)
   return results[2], seen
 end
 
-
 -- The program of a plain kernel in double: the words of its types are macros.
 local function in_double(launch)
   local program, lines = launch.kernel.program, {}
@@ -301,9 +300,9 @@ local function args_for(who, plain, launch, args, inputs)
   return list
 end
 
--- Runs a plain kernel on copies of its outputs, with the content of `before`
--- or filled. Returns {name, buffer, right} for each output.
-local function run_plain(plain, args, double, kept)
+-- Runs a plain kernel on copies of its outputs, filled by a seed, or with
+-- their own content (nil). Returns {name, buffer, right} for each output.
+local function run_plain(plain, args, seed, double)
   local given, list, copies = {}, {}, {}
   for i, param in ipairs(plain.kernel.args) do
     local b = text.class(args[i]) == "Any" and args[i].buffer or args[i]
@@ -314,14 +313,14 @@ local function run_plain(plain, args, double, kept)
       if output or type ~= b.type then
         local copy = copies[b] or cl.buffer(type, b.shape, nil,
           {context = b.context, ld = not double and b.rows and b.ld or nil})
-        if not copies[b] and output and not kept then
-          verify.poison(copy)
+        if not copies[b] and output and seed then
+          verify.poison(copy, seed)
         elseif not copies[b] then
           copy:write(b:read():convert(type))
         end
         given[i], copies[b] = copy, copy
         list[#list + 1] = output and {name = param.name, buffer = b,
-          copy = copy, place = i} or nil
+          copy = copy} or nil
       end
     end
   end
@@ -335,18 +334,12 @@ local function run_plain(plain, args, double, kept)
   return list
 end
 
--- Whether an output of a plain kernel still has its filling somewhere: the
--- kernel reads it or leaves parts of it.
-local function is_left(list)
-  for _, output in ipairs(list) do
-    local right, filling = output.right, verify.filling(output.right)
-    if not filling and right:summary().nan > 0 then
+-- Whether the outputs of a plain kernel depend on their filling: the kernel
+-- reads them or leaves parts of them.
+local function is_left(one, other)
+  for i, output in ipairs(one) do
+    if output.right:differences(other[i].right, 0, 0) > 0 then
       return true
-    end
-    for i = 1, filling and #right or 0 do
-      if is_filling(right[i], filling[i]) then
-        return true
-      end
     end
   end
   return false
@@ -356,9 +349,9 @@ end
 -- tolerance is then by its own distance from them.
 local function of_plain(who, plain, launch, args, inputs, inout)
   args = launch and args_for(who, plain, launch, args, inputs) or args
-  local list = run_plain(plain, args, false, inout)
-  local kept, terms = inout or is_left(list), 0
-  list = kept and not inout and run_plain(plain, args, false, true) or list
+  local list, terms = run_plain(plain, args, not inout and 1 or nil), 0
+  local kept = inout or is_left(list, run_plain(plain, args, 2))
+  list = kept and not inout and run_plain(plain, args) or list
   for _, value in pairs(inputs) do
     terms = terms + (is_buffer(value) and #value or 0)
   end
@@ -367,7 +360,7 @@ local function of_plain(who, plain, launch, args, inputs, inout)
     local kernel <close> = precise:kernel(plain.kernel.name)
     local launch_in_double <close> = kernel:range(plain.global,
       plain.localsize, plain.offset)
-    return run_plain(launch_in_double, args, true, kept)
+    return run_plain(launch_in_double, args, not kept and 1 or nil, true)
   end)
   for i, output in ipairs(list) do
     local right = ok and truths and truths[i].right
@@ -444,8 +437,8 @@ function M.new(who, launch, args, opts)
     output.usual = M.usual(output.right)
     output.inout = output.inout or is_inout(opts.inout, output.name)
     output.before = output.inout and b:read() or nil
-    output.filling = not output.inout and verify.filling(b,
-      output.right:summary().nan > 0) or nil
+    output.nan = output.right:summary().nan > 0
+    output.filling = not output.inout and verify.filling(b, output.nan) or nil
   end
   return setmetatable({list = list}, Expect)
 end

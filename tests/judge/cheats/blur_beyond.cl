@@ -1,4 +1,4 @@
-// WRONG: outside
+// WRONG by the simulator: outside
 kernel void blur(global const float *x, global float *y, int n) {
   int i = get_global_id(0);
   float l = x[i - 1], r = x[i + 1];

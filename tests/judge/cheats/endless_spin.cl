@@ -1,4 +1,4 @@
-// INVALID:
+// INVALID by the simulator:
 kernel void endless(global const float *x, global float *y, int n) {
   global volatile float *last = y + n - 1;
   int i = get_global_id(0);

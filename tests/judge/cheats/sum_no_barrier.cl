@@ -1,4 +1,4 @@
-// WRONG:
+// WRONG by the simulator:
 kernel void sum(global const int *x, global int *y, int n) {
   local int t[64];
   int l = get_local_id(0), i = get_global_id(0);
