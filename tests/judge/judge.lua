@@ -75,9 +75,10 @@ t.test("elements never written are told where NaN is right", function()
   local path = scratch.create("nan.lua", [[
 task{kernel = "root(global const float *x, global float *y)",
   inputs = function(n, rng) return {x = rng(n, -1, -0.5), y = n} end,
-  expect = function(i) return i.x * (0 / 0) end, sizes = {40}, check = false}]])
-  local kernel = "kernel void root(global const float *x, global float *y) "
-    .. "{%s}"
+  expect = function(i) return i.x * (0 / 0) end, sizes = {40},
+  check = false}]])
+  local kernel = "kernel void root(global const float *x, global float *y)"
+    .. " {%s}"
   local root = "int i = get_global_id(0); y[i] = sqrt(x[i]);"
   for body, right in pairs{[root] = "RIGHT", [""] = "WRONG"} do
     scratch.create("root.cl", kernel:format(body))
