@@ -266,7 +266,7 @@ end
 -- The source of a submission.
 local function source_of(path)
   local f <close>, message = file.open(path)
-  return (f and f:read "a" or cl.error("judge: cannot open " .. message))
+  return (f and f:read "a" or cl.error("cannot open " .. message))
     :gsub("^\xEF\xBB\xBF", "")
 end
 
@@ -351,13 +351,13 @@ local function files_of(paths)
           and path:gsub("/*$", "/") .. name or nil
       end
     elseif not kind then
-      cl.error("judge: cannot open " .. message)
+      cl.error("cannot open " .. message)
     else
       list[#list + 1] = path
     end
   end
   if #list == 0 then
-    cl.error("judge: no submission: " .. table.concat(paths, ", ")
+    cl.error("no submission: " .. table.concat(paths, ", ")
       .. " has no *.cl")
   end
   return list

@@ -207,7 +207,7 @@ function M.load(path)
     return made
   end}, {__index = _G, __newindex = _G})
   local chunk, message = load(source, "@" .. path, "t", env)
-  local result = (chunk or cl.error(message))()
+  local result = (chunk or cl.error("the task is no Lua: " .. message))()
   if not made and type(result) == "table" then
     made = env.task(result)
   end
