@@ -573,14 +573,6 @@ local function chain_of(names, given, opts, made)
   return chain
 end
 
--- Tells plan.watch of a call; returns its output.
-local function told(family, given, opts, output)
-  if M.watch then
-    M.watch(family, given, opts, output)
-  end
-  return output
-end
-
 --- plan.watch
 --- Where set, plan.watch(family, given, opts, output) is told of each call.
 M.watch = nil
@@ -598,7 +590,10 @@ function M.run(family, given, opts)
     kept = M.new(family, given, opts, true)
     output = kept.output
     if not (key and kept.keep and kept:keep(opts[spec.output] ~= nil)) then
-      return told(family, given, opts, output), kept:run()
+      if M.watch then
+        M.watch(family, given, opts, output)
+      end
+      return output, kept:run()
     end
     kept.chain = chain_of(spec.inputs, given, opts, kept)
     plans[key] = kept
@@ -607,12 +602,16 @@ function M.run(family, given, opts)
   if chains and chains[#chains] ~= kept.chain then -- nil after a definition
     hold(chains, kept.chain)
   end
+  local event
   if kept.output_places then
-    local event
     output, event = kept:run_into(output)
-    return told(family, given, opts, output), event
+  else
+    output, event = kept.output, kept()
   end
-  return told(family, given, opts, kept.output), kept()
+  if M.watch then
+    M.watch(family, given, opts, output)
+  end
+  return output, event
 end
 
 return M
