@@ -14,9 +14,9 @@
 --   where    conditions on the shape (for gemm m, n, k, batch, and work =
 --            m n k; for spmv format, rows, cols, ndiags, nnz, row = nnz / rows
 --            and bytes of the values; for transpose rows, cols, bytes of A;
---            for reduce, scan and sort n, bytes of x; for gemv, stencil and
---            conv2d rows, cols, bytes of A; for conv2d frows, fcols, rest =
---            lda modulo 4)
+--            for reduce, scan and sort n, bytes of x; for sort esize, index;
+--            for gemv, stencil and conv2d rows, cols, bytes of A; for conv2d
+--            frows, fcols, rest = lda modulo 4)
 --   guarded  true: only where the rung detects operands that it does not
 --            cover and hands them to another rung
 --   note     why, for people
@@ -196,6 +196,16 @@ return {
     {class = "cpu", rung = "blocks"},
     {rung = "bitonic_local", where = {n = {max = 2048}},
       note = "few launches"},
+    {class = "nvidia", rung = "nv_onesweep", params = {each = 4},
+      where = {n = {max = 2^17}}, note = "a tile for many units (H100)"},
+    {class = "nvidia", rung = "nv_onesweep", params = {each = 8},
+      where = {n = {max = 2^19}}, note = "small tiles (H100)"},
+    {class = "nvidia", rung = "nv_onesweep", params = {each = 11},
+      where = {esize = 8}, note = "keys of 8 bytes (H100)"},
+    {class = "nvidia", rung = "nv_onesweep", params = {each = 18},
+      where = {index = true}, note = "with places (H100)"},
+    {class = "nvidia", rung = "nv_onesweep",
+      note = "one pass for each byte of the keys"},
     {rung = "wide", params = {each = 16}},
     {rung = "wide"},
     {rung = "wide", params = {each = 4}, note = "little local memory"},
