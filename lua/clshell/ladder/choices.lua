@@ -200,6 +200,8 @@ return {
       where = {n = {max = 2^17}}, note = "a tile for many units (H100)"},
     {class = "nvidia", rung = "nv_onesweep", params = {each = 8},
       where = {n = {max = 2^19}}, note = "small tiles (H100)"},
+    {class = "nvidia", rung = "nv_onesweep", params = {wg = 256, each = 22},
+      where = {esize = 8, index = true}, note = "8 bytes, places (H100)"},
     {class = "nvidia", rung = "nv_onesweep", params = {each = 11},
       where = {esize = 8}, note = "keys of 8 bytes (H100)"},
     {class = "nvidia", rung = "nv_onesweep", params = {each = 18},
