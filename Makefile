@@ -192,7 +192,7 @@ check: ## install what is missing, build, run the tests [ARGS=]
 	@$(DEPS) check
 	@$(MAKE) test
 test: all lib $(TESTS) ## the same, packages left alone
-	CLSHELL_BUILD='$(BUILD)' LUA='$(LUA)' $(BUILD)/clshell tests/run.lua $(ARGS)
+	@CLSHELL_BUILD='$(BUILD)' LUA='$(LUA)' $(BUILD)/clshell tests/run.lua $(ARGS)
 quick: all lib $(TESTS) ## the tests without the long files
 	@$(MAKE) test ARGS='--quick $(ARGS)'
 # No leak check under stock Lua: what PoCL starts there inherits the preload,
