@@ -1,5 +1,5 @@
 -- tools/runner.lua - tests/run.lua: the lines of a run, and the end of its
--- files where it is killed
+-- files where it is killed; what make builds
 -- SPDX-License-Identifier: MIT
 
 local t = require "t"
@@ -17,9 +17,9 @@ t.test("wrong", function() error "a fault" end)
 t.done()]])
 create("asleep.lua", [[
 os.execute "echo $$ >inner; sleep 300; true"]])
-local exe = t.build .. "/clshell"
+local exe, root = t.build .. "/clshell", t.capture("pwd"):match "%C+"
 create("run.sh", ("exec env CLSHELL=%s CLSHELL_JOBS=1 CLSHELL_BUILD=none %s "
-  .. "%s/tests/run.lua \"$@\""):format(exe, exe, t.capture("pwd"):match "%C+"))
+  .. "%s/tests/run.lua \"$@\""):format(exe, exe, root))
 
 t.test("a run tells the start and the end of each file", function()
   local out, _, code = sh "sh run.sh fine.lua wrong.lua"
@@ -45,6 +45,17 @@ done
 cat log]]
   scratch.has(out, "gone\n", "[1/2] asleep.lua\n")
   t.ok(not out:find("[2/2]", 1, true), out)
+end)
+
+t.test("an mpicc without mpi.h leaves module mpi out, and says so", function()
+  create("no_mpi", "#!/bin/sh\nexit 1\n")
+  local out = sh(([[chmod +x no_mpi
+make -C %s -n all BUILD=%s/build MPICC=%s/no_mpi |
+  grep -o 'clshell: .*mpi.h.*\|CC src/cl/arg.c\|.*mpi.so.*']]):format(root,
+    scratch.dir, scratch.dir))
+  scratch.has(out, "no_mpi finds no mpi.h:' 'module mpi is left out",
+    "CC src/cl/arg.c\n")
+  t.ok(not out:find("mpi.so", 1, true), out)
 end)
 
 scratch.done()
