@@ -12,6 +12,9 @@ local text_table = require "clshell.base.text_table"
 
 local M = {}
 
+-- The least widths of columns of a table whose rows are still to come.
+local ROOM = {name = 16, config = 28, tile = 4, ["local"] = 7, err = 5}
+
 --- report.number(x [, digits]) -> string
 --- A number in plain decimals, with so many significant digits (4).
 --- Example: print(report.number(1234.5678)) --> 1235
@@ -145,6 +148,22 @@ function M.format(rows, wanted, opts)
   return text_table.format(rows, columns, {color = opts.color,
     width = opts.width or M.width(),
     best = opts.best and fields.best(rows, opts.best)})
+end
+
+-- report.live(columns) -> lines(row)
+-- A table whose rows come one after the other, see text_table.live. The first
+-- row also sets the prefixes of units.
+function M.live(wanted)
+  local lines
+  return function(row)
+    local columns = {}
+    for i, column in ipairs(not lines and wanted or {}) do
+      columns[i] = setmetatable({room = ROOM[column] or i == 1 and ROOM.name},
+        {__index = resolved(column, {row})})
+    end
+    lines = lines or text_table.live(columns, M.width())
+    return lines(row)
+  end
 end
 
 return setmetatable(M, {
