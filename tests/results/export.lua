@@ -264,7 +264,7 @@ t.test("garbage in place of results says what is wrong", function()
   t.raises(function() report.format({}, "name") end, "columns must be a list")
   t.raises(function() report.format({{}}, {{}}) end, "a column must be a name")
   t.raises(function() report.format({{}}, {"nme"}) end, "got nme")
-  t.eq(report.format({{a = 1}}, {{key = function(r) return r.a end}}), "\n1")
+  t.eq(report.format({{a = 1}}, {{key = function(r) return r.a end}}), "1")
 end)
 
 t.test("no results are an empty table", function()
@@ -283,14 +283,15 @@ t.test("a list of results exports and shows itself", function()
   file:close()
   t.eq((list:table{width = 72}:gsub("±", "+-")), [[
 1024x1024x1024 float, hot cache
-  kernel               time ms  GFLOPS     GB/s  % roof  error
-  gemm.naive            500.0    4.295  0.02517
-  gemm.tiled            125.0   17.18   0.1007    25.00
+  kernel               time ms   +-%  GFLOPS     GB/s  % roof  error
+  gemm.naive            500.0   0.2   4.295  0.02517
+    map=row
+  gemm.tiled            125.0   0.2  17.18   0.1007    25.00
+    tile=16 edge=guard
   gemm.tiled_constant
     refused: A has 4194304 bytes, constant memory 65536
-* gemm.register          31.25  68.72   0.4027           1e-06
-    unconverged
-(left out at 72 columns: +-%, parameters; COLUMNS=80 makes room)]])
+* gemm.register          31.25  0.2  68.72   0.4027           1e-06
+    bm=64; unconverged]])
   t.ok(list:ladder():text{ascii = true}:find("* register", 1, true))
   t.ok(tostring(list):find("time ms", 1, true))
 end)

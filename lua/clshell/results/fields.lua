@@ -89,20 +89,20 @@ local UID = "TEXT NOT NULL UNIQUE DEFAULT (lower(hex(randomblob(16))))"
 --            the lists of runs leave it out
 --   title    its title in tables of results; column: its name there, if it
 --            differs; shown(result): the value there; format, align, drop,
---            wrap: see report.format. Without a format, a number with a unit
---            gets the prefix that suits
+--            wrap, cut, once: see report.format. Without a format, a number
+--            with a unit gets the prefix that suits
 M.list = {
   {"uid", "string", stored = UID, detail = true},
   {"name", "string", export = "name", md = true, stored = "TEXT",
-    title = "kernel", shown = first_of("label", "name")},
+    title = "kernel", shown = first_of("label", "name"), cut = 20},
   {"family", "string", export = "family", stored = "TEXT"},
   {"kernel", "string", export = "kernel", stored = "TEXT",
-    title = "kernel", shown = first_of("label", "kernel", "name")},
+    title = "kernel", shown = first_of("label", "kernel", "name"), cut = 20},
   {"config", "string", export = "config", md = true, stored = "TEXT",
-    title = "parameters", drop = 5},
+    title = "parameters", wrap = 28},
   {"size", from = size, md = true},
   {"type", "string", export = "type", md = true, stored = "TEXT",
-    title = "type", drop = 4},
+    title = "type", drop = 4, once = "%s"},
   {"status", "string", export = "status", stored = "TEXT"},
   {"shape", "parts", export = "shape", prefix = "shape.", stored = "TEXT"},
   {"params", "parts", export = "params", prefix = "param.", stored = "TEXT",
@@ -111,11 +111,13 @@ M.list = {
   {"local", "string", export = "local_size", title = "local",
     align = "right", drop = 6},
   {"mode", "string", export = "cache_mode", md = true, stored = "TEXT",
-    title = "cache", drop = 7},
+    title = "cache", drop = 7, once = "%s cache"},
   {"cache", "string", export = "cache"},
-  {"timer", "string", export = "timer", title = "timer", drop = 9},
+  {"timer", "string", export = "timer", title = "timer", drop = 9,
+    once = "%s timer"},
   {"tick_ns", "number", unit = "s", scale = 1e-9, export = "tick_s"},
-  {"title", "string", stored = "TEXT", title = "shape", drop = 5},
+  {"title", "string", stored = "TEXT", title = "shape", cut = 20,
+    once = "%s"},
   {"median", "number", unit = "s", axis = "time", export = "time_s",
     md = true, stored = "REAL", column = "time", title = "time"},
   {"ms", "number", unit = "s", scale = 1e-3, axis = "time", title = "ms",
@@ -163,7 +165,7 @@ M.list = {
   {"ok", export = "verified", from = verified},
   {"verify", "string", export = "verify"},
   {"err", "number", export = "error", md = true, title = "error",
-    format = "%.0e", align = "right"},
+    format = "%.0e", align = "right", drop = 1},
   {"err_bound", "number", export = "error_bound"},
   {"flags", "list", of = "string", export = "flags", from = flags " ",
     md = true, title = "flags", shown = flags ", ", wrap = true},
@@ -208,7 +210,7 @@ for _, field in ipairs(M.list) do
     M.columns[field.column or field[1]] = {key = field.shown or field[1],
       title = field.title, unit = not field.format and field.unit or nil,
       format = field.format, align = field.align, drop = field.drop,
-      wrap = field.wrap}
+      wrap = field.wrap, cut = field.cut, once = field.once}
   end
 end
 
