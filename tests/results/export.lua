@@ -6,6 +6,7 @@ local export = require "clshell.results.export"
 local json = require "clshell.base.json"
 local records = require "records"
 local results = require "clshell.results.result_list"
+local style = require "clshell.base.style"
 
 local GOLDEN = {}
 
@@ -13,7 +14,7 @@ GOLDEN.csv = {
   "name,family,kernel,config,type,status,shape.k,shape"
     .. ".m,shape.n,param.map,cache_mode,timer,time_s,time_l"
     .. "o_s,time_hi_s,time_min_s,time_q1_s,time_q3_s,time_m"
-    .. "ax_s,n,work_FLOP,traffic_B,throughput_FLOP_per_s,ba"
+    .. "ax_s,n,work_FLOP,traffic_B,throughput_FLOPS,ba"
     .. "ndwidth_B_per_s,intensity_FLOP_per_B,verified,error"
     .. ",flags,note,device,platform,driver,opencl_version,b"
     .. "uild_options,source_hash,date,protocol,clshell_vers"
@@ -72,7 +73,7 @@ GOLDEN.json = [[
       "n":3,
       "work_FLOP":2147483648,
       "traffic_B":12582912,
-      "throughput_FLOP_per_s":4294967296,
+      "throughput_FLOPS":4294967296,
       "bandwidth_B_per_s":25165824,
       "intensity_FLOP_per_B":170.66666666666666,
       "verified":true,
@@ -115,18 +116,16 @@ GOLDEN.json = [[
 ]]
 
 GOLDEN.md = {
-  "| name | config | size | type | cache_mode | time_s "
-    .. "| time_lo_s | time_hi_s | n | throughput_FLOP_per_s"
-    .. " | bandwidth_B_per_s | error | flags | note |",
+  "| kernel | parameters | type | cache | shape | time ms | "
+    .. (style.utf8() and "±%" or "+-%") .. " | n | GFLOPS | GB/s | error | "
+    .. "flags | note |",
   "| :--- | :--- | :--- | :--- | :--- | ---: | ---: | "
-    .. "---: | ---: | ---: | ---: | ---: | :--- | :--- |",
-  "| gemm.naive | map=row | 1024x1024x1024 float | floa"
-    .. "t | hot | 0.5 | 0.499 | 0.501 | 3 | 4.295e+09 | 2.5"
-    .. "17e+07 |  |  |  |",
-  "| gemm.tiled\\_constant |  | 1024x1024x1024 float | f"
-    .. "loat | hot |  |  |  | "
-    .. " |  |  |  | error=nan | refused: A has 4194304 byte"
-    .. "s, constant memory 65536 |",
+    .. "---: | ---: | ---: | ---: | :--- | :--- |",
+  "| gemm.naive | map=row | float | hot | 1024x1024x1024 float | 500.0 | 0.2 "
+    .. "| 3 | 4.295 | 0.02517 |  |  |  |",
+  "| gemm.tiled\\_constant |  | float | hot | 1024x1024x1024 float |  |  |  "
+    .. "|  |  |  | error=nan | refused: A has 4194304 bytes, constant memory "
+    .. "65536 |",
   "",
   "- device: Card \"X\" \\<2>",
   "- platform: Some\\|CL",

@@ -38,11 +38,6 @@ local function spread(r)
   return r.lo and 100 * M.noise(r) or nil
 end
 
--- The size of the problem as people write it: "512x512x512".
-local function size(r)
-  return r.title or type(r.shape) == "string" and r.shape or nil
-end
-
 -- A function that joins the flags of a result, and "unchecked" for the rate of
 -- a launch that nothing was compared with.
 local function flags(between)
@@ -100,7 +95,6 @@ M.list = {
     title = "kernel", shown = first_of("label", "kernel", "name"), cut = 20},
   {"config", "string", export = "config", md = true, stored = "TEXT",
     title = "parameters", wrap = 28},
-  {"size", from = size, md = true},
   {"type", "string", export = "type", md = true, stored = "TEXT",
     title = "type", drop = 4, once = "%s"},
   {"status", "string", export = "status", stored = "TEXT"},
@@ -116,16 +110,16 @@ M.list = {
   {"timer", "string", export = "timer", title = "timer", drop = 9,
     once = "%s timer"},
   {"tick_ns", "number", unit = "s", scale = 1e-9, export = "tick_s"},
-  {"title", "string", stored = "TEXT", title = "shape", cut = 20,
-    once = "%s"},
+  {"title", "string", md = true, stored = "TEXT", title = "shape",
+    cut = 20, once = "%s"},
   {"median", "number", unit = "s", axis = "time", export = "time_s",
     md = true, stored = "REAL", column = "time", title = "time"},
   {"ms", "number", unit = "s", scale = 1e-3, axis = "time", title = "ms",
     format = measured},
   {"spread", title = style.utf8() and "±%" or "+-%", shown = spread,
-    format = "%.1f", drop = 7},
-  {"lo", "number", unit = "s", export = "time_lo_s", md = true},
-  {"hi", "number", unit = "s", export = "time_hi_s", md = true},
+    md = true, format = "%.1f", drop = 7},
+  {"lo", "number", unit = "s", export = "time_lo_s"},
+  {"hi", "number", unit = "s", export = "time_hi_s"},
   {"min", "number", unit = "s", axis = "least time", export = "time_min_s"},
   {"q1", "number", unit = "s", export = "time_q1_s"},
   {"q3", "number", unit = "s", export = "time_q3_s"},
@@ -146,8 +140,8 @@ M.list = {
   {"outliers", "number", export = "outliers"},
   {"flop", "number", unit = "FLOP", export = "work_FLOP"},
   {"bytes", "number", unit = "B", export = "traffic_B"},
-  {"gflops", "number", unit = "FLOP/s", scale = 1e9, axis = "throughput",
-    export = "throughput_FLOP_per_s", md = true, title = "GFLOPS",
+  {"gflops", "number", unit = "FLOPS", scale = 1e9, axis = "throughput",
+    export = "throughput_FLOPS", md = true, title = "GFLOPS",
     format = measured},
   {"gbs", "number", unit = "B/s", scale = 1e9, axis = "bandwidth",
     export = "bandwidth_B_per_s", md = true, title = "GB/s",

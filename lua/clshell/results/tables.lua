@@ -32,7 +32,7 @@ M.align = text.align
 --- Compares bench results: sets `percent` of the peak and `speedup` over the
 --- result `base`. Results without a rate get neither.
 --- Options:
----   peak  -       FLOP/s, or B/s where `by` is "gbs"; or a function that
+---   peak  -       FLOPS, or B/s where `by` is "gbs"; or a function that
 ---                 returns it, as a result may raise the measured peak
 ---   by    gflops  the field that is compared with the peak
 ---   base  -       a result
