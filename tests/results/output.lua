@@ -201,7 +201,7 @@ t.test("a rung that is wrong is a row with a reason, and no more", function()
   for i, status in ipairs{"ok", "wrong", "wrong", "wrong", "ok"} do
     local r = list[i]
     t.eq({r.status, r.verified}, {status, status == "ok"}, r.name)
-    t.eq(r.throughput_FLOP_per_s ~= nil, status == "ok", r.name)
+    t.eq(r.throughput_FLOPS ~= nil, status == "ok", r.name)
   end
 end)
 
