@@ -16,7 +16,7 @@ local CSS = [[
 @media (prefers-color-scheme: dark) { :root { --ink: #e6edf3;
   --soft: #9da7b3; --face: #0d1117; --line: #30363d; --band: #161b22;
   --mark: #58a6ff; --alarm: #ff8a80 } }
-body { margin: 2rem auto; max-width: 62rem; padding: 0 1.25rem;
+body { margin: 2rem auto; max-width: 66rem; padding: 0 1.25rem;
   font: 15px/1.5 system-ui, "Segoe UI", "DejaVu Sans", sans-serif;
   color: var(--ink); background: var(--face) }
 h1 { font-size: 1.6rem; margin: 0 0 .25rem }
@@ -31,6 +31,9 @@ td.num, th.num { text-align: right; white-space: pre;
   font-family: ui-monospace, "DejaVu Sans Mono", monospace;
   font-size: .9em }
 td.name { white-space: nowrap }
+tr { background: var(--face) }
+th:first-child, td:first-child { position: sticky; left: 0;
+  background: inherit }
 td.words, tr.best td.words { color: var(--soft); font-weight: 400;
   font-size: .87em; min-width: 9rem }
 tr.best td { font-weight: 700; background: var(--band) }
@@ -43,7 +46,9 @@ dl { display: grid; grid-template-columns: max-content 1fr;
 dt { color: var(--soft) }
 dd { margin: 0; overflow-wrap: anywhere }
 figure { margin: 1rem 0 1.5rem; overflow-x: auto }
-.plot { width: 100%; min-width: 420px; max-width: 720px; height: auto;
+code { font-family: ui-monospace, "DejaVu Sans Mono", monospace;
+  font-size: .9em; overflow-wrap: anywhere }
+.plot { width: 100%; min-width: 560px; max-width: 720px; height: auto;
   display: block }
 details { border-top: 1px solid var(--line); padding: .4rem 0 }
 summary { cursor: pointer }
