@@ -146,8 +146,11 @@ $(BUILD)/%.o: src/%.c $(BUILD)/cflags
 	@mkdir -p $(@D)
 	$(CC) $(CPPF) $(CF) -c -o $@ $<
 
-# Only the file that names the data folder is rebuilt for another PREFIX.
-$(BUILD)/shell/home.o: CPPF += -DDATADIR='"$(DATADIR)"'
+# Only the file that names the data folder and the commit is built again for
+# another PREFIX or commit. An archive has the commit in .ci/commit.
+COMMIT := $(or $(shell [ ! -e .git ] || git describe --always --dirty \
+          --abbrev=10 2>/dev/null),$(shell grep -v Format .ci/commit))
+$(BUILD)/shell/home.o: CPPF += -DDATADIR='"$(DATADIR)"' -DCOMMIT='"$(COMMIT)"'
 $(BUILD)/shell/home.o: $(BUILD)/datadir
 
 # The table of the API, of the comments in C and Lua: the program makes it,
@@ -170,7 +173,7 @@ $(BUILD)/ldflags: FORCE
 	$(call stamp,$(LDFLAGS) $(EXPORT) $(SHARED) $(READLINE_LIBS) $(LIBS) \
 	  $(OBJ))
 $(BUILD)/datadir: FORCE
-	$(call stamp,$(DATADIR))
+	$(call stamp,$(DATADIR) $(COMMIT))
 
 # .ci/deps may install packages, so what follows it is a make of its own.
 DEPS = CC='$(CC)' LUA='$(LUA)' LUA_PC='$(LUA_PC)' \

@@ -17,6 +17,8 @@
 
 #define MAXPATH 4096
 
+const char clsh_home_commit[] = COMMIT;
+
 /* Pushes the path of this program; an empty string where it is unknown. */
 void clsh_home_pushprogram(lua_State *L) {
   char path[MAXPATH] = "";
