@@ -154,8 +154,11 @@ $(BUILD)/%.o: src/%.c $(BUILD)/cflags
 	@mkdir -p $(@D)
 	$(call say,CC,$<)$(CC) $(CPPF) $(CF) -c -o $@ $<
 
-# Only the file that names the data folder is rebuilt for another PREFIX.
-$(BUILD)/shell/home.o: CPPF += -DDATADIR='"$(DATADIR)"'
+# Only the file that names the data folder and the commit is built again for
+# another PREFIX or commit. An archive has the commit in .ci/commit.
+COMMIT := $(or $(shell [ ! -e .git ] || git describe --always --dirty \
+          --abbrev=10 2>/dev/null),$(shell grep -v Format .ci/commit))
+$(BUILD)/shell/home.o: CPPF += -DDATADIR='"$(DATADIR)"' -DCOMMIT='"$(COMMIT)"'
 $(BUILD)/shell/home.o: $(BUILD)/datadir
 
 # The table of the API, of the comments in C and Lua: the program makes it,
@@ -178,7 +181,7 @@ $(BUILD)/ldflags: FORCE
 	$(call stamp,$(LDFLAGS) $(EXPORT) $(SHARED) $(READLINE_LIBS) $(LIBS) \
 	  $(OBJ))
 $(BUILD)/datadir: FORCE
-	$(call stamp,$(DATADIR))
+	$(call stamp,$(DATADIR) $(COMMIT))
 
 # .ci/deps may install packages, so what follows it is a make of its own.
 DEPS = CC='$(CC)' LUA='$(LUA)' LUA_PC='$(LUA_PC)' \
@@ -270,17 +273,43 @@ uninstall: ## remove the installed files
 	  $(TO)/trace.so $(TO)/mpi.so $(foreach m,$(MANUALS),'$(DESTDIR)$(PREFIX)/$(lastword $(subst :, ,$m))')
 	-find $(TO) -depth -type d -exec rmdir {} \; 2>/dev/null
 
+# Packages. The folder of dist and wheel has the libraries in it, and finds
+# them from any place; in a Python environment also those in its lib. A test
+# says that all is built, which it may not build again.
+BUILT = false
+VERSION = $(shell sed -n 's/.*CLSHELL_VERSION "\([^"]*\)".*/\1/p' src/cl/cl.h)
+ANYWHERE = -Wl,--disable-new-dtags,-rpath,$\
+'$$ORIGIN/../lib:$$ORIGIN/../share/clshell/lib'
+deb: ## build build/clshell_VERSION_ARCH.deb, for Debian and Ubuntu
+	@$(DEPS) package
+	@$(BUILT) || $(MAKE) all
+	@rm -rf build/deb
+	@$(MAKE) -s install-files DESTDIR=build/deb PREFIX=/usr
+	@.ci/package $@ $(VERSION)
+dist wheel: ## build a tarball that runs in any folder; the same for pip
+	@$(DEPS) package
+	@$(BUILT) || $(MAKE) all
+	@rm -rf build/tree
+	@$(MAKE) -s install-files DESTDIR=build/tree PREFIX= MPI= TRACE=
+	@$(CC) $(CF) $(LDFLAGS) $(EXPORT) $(ANYWHERE) -o build/tree/bin/clshell \
+	  $(OBJ) $(READLINE_LIBS) $(LIBS)
+	@.ci/package $@ $(VERSION)
+check-packages: ## the tests of these, in a bare system and from Python's index
+	@$(DEPS) package
+	@CLSHELL_PACKAGES=1 $(MAKE) test ARGS=tests/commands/packages.lua
+
 compile_commands.json: FORCE ## for editors, made with bear
 	bear -- $(MAKE) objects BUILD=build/bear -B
 clean: ## remove all that was built
 	rm -rf build compile_commands.json
 help: ## this list
-	@sed -n 's/^\([a-z_.]*\):.*## /make \1	/p' Makefile | expand -t 28
+	@sed -n 's/^\([a-z_. ]*\):.*## /make \1	/p' Makefile | expand -t 28
 
 FORCE:
 .PHONY: all lib objects peers deps mpi run check check-tools test quick asan lint lint-format \
   lint-gcc lint-clang lint-floors lint-lua lint-cl lint-man lint-words format \
-  install install-files uninstall clean help FORCE
+  install install-files uninstall deb dist wheel \
+  check-packages clean help FORCE
 .DELETE_ON_ERROR:
 
 -include $(OBJ:.o=.d) $(MPIOBJ:.o=.d) $(TESTS:=.d)
