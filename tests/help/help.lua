@@ -626,8 +626,8 @@ t.test("F1 shows the parameters of the kernel that is called", function()
   rawset(_G, "prog_of_test", p)
   local tip = "one(\n  global const int* x,\n  int n)"
   local call = "prog_of_test.one:range{4, 1}("
-  for _, text in ipairs{call, call .. "x", call .. "x, ", call .. "prog_of_test",
-      call .. "unknown_of_test, 3 * "} do
+  for _, text in ipairs{call, call .. "x", call .. "x, ",
+      call .. "prog_of_test", call .. "unknown_of_test, 3 * "} do
     t.eq(help.at(text, #text), tip, text)
     t.eq(help.at(text .. ")", #text), tip, text)
   end
