@@ -118,13 +118,16 @@ function M.piece(input, most)
   return code:find("^%s*%(") and ";" .. code or code
 end
 
--- Functions and methods that change nothing. The arguments of a measurement
--- are its workload; calls in other arguments count.
-local MEASURES = base_text.set "access bench check compare lesson occupancy \z
-  peaks traffic"
-local LOOKS = base_text.set "all any argmax argmin clock date devices dot \z
-  getenv help info ipairs max mean min next norm pairs print rawequal rawget \z
-  rawlen select show std sum tonumber tostring type var"
+-- Functions and methods that change no variable. The arguments of a
+-- measurement are its workload; calls in other arguments count.
+local MEASURES = base_text.set "access bench check compare judge lesson \z
+  occupancy peaks traffic tune verify"
+local LOOKS = base_text.set "all any argmax argmin asm bar best choice \z
+  choices clock course date devices differences dot draw equal gbs getenv \z
+  gflops help history html info ipairs kept kernels ladder line live max \z
+  max_diff mean members min next norm now nrm2 pairs plot print rawequal \z
+  rawget rawlen results roofline select show std sum summary table \z
+  tonumber tostring type var who"
 
 -- The effect of the call whose bracket or string is token i: "measures",
 -- "looks" or "builds"; nil: that token begins no call.
@@ -139,7 +142,12 @@ local function effect(list, i)
     return "builds" -- the called function is a value: k:range(8)(x)
   end
   local name, mark = before.text, list[i - 2] and list[i - 2].text
-  local library = (mark == "." or mark == ":") and not name:find "^random"
+  local member = mark == "." or mark == ":"
+  local own = not member and rawget(_G, name)
+  if type(own) == "function" and debug.getinfo(own).source:find "^=input" then
+    return "builds" -- a function of the user's
+  end
+  local library = member and not name:find "^random"
     and (string[name] or math[name])
   local first = list[i + 1] and list[i + 1].text
   local reads = name == "read" and mark == ":" -- not into an Array
