@@ -109,6 +109,14 @@ t.test("an input that only measures or displays stays a comment", function()
       "plot.line(x, y)", "x:max_diff(y)", "p:asm()", "cl.live()"} do
     t.eq(runs(line), false, line)
   end
+  for code, piece in pairs{["x = 1; x"] = "x = 1; show(x)",
+      ["x = 1\nf(x)"] = "x = 1\nshow(f(x))", ["a = f\n(g)(x)"] =
+      "a = f\n(g)(x)", ["x = 1\n-x"] = "x = 1\n-x",
+      ["x = 1; x;"] = "x = 1; do local _ = x end"} do
+    local input = session.parse(code, "=x")
+    input.ok, input.values = true, 1
+    t.eq(save.piece(input), piece)
+  end
   for _, line in ipairs{"r = bench(f)", "k:range(8)(x)", "A:fill(0)",
       "best_of_test()", "roofline(f())"} do
     t.eq(runs(line), true, line)

@@ -91,10 +91,14 @@ local function expression(input, most)
   return shown(line, input.values)
 end
 
-local function statement(input)
-  local set = words(input.code)
+local function statement(input, most)
   local code = input.code:gsub("^ +", "") -- a former local is a global now
-  if set["return"] then
+  local head = input.tail and code:sub(1, -#"return " - #input.tail - 1)
+  local set = words(head or code)
+  if head and not (input.kept or set["::"]) then
+    return head .. expression(setmetatable({code = input.tail},
+      {__index = input}), most)
+  elseif head or set["return"] then
     local call = ("(function(...)\n%s\nend)(...)"):format(code)
     return input.values > 0 and shown(call, input.values) or call .. ";"
   elseif input.kept or set["local"] or set["::"] then
@@ -113,7 +117,7 @@ function M.piece(input, most)
     return M.commented(input.text)
   end
   local code = input.kind == "expression" and expression(input, most)
-    or statement(input)
+    or statement(input, most)
   -- between two lines, `f` and `(g)()` would be one call
   return code:find("^%s*%(") and ";" .. code or code
 end
@@ -186,12 +190,13 @@ function M.quiet(input, most)
   if input.kind == "command" then
     return input.state and builds(input.state) and input.state or nil
   end
-  local kept = input.kind == "expression" and most and input.values == 1
+  local value = input.kind == "expression" or input.tail
+  local kept = value and most and input.values == 1
   if not kept and input.kind ~= "kernels" and not builds(input.code) then
     return nil
   end
   return M.piece(setmetatable({silent = true,
-    values = input.kind == "expression" and input.values or 0},
+    values = value and input.values or 0},
     {__index = input}), most)
 end
 
