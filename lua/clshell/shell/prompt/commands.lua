@@ -262,8 +262,16 @@ end
 
 local function bench_script(rest)
   local expression, options = part "measure".split(rest)
-  return ("bench(function() return %s end, %s)"):format(expression,
-    option_table(options) or "{}")
+  local subject = ("function() return %s end"):format(expression)
+  for i, option in ipairs(options) do
+    local launch, values = part "measure".launch(expression)
+    if option[1] == "expect" and launch then -- as measure.bench takes it
+      subject = launch
+      table.insert(options, i, {"args", ("{%s}"):format(values:sub(3))})
+      break
+    end
+  end
+  return ("bench(%s, %s)"):format(subject, option_table(options) or "{}")
 end
 
 -- Raises where the expression of a command is a single unknown name: the
