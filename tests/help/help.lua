@@ -249,7 +249,7 @@ local INTERNAL = {"mtx.sum", "mtx.value", "verify.poison",
   "stats.verdict", "timer.host", "verify.judge",
   "verify.reference", "verify.sample_rows", "verify.transpose",
   "export.csv", "export.meta", "export.rows", "export.values",
-  "report.filled"}
+  "report.filled", "report.live"}
 local MODULES = {"matrix", "dia", "csr", "gemm", "spmv", "transpose",
   "bench", "peaks", "compare", "tune", "roofline", "lesson", "calibrate",
   "runs",
