@@ -73,8 +73,7 @@ local function measure(title, make)
   local function row(name, form, label)
     part:step(name)
     local operands = {M = form, x = vector}
-    local params = form == P and spmv.choice(operands).params or nil
-    local r = spmv.bench(name, params, operands)
+    local r = spmv.bench(name, nil, operands)
     r.label = label
     part:add(r)
   end

@@ -207,8 +207,8 @@ end
 -- text_table.live(columns, width) -> lines(row)
 -- A table whose rows come one by one: lines(row) returns the lines of a row,
 -- the first time below the head; lines(nil) the words for columns left out, or
--- nil. The first row sets the widths, `room` their least; a longer cell moves
--- its row. Columns that wrap are below their rows.
+-- nil. The first row sets the widths, `room` their least. Columns that wrap,
+-- and longer words behind the first column, are below their rows.
 function M.live(columns, width)
   local list, beside, below, gap, out, enough = {}
   return function(row)
@@ -235,7 +235,15 @@ function M.live(columns, width)
       end
       lines[1] = table.concat(titles, gap):gsub(" +$", "")
     end
-    for _, line in ipairs(row_lines(beside, below, 1, width, gap)) do
+    local under = {}
+    for i, c in ipairs(beside) do
+      if i > 1 and not c.format and width_of(c.cells[1]) > c.width then
+        under[#under + 1] = {cells = c.cells}
+        c.cells = {""}
+      end
+    end
+    table.move(below, 1, #below, #under + 1, under)
+    for _, line in ipairs(row_lines(beside, under, 1, width, gap)) do
       lines[#lines + 1] = line
     end
     return table.concat(lines, "\n")

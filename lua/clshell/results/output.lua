@@ -273,11 +273,12 @@ local function show(part, e)
   local words = {part.lines and part.lines()}
   local best = part.rows[2] and part.rows[fields.best(part.rows, part.best)]
   if best then
-    words[#words + 1] = style.paint(("best: %s%s%s"):format(best.label
-      or best.kernel or best.name, best.config and best.config ~= ""
-      and " " .. best.config or "", best.speedup and best ~= part.base
-      and (", %.3g times as fast as %s"):format(best.speedup, part.base.kernel
-      or part.base.name) or ""), "bold", style.color(1))
+    words[#words + 1] = style.paint(table.concat(text.wrap(("best: %s%s%s")
+      :format(best.label or best.kernel or best.name, best.config
+      and best.config ~= "" and " " .. best.config or "", best.speedup
+      and best ~= part.base and (", %.3g times as fast as %s"):format(
+      best.speedup, part.base.kernel or part.base.name) or ""),
+      report.width()), "\n"), "bold", style.color(1))
   end
   if words[1] then
     part.out:say(table.concat(words, "\n"))

@@ -13,7 +13,8 @@ local text_table = require "clshell.base.text_table"
 local M = {}
 
 -- The least widths of columns of a table whose rows are still to come.
-local ROOM = {name = 16, config = 28, tile = 4, ["local"] = 7, err = 5}
+local ROOM = {name = 24, kernel = 16, config = 12, tile = 4, ["local"] = 7,
+  err = 5}
 
 --- report.number(x [, digits]) -> string
 --- A number in plain decimals, with so many significant digits (4).
