@@ -26,7 +26,7 @@ LINEEDIT_not_readline = src/edit/lineedit_none.c
 LINEEDIT_not_none     = $(filter-out src/edit/lineedit_none.c \
                         src/edit/statement.c,$(call sources,edit))
 DATA = $(sort $(shell find lua -name '*.lua') \
-       $(wildcard kernels/*/*.cl scripts/*.lua scripts/*/*.lua \
+       $(wildcard kernels/NOTES.md kernels/*/*.cl scripts/*.lua scripts/*/*.lua \
        scripts/*/*.cl))
 
 # Where Lua, OpenCL and readline are. LUA_PC, the flags of each library and
@@ -249,6 +249,11 @@ lint-words: # not tests, which misspell on purpose
 format: ## format the C files
 	$(CLANG_FORMAT) -i $(CFILES)
 
+OUT = build/docs
+docs: all ## build the pages for browsers, with all examples run [OUT=build/docs]
+	OUT='$(OUT)' $(BUILD)/clshell --no-init -e \
+	  'print(require("clshell.shell.site").build(os.getenv "OUT"), "pages")'
+
 # The files that clshell writes itself, from its table of options: the KIND of
 # --manual, and the path.
 MANUALS = man:share/man/man1/clshell.1 \
@@ -265,12 +270,14 @@ install-files:
 	$(if $(TRACE),install -m 755 $(TRACE) $(TO)/trace.so)
 	$(if $(MPI),install -m 755 $(MPI) $(TO)/mpi.so)
 	install -m 644 build/api.lua $(TO)/api.lua
+	[ ! -f build/docs/index.html ] || { install -d $(TO)/docs && \
+	  install -m 644 build/docs/* $(TO)/docs; }
 	for m in $(MANUALS); do f='$(DESTDIR)$(PREFIX)'/$${m#*:}; \
 	  install -d "$${f%/*}" && $(BUILD)/clshell --manual $${m%%:*} >"$$f" && \
 	  chmod 644 "$$f" || exit 1; done
 uninstall: ## remove the installed files
 	rm -f '$(DESTDIR)$(BINDIR)/clshell' $(DATA:%=$(TO)/%) $(TO)/api.lua \
-	  $(TO)/trace.so $(TO)/mpi.so $(foreach m,$(MANUALS),'$(DESTDIR)$(PREFIX)/$(lastword $(subst :, ,$m))')
+	  $(TO)/trace.so $(TO)/mpi.so $(TO)/docs/* $(foreach m,$(MANUALS),'$(DESTDIR)$(PREFIX)/$(lastword $(subst :, ,$m))')
 	-find $(TO) -depth -type d -exec rmdir {} \; 2>/dev/null
 
 # Packages. The folder of dist and wheel has the libraries in it, and finds
@@ -307,7 +314,7 @@ help: ## this list
 
 FORCE:
 .PHONY: all lib objects peers deps mpi run check check-tools test quick asan lint lint-format \
-  lint-gcc lint-clang lint-floors lint-lua lint-cl lint-man lint-words format \
+  lint-gcc lint-clang lint-floors lint-lua lint-cl lint-man lint-words format docs \
   install install-files uninstall deb dist wheel \
   check-packages clean help FORCE
 .DELETE_ON_ERROR:
