@@ -17,6 +17,7 @@
 #include "driver.h"
 #include "program.h"
 
+#define TELL 0.1 /* seconds between two calls of the hook `building` */
 #define STACKSIZE ((size_t)8 << 20) /* bytes, as the main thread has */
 
 volatile int clsh_compiler_stderr = STDERR_FILENO;
@@ -199,14 +200,36 @@ static void lowerstd(char *options) {
     s[sizeof three - 4] = '2';
 }
 
+/* A wait for a job, until the hook `building` is called again. */
+typedef struct Wait {
+  const Job *job;
+  double until;
+} Wait;
+
 static bool isdone(void *arg) {
-  return ((Job *)arg)->done;
+  const Wait *w = arg;
+  return w->job->done || clsh_poll_now() > w->until;
+}
+
+/* Tells the program that a build goes on, or that it has ended. */
+static void tell(lua_State *L, bool busy) {
+  if (clsh_hook_push(L, "building") != LUA_TFUNCTION)
+    lua_pop(L, 1);
+  else {
+    lua_pushboolean(L, busy);
+    if (lua_pcall(L, 1, 0, 0) != LUA_OK)
+      lua_pop(L, 1);
+  }
 }
 
 /* Protected, with the job as its argument: waits, or raises at Ctrl-C. */
 static int waitjob(lua_State *L) {
-  clsh_poll_until(L, isdone, lua_touserdata(L, 1),
-                  "the compiler cannot be stopped");
+  Wait w = {lua_touserdata(L, 1), 0};
+  while (!w.job->done) {
+    tell(L, true);
+    w.until = clsh_poll_now() + TELL;
+    clsh_poll_until(L, isdone, &w, "the compiler cannot be stopped");
+  }
   return 0;
 }
 
@@ -268,6 +291,7 @@ cl_int clsh_compiler_run(lua_State *L, int program, const char *options) {
   }
   int status = lua_pcall(L, 1, 0, 0);
   givestderr();
+  tell(L, false);
   if (status == LUA_OK)
     return finish(j, p);
   j->abandoned = true;

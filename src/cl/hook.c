@@ -11,6 +11,8 @@
 **                   the line of the user behind them
 **   no_driver       text: the remedy where there is no device
 **   no_device       text: the remedy where no device is as asked
+**   building        (yes): a build goes on, called now and then; no: it has
+**                   ended
 **   word            (class, key) -> text or nil: a name of another library,
 **                   such as NumPy, in the words of clshell
 **   set_array       (array, value): Array:set without indexes

@@ -35,6 +35,23 @@ t.test("banner, expressions, statements, leaving", function()
   t.eq(session "1 + 1", "2\n", "a prompt only on a terminal")
 end)
 
+t.test("a build that takes its time is told, on a terminal alone", function()
+  terminal.device()
+  local input = ([[k = cl.kernel("kernel void f(global float *x) { float s = ]]
+    .. [[*x;" .. ("s = fma(s, s, %d.f);"):rep(8000) .. "*x = s; }")]])
+  terminal.run(([[
+    expect cl>
+    send %s\r
+    expect building ...
+    expect cl>
+    send k.name .. 1\r
+    expect f1
+    expect cl>
+    send \x04
+    exit 0]]):format(input:format(os.time())))
+  lacks(session(input:format(os.time() + 1)), "building")
+end)
+
 t.test("exit, quit and help do nothing in Lua: here they work", function()
   terminal.run([[
     expect cl>
