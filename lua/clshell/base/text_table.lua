@@ -137,6 +137,7 @@ end
 -- A text broken into lines, a word that is longer than a line as well.
 local function broken(s, width)
   local lines = {}
+  width = math.max(2, width) -- a character
   for _, line in ipairs(text.wrap(s, width)) do
     repeat
       lines[#lines + 1] = text.cut(line, width)

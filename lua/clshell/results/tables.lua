@@ -56,8 +56,8 @@ function M.relate(rows, opts)
   end
 end
 
--- A column with the prefix that suits its middle value, or the middle value of
--- the field that it is `like`.
+-- A column with the prefix that suits its middle value (of results: ms), or
+-- the middle value of the field that it is `like`.
 local function with_prefix(column, rows)
   local values = {}
   for _, row in ipairs(rows) do
@@ -67,6 +67,10 @@ local function with_prefix(column, rows)
   table.sort(values)
   local factor, unit = quantity.prefix(values[(#values + 1) // 2] or 1,
     column.unit)
+  if (column.like or column.key) == "median" and (values[#values] or 1) >= 1e-6
+  then
+    factor, unit = 1e-3, "ms" -- as the text of a result has it
+  end
   return setmetatable({
     title = ("%s %s"):format(column.title, unit):gsub("^ ", ""),
     format = function(x, row)
@@ -118,6 +122,31 @@ local function check_rows(rows, wanted)
   end
 end
 
+local FEW = "n=(%d+), as the ([%d.]+) s were over"
+
+-- Shortens such notes of several rows in columns. Returns a footnote on them.
+local function footnote(rows, columns, width)
+  local least, most, seconds, count = math.huge, 0, nil, 0
+  for _, row in ipairs(rows) do
+    local n, s = (type(row.note) == "string" and row.note or ""):match(FEW)
+    if n then
+      least, most = math.min(least, n + 0), math.max(most, n + 0)
+      seconds, count = s, count + 1
+    end
+  end
+  for i, column in ipairs(columns) do
+    if count > 1 and column.key == "note" then
+      columns[i] = setmetatable({key = function(row)
+        return row.note and (tostring(row.note):gsub(FEW, "n=%1"))
+      end}, {__index = column})
+      return "\n" .. table.concat(text.wrap(("n=%s%s: no more samples, as the "
+        .. "%s s were over"):format(least, most > least and " to n=" .. most
+        or "", seconds), width), "\n")
+    end
+  end
+  return ""
+end
+
 --- report.format(rows, columns [, opts]) -> string
 --- A table of rows (tables) as text. A column is a name from report.columns
 --- or {key = field or function(row), title =, format = "%.2f" or a function,
@@ -147,8 +176,10 @@ function M.format(rows, wanted, opts)
   for i, column in ipairs(wanted) do
     columns[i] = resolved(column, rows)
   end
+  local below = footnote(rows, columns, opts.width or M.width())
   return text_table.format(rows, columns, {color = opts.color,
-    width = opts.width, best = opts.best and fields.best(rows, opts.best)})
+    width = opts.width,
+    best = opts.best and fields.best(rows, opts.best)}) .. below
 end
 
 return setmetatable(M, {
