@@ -62,15 +62,17 @@ throughput, GFLOPS
   naive map=row         4.295         ▍          ┊
   tiled tile=16 edge~  17.18   x4.00  █▌         ┊
   tiled_constant       refused: A has 4194304 byt~
-* register bm=64       68.72   x4.00  ██████     ┊
-┊ FMA float: 137.0 GFLOPS]], [[
+* register bm=64       68.72   x4.00  ▒▒▒▒▒▒     ┊
+┊ FMA float: 137.0 GFLOPS
+(hatched: uncertain, of few samples or flagged)]], [[
 1024x1024x1024 float
                        GFLOPS   step  throughput
   naive map=row         4.295         #          |
   tiled tile=16 edge~  17.18   x4.00  ##         |
   tiled_constant       refused: A has 4194304 byt~
-* register bm=64       68.72   x4.00  ######     |
-| FMA float: 137.0 GFLOPS]]},
+* register bm=64       68.72   x4.00  //////     |
+| FMA float: 137.0 GFLOPS
+(hatched: uncertain, of few samples or flagged)]]},
   roofline = {[[
 1024x1024x1024 float
 throughput, FLOPS

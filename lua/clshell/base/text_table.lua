@@ -189,11 +189,80 @@ local function window()
   return math.tointeger(tonumber(os.getenv("COLUMNS"))) or system.winsize(1)
 end
 
+-- The cell of a row to come: a number has room for two more digits on both
+-- sides of the point than in the first row.
+local function live_cell(c, row)
+  local s = cell(c, row)
+  local whole, part = s:match("^(%-?%d+)(%.?%d*)$")
+  if whole and c.format and c.align ~= "right" then
+    c.digits = c.digits or {("0"):rep(math.max(3, #whole + 2)) .. "."
+      .. (type(c.format) == "string" and part:sub(2)
+      or ("0"):rep(math.max(3, #part + 1)))}
+    local both = {s, c.digits[1]}
+    text.align(both)
+    s = both[1]
+  end
+  return s
+end
+
+-- text_table.live(columns, width) -> lines(row)
+-- A table whose rows come one by one: lines(row) returns the lines of a row,
+-- the first time below the head; lines(nil) the words for columns left out, or
+-- nil. The first row sets the widths, `room` their least. Columns that wrap,
+-- and longer words behind the first column, are below their rows.
+function M.live(columns, width)
+  local list, beside, below, gap, out, enough = {}
+  return function(row)
+    if row == nil then
+      return list[1] and M.left_out(out, width, enough)
+    end
+    local lines = {}
+    for i, column in ipairs(columns) do
+      list[i] = list[i] or setmetatable({title = column.title or column.key,
+        right = column.format ~= nil or column.align == "right",
+        below = column.wrap or column.below}, {__index = column})
+      list[i].cells = {live_cell(list[i], row)}
+    end
+    if not beside then
+      local titles = {}
+      for _, c in ipairs(list) do
+        c.width = math.max(width_of(c.title), width_of(c.cells[1]),
+          c.room or 0)
+        c.least = c.width
+      end
+      beside, below, gap, out, enough = fit(list, width)
+      for j, c in ipairs(beside) do
+        titles[j] = pad(c.title, c.width, c.right)
+      end
+      lines[1] = table.concat(titles, gap):gsub(" +$", "")
+    end
+    local under = {}
+    for i, c in ipairs(beside) do
+      if i > 1 and not c.format and width_of(c.cells[1]) > c.width then
+        under[#under + 1] = {cells = c.cells}
+        c.cells = {""}
+      end
+    end
+    table.move(below, 1, #below, #under + 1, under)
+    for _, line in ipairs(row_lines(beside, under, 1, width, gap)) do
+      lines[#lines + 1] = line
+    end
+    return table.concat(lines, "\n")
+  end
+end
+
 -- text_table.width() -> columns
 -- The width of the window: COLUMNS from the environment, else the width of the
 -- terminal, else 80.
 function M.width()
   return math.max(20, window() or 80)
+end
+
+-- The words for columns left out; nil for none.
+function M.left_out(out, width, enough)
+  return #out > 0 and table.concat(text.wrap(("(left out at %.0f columns: %s; "
+    .. "COLUMNS=%d makes room)"):format(width, table.concat(out, ", "),
+    enough), width), "\n") or nil
 end
 
 -- text_table.format(rows, columns [, opts]) -> string
@@ -227,13 +296,7 @@ function M.format(rows, columns, opts)
         opts.color and i == opts.best)
     end
   end
-  if #out > 0 then
-    local note = ("(left out at %.0f columns: %s; COLUMNS=%d makes room)")
-      :format(width, table.concat(out, ", "), enough)
-    for _, line in ipairs(text.wrap(note, width)) do
-      lines[#lines + 1] = line
-    end
-  end
+  lines[#lines + 1] = M.left_out(out, width, enough)
   return table.concat(lines, "\n")
 end
 

@@ -66,6 +66,8 @@ end
 
 local OF_DEVICE = {name = "string", platform = "string", type = "string",
   driver = "string", version = "string"}
+local OF_HOST = {name = "string", os = "string", cpu = "string",
+  cores = "number"}
 local UID = "TEXT NOT NULL UNIQUE DEFAULT (lower(hex(randomblob(16))))"
 
 -- fields.list: a line for each field of a result, in the order of exports:
@@ -174,6 +176,11 @@ M.list = {
     stored = "TEXT"},
   {"opencl_version", export = "opencl_version",
     from = part("device", "version"), meta = true},
+  {"host", "parts", of = OF_HOST, export = "host", from = part("host", "name"),
+    meta = true},
+  {"cpu", export = "cpu", from = part("host", "cpu"), meta = true},
+  {"cores", export = "cores", from = part("host", "cores"), meta = true},
+  {"os", export = "os", from = part("host", "os"), meta = true},
   {"options", "string", export = "build_options", meta = true,
     stored = "TEXT"},
   {"defines", "parts", export = "defines", from = defines},
@@ -349,6 +356,26 @@ end
 -- Whether samples were taken, but too few for an interval.
 local function few(r)
   return r.n ~= nil and r.lo == nil
+end
+
+--- fields.unchecked(result) -> boolean
+--- Whether a time was taken and its result compared with nothing.
+function M.unchecked(r)
+  return r.verify == "unchecked" and (r.median or r.gflops or r.gbs or r.ms)
+    and true or false
+end
+
+local UNSURE = text.set "unconverged clock! IMPOSSIBLE?"
+
+--- fields.unsure(result) -> string or nil
+--- Why the time of a result is uncertain: it has too few samples for an
+--- interval, or a flag of the protocol.
+function M.unsure(r)
+  local words = {few(r) and "few samples" or nil}
+  for _, flag in ipairs(r.flags or {}) do
+    words[#words + 1] = UNSURE[flag] and flag or nil
+  end
+  return words[1] and table.concat(words, ", ") or nil
 end
 
 --- fields.digits(result) -> integer

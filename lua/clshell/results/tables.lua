@@ -12,6 +12,10 @@ local text_table = require "clshell.base.text_table"
 
 local M = {}
 
+-- The least widths of columns of a table whose rows are still to come.
+local ROOM = {name = 24, kernel = 16, config = 12, tile = 4, ["local"] = 7,
+  err = 5}
+
 --- report.number(x [, digits]) -> string
 --- A number in plain decimals, with so many significant digits (4).
 --- Example: print(report.number(1234.5678)) --> 1235
@@ -180,6 +184,22 @@ function M.format(rows, wanted, opts)
   return text_table.format(rows, columns, {color = opts.color,
     width = opts.width,
     best = opts.best and fields.best(rows, opts.best)}) .. below
+end
+
+-- report.live(columns) -> lines(row)
+-- A table whose rows come one after the other, see text_table.live. The first
+-- row also sets the prefixes of units.
+function M.live(wanted)
+  local lines
+  return function(row)
+    local columns = {}
+    for i, column in ipairs(not lines and wanted or {}) do
+      columns[i] = setmetatable({room = ROOM[column] or i == 1 and ROOM.name},
+        {__index = resolved(column, {row})})
+    end
+    lines = lines or text_table.live(columns, M.width())
+    return lines(row)
+  end
 end
 
 return setmetatable(M, {

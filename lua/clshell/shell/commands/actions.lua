@@ -186,7 +186,8 @@ end
 
 --- actions.manual(kind) -> exit code
 --- --manual: prints a file that make install installs, "man" or the
---- completion for "bash", "zsh" or "fish".
+--- completion for "bash", "zsh" or "fish"; "html" opens the page of the word
+--- behind it.
 function M.manual(kind)
   return write_kind("manual", kind,
     require "clshell.shell.commands.completion".files)
