@@ -147,7 +147,8 @@ t.test("names give their middle, and words that are too long break", function()
   end
   local text = require "clshell.base.text"
   t.eq({text.middle("abcdefgh", 5, "."), text.middle("éééééé", 4, "…"),
-    text.middle("abc", 3, ".")}, {"ab.gh", "éé…é", "abc"})
+    text.middle("abc", 3, "."), text.middle("abc", -3, ".")},
+    {"ab.gh", "éé…é", "abc", "."})
 end)
 
 t.done()

@@ -205,7 +205,8 @@ function M.middle(s, width, mark)
   if M.width(s) <= width then
     return s
   end
-  local room, tail = width - M.width(mark), s:sub(-4 * width)
+  local room = math.max(0, width - M.width(mark))
+  local tail = s:sub(-4 * room - 1)
   while M.width(tail) > room // 2 do
     tail = tail:sub(utf8.len(tail) and utf8.offset(tail, 2) or 2)
   end
