@@ -95,6 +95,7 @@ t.test("the lists of devices fit the window", function()
     for _, command in ipairs{"--devices", "devices.lua", "devices.lua 1"} do
       fits(on_terminal(t.exe .. " " .. command, width), width, {"cpu"})
     end
+    fits(on_terminal(t.exe .. " -e 'bench()'", width), width, {"workload"})
   end
 end)
 
