@@ -95,8 +95,48 @@ t.test("the lists of devices fit the window", function()
     for _, command in ipairs{"--devices", "devices.lua", "devices.lua 1"} do
       fits(on_terminal(t.exe .. " " .. command, width), width, {"cpu"})
     end
+    fits(on_terminal(t.exe .. " -e 'bench()'", width), width, {"workload"})
   end
 end)
+
+t.test("a note of several rows is one footnote", function()
+  local report = require "clshell.report"
+  local rows = {{name = "a", note = "n=3, as the 0.5 s were over"},
+    {name = "b", note = "slow; n=1, as the 0.5 s were over"}, {name = "c"}}
+  t.eq(report.format(rows, {"name", "note"}, {width = 60}), [[
+kernel  note
+a       n=3
+b       slow; n=1
+c
+n=1 to n=3: no more samples, as the 0.5 s were over]])
+  t.eq(report.format({rows[1]}, {"name", "note"}, {width = 60}),
+    "kernel  note\na       n=3, as the 0.5 s were over")
+end)
+
+t.test("sentences at the prompt, values in a script; lists have times",
+  function()
+    t.device()
+    local begin = 'local e = {effort = "quick"} '
+      .. 'r = bench("gemm.naive", {32}, nil, e) '
+    local inputs = t.tmp "inputs"
+    local f <close> = io.open(inputs, "w")
+    f:write(begin, "\nroofline(r)\nlesson(r)\n{r, r}\n{first = r}\n",
+      "{r, 1}\n")
+    f:flush()
+    local said = t.capture(("COLUMNS=60 %s --store none -q -i <%s 2>&1")
+      :format(t.exe, inputs))
+    for _, part in ipairs{"gemm.naive 32x32x32 float reaches [%d.e-]+ %% of "
+        .. "what this device can compute: [%d.]+ GFLOPS at [%d.]+ FLOP/B%.",
+        "32x32x32 float, hot cache %*? ?kernel time ms", "first = gemm%.naive",
+        "{ ?gemm%.naive "} do
+      local words = said:gsub("%s+", " ")
+      t.ok(words:find(part), part .. " in\n" .. said)
+    end
+    t.ok(not said:find '"', said)
+    local out = t.capture(("%s --store none -e %s 2>&1"):format(t.exe,
+      quote(begin .. "print(roofline(r)) print(type(lesson(r)))")))
+    t.ok(out:find "^[%d.e-]+\t%l+\nstring\n$", out)
+  end)
 
 t.test("names give their middle, and words that are too long break", function()
   local rows = {{name = LONG, note = ("x"):rep(90), at = 1},
@@ -108,7 +148,8 @@ t.test("names give their middle, and words that are too long break", function()
   end
   local text = require "clshell.base.text"
   t.eq({text.middle("abcdefgh", 5, "."), text.middle("éééééé", 4, "…"),
-    text.middle("abc", 3, ".")}, {"ab.gh", "éé…é", "abc"})
+    text.middle("abc", 3, "."), text.middle("abc", -3, ".")},
+    {"ab.gh", "éé…é", "abc", "."})
 end)
 
 t.done()

@@ -205,11 +205,31 @@ function M.middle(s, width, mark)
   if M.width(s) <= width then
     return s
   end
-  local room, tail = width - M.width(mark), s:sub(-4 * width)
+  local room = math.max(0, width - M.width(mark))
+  local tail = s:sub(-4 * room - 1)
   while M.width(tail) > room // 2 do
     tail = tail:sub(utf8.len(tail) and utf8.offset(tail, 2) or 2)
   end
   return M.cut(s, room - room // 2) .. mark .. tail
+end
+
+local said, count = {}, 0 -- sentences by the first of their values
+
+-- text.say(sentence, ...) -> ...
+-- Returns the values, which the prompt shows as the sentence: the newest 100.
+function M.say(sentence, first, ...)
+  count = count + (said[first] and 0 or 1)
+  said, count = count > 100 and {} or said, count > 100 and 1 or count
+  said[first] = {n = select("#", ...) + 1, sentence = sentence, ...}
+  return first, ...
+end
+
+-- The sentence of values (with their number `n`) that text.say returned.
+function M.said(values)
+  local known = values[1] ~= nil and said[values[1]]
+  if known and known.n == values.n and known[1] == values[2] then
+    return known.sentence
+  end
 end
 
 -- text.lines(s) -> list of lines, without their ends

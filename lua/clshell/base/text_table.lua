@@ -137,6 +137,7 @@ end
 -- A text broken into lines, a word that is longer than a line as well.
 local function broken(s, width)
   local lines = {}
+  width = math.max(2, width) -- a character
   for _, line in ipairs(text.wrap(s, width)) do
     repeat
       lines[#lines + 1] = text.cut(line, width)
@@ -151,7 +152,7 @@ local function row_lines(beside, below, i, width, gap)
   local parts, height = {}, 1
   for j, c in ipairs(beside) do
     parts[j] = c.wrap and not c.cut and broken(c.cells[i], c.width)
-      or {text.middle(c.cells[i], c.width, CUT)}
+      or {c.cut and text.middle(c.cells[i], c.width, CUT) or c.cells[i]}
     height = math.max(height, #parts[j])
   end
   local lines = {}
@@ -204,12 +205,13 @@ local function live_cell(c, row)
   return s
 end
 
--- text_table.live(columns, width) -> lines(row)
+-- text_table.live(columns [, width]) -> lines(row)
 -- A table whose rows come one by one: lines(row) returns the lines of a row,
 -- the first time below the head; lines(nil) the words for columns left out, or
 -- nil. The first row sets the widths, `room` their least. Columns that wrap,
 -- and longer words behind the first column, are below their rows.
 function M.live(columns, width)
+  width = width or window() and M.width() or math.huge
   local list, beside, below, gap, out, enough = {}
   return function(row)
     if row == nil then

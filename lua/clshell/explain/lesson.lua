@@ -4,6 +4,7 @@
 
 local ladder = require "clshell.explain.ladder"
 local reading = require "clshell.explain.reading"
+local text = require "clshell.base.text"
 
 local M = require "clshell.base.lazy".table(...)
 
@@ -44,7 +45,8 @@ M.read = reading.read
 --- local r = bench("gemm.naive", {64, 64, 64}, nil, {effort = "quick"})
 --- print(lesson(r))
 function M.lesson(r, opts)
-  return reading.read(r, opts).text
+  local words = reading.read(r, opts).text
+  return (text.say(words, words))
 end
 
 --- lesson.ladder(rows [, opts]) -> string

@@ -10,6 +10,7 @@ local protocol = require "clshell.measure.protocol"
 local quantity = require "clshell.base.quantity"
 local rungs = require "clshell.ladder.rung"
 local stats = require "clshell.measure.stats"
+local text = require "clshell.base.text"
 local timer = require "clshell.measure.timer"
 local verify = require "clshell.ladder.verify"
 local workload = require "clshell.ladder.workload"
@@ -194,6 +195,18 @@ local function checked_words(r)
   return ("%s: %s; %s: %s"):format(r.name_a, a, r.name_b, b)
 end
 
+-- "12 launches": the samples that a round has of each side.
+local function launches_of(r)
+  local a, b = r.batch_a, r.batch_b
+  if a == b then
+    return a == 1 and ("%d launch%s"):format(r.samples,
+      r.samples > 1 and "es" or "")
+      or ("%d batches of %d launches"):format(r.samples, a)
+  end
+  return ("%d batches, of %d launches of a and %d of b,"):format(r.samples, a,
+    b)
+end
+
 local printing = {
   __tostring = function(r)
     local width = math.max(#r.name_a, #r.name_b)
@@ -204,12 +217,10 @@ local printing = {
         (" "):rep(width - #r["name_" .. side]), quantity.number(
         stats.median(r[side]) * 1e3, quantity.digits(noise)))
     end
-    lines[4] = ("  b: %s by %d rounds of %d%s, %s, %s timer"):format(r.verdict,
-      r.rounds, r.samples, r.quantile < 0.5 and " (lower quartiles)" or "",
-      r.mode, r.timer)
-    if r.batch_a > 1 or r.batch_b > 1 then
-      lines[5] = ("  batches of %d and %d"):format(r.batch_a, r.batch_b)
-    end
+    lines[4] = text.hang("  b: ", ("%s after %d rounds of %s of each, %s%s "
+      .. "cache, %s timer"):format(r.verdict, r.rounds, launches_of(r),
+      r.quantile < 0.5 and "by lower quartiles, " or "", r.mode, r.timer),
+      WIDTH)
     lines[#lines + 1] = r.verify_b and "  " .. checked_words(r)
     lines[#lines + 1] = r.note and "  " .. r.note
     return table.concat(lines, "\n")

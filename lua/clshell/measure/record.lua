@@ -44,7 +44,8 @@ function M.new(name, context, opts)
   }
 end
 
-local printing = {
+-- The metatable of results.
+M.printing = {
   __tostring = function(r)
     return lazy.above.text_of(r)
   end,
@@ -53,7 +54,7 @@ local printing = {
 -- Keeps a finished result in the session and in the run store.
 function M.keep(r)
   table.insert(M.recent, r)
-  lazy.above.keep_run(setmetatable(r, printing))
+  lazy.above.keep_run(setmetatable(r, M.printing))
 end
 
 function M.note(r, note)

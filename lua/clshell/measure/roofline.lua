@@ -7,6 +7,7 @@ local cl = require "cl"
 local families = require "clshell.ladder.families"
 local peaks = require "clshell.measure.peaks"
 local protocol = require "clshell.measure.protocol"
+local quantity = require "clshell.base.quantity"
 local record = require "clshell.measure.record"
 local text = require "clshell.base.text"
 local units = require "clshell.ladder.unit"
@@ -213,53 +214,60 @@ function M.host(r)
   end
 end
 
--- The words of a result, in the columns of the list.
-local function words(r)
-  return {("%s %s"):format(r.name or "?", r.title or ""),
-    r.gflops and ("%.4g GFLOPS"):format(r.gflops)
-      or r.gbs and ("%.4g GB/s"):format(r.gbs) or "",
-    r.ai and ("AI %.3g"):format(r.ai) or "",
-    ("%5.1f %% of the %s roof"):format(100 * r.roof, r.bound),
-    r.note and r.note:match("IMPOSSIBLE%?[^;]*") or ""}
+-- The place of a result in a sentence.
+local function sentence(r)
+  local rate = r.bound == "compute" and r.gflops
+    and ("%.4g GFLOPS"):format(r.gflops)
+    or r.gbs and ("%.4g GB/s"):format(r.gbs)
+  return ("%s reaches %.3g %% of what this device can %s%s%s."):format(
+    r.title and r.name .. " " .. r.title or r.name or "the result",
+    100 * r.roof, r.bound == "compute" and "compute"
+    or r.mode == "cold" and "move from and to memory"
+    or "move through its caches", rate and ": " .. rate or "",
+    r.ai and (" at %.3g FLOP/B"):format(r.ai) or "")
 end
+
+local function number(x)
+  return quantity.number(x)
+end
+
+local COLUMNS = {{key = "name", cut = 20},
+  {key = "title", title = "shape", cut = 20, once = "%s"},
+  {key = "gflops", title = "GFLOPS", format = number},
+  {key = "gbs", title = "GB/s", format = number, drop = 1},
+  {key = "ai", title = "FLOP/B", format = number, drop = 2},
+  {key = function(r) return 100 * r.roof end, title = "% roof",
+    format = "%.1f"},
+  {key = "bound", title = "roof"},
+  {key = function(r)
+    return r.note and r.note:match "IMPOSSIBLE%?[^;]*"
+  end, title = "note", wrap = true}}
 
 local listing = {
   __tostring = function(list)
-    local columns, lines = {}, {}
-    for i, r in ipairs(list) do
-      for j, word in ipairs(words(r)) do
-        columns[j] = columns[j] or {width = 0}
-        columns[j][i] = word
-        columns[j].width = math.max(columns[j].width, text.width(word))
-      end
-    end
-    for i in ipairs(list) do
-      local cells = {}
-      for j, column in ipairs(columns) do
-        cells[#cells + 1] = column.width > 0
-          and text.fill(column[i], column.width, j == 2) or nil
-      end
-      lines[i] = table.concat(cells, "  "):gsub(" +$", "")
-    end
-    return #lines > 0 and table.concat(lines, "\n")
-      or "no result with flop or bytes in this session"
+    return #list > 0 and require "clshell.base.text_table".format(list,
+      COLUMNS) or "no result with flop or bytes in this session"
   end,
 }
 
 --- roofline([r]) -> fraction, bound
---- The place of a result on the measured roofline (see roofline.place);
---- without an argument, a list of all placed results of the session, which
---- prints as a table. plot.roofline draws them.
+--- The place of a result on the measured roofline (see roofline.place), which
+--- the prompt shows as a sentence; without an argument, a list of all placed
+--- results of the session, which prints as a table. plot.roofline draws them.
 --- Example:
 --- local r = bench("gemm.tiled", {64, 64, 64}, nil, {effort = "quick"})
 --- print(roofline(r)) -- part of what the device can do, and what bounds it
 function M.roofline(r)
   if r ~= nil then
     argument.check("roofline", "r", r, "table")
-    if r.roof then
-      return r.roof, r.bound
+    local roof, bound = r.roof, r.bound
+    if not roof then
+      roof, bound = M.place(r)
     end
-    return M.place(r)
+    if roof == nil then
+      return nil
+    end
+    return text.say(sentence(r), roof, bound)
   end
   local list = {}
   for _, result in ipairs(record.recent) do

@@ -13,7 +13,7 @@ local text_table = require "clshell.base.text_table"
 local M = {}
 
 -- The least widths of columns of a table whose rows are still to come.
-local ROOM = {name = 24, kernel = 16, config = 12, tile = 4, ["local"] = 7,
+local ROOM = {name = 24, kernel = 20, config = 12, tile = 4, ["local"] = 7,
   err = 5}
 
 --- report.number(x [, digits]) -> string
@@ -60,8 +60,8 @@ function M.relate(rows, opts)
   end
 end
 
--- A column with the prefix that suits its middle value, or the middle value of
--- the field that it is `like`.
+-- A column with the prefix that suits its middle value (of results: ms), or
+-- the middle value of the field that it is `like`.
 local function with_prefix(column, rows)
   local values = {}
   for _, row in ipairs(rows) do
@@ -71,6 +71,10 @@ local function with_prefix(column, rows)
   table.sort(values)
   local factor, unit = quantity.prefix(values[(#values + 1) // 2] or 1,
     column.unit)
+  if (column.like or column.key) == "median" and (values[#values] or 1) >= 1e-6
+  then
+    factor, unit = 1e-3, "ms" -- as the text of a result has it
+  end
   return setmetatable({
     title = ("%s %s"):format(column.title, unit):gsub("^ ", ""),
     format = function(x, row)
@@ -122,6 +126,30 @@ local function check_rows(rows, wanted)
   end
 end
 
+local FEW = "n=(%d+), as the ([%d.]+) s were over"
+
+-- One footnote for such notes of at least `enough` rows, or nil.
+local function footnote(rows, width, enough)
+  local least, most, seconds, count = math.huge, 0, nil, 0
+  for _, row in ipairs(rows) do
+    local n, s = (type(row.note) == "string" and row.note or ""):match(FEW)
+    if n then
+      least, most = math.min(least, n + 0), math.max(most, n + 0)
+      seconds, count = s, count + 1
+    end
+  end
+  return count >= enough and table.concat(text.wrap(("n=%s%s: no more "
+    .. "samples, as the %s s were over"):format(least, most > least
+    and " to n=" .. most or "", seconds), width), "\n") or nil
+end
+
+-- The column of notes with such notes shortened for the footnote.
+local function shortened(column)
+  return setmetatable({key = function(row)
+    return row.note and (tostring(row.note):gsub(FEW, "n=%1"))
+  end}, {__index = column})
+end
+
 --- report.format(rows, columns [, opts]) -> string
 --- A table of rows (tables) as text. A column is a name from report.columns
 --- or {key = field or function(row), title =, format = "%.2f" or a function,
@@ -147,27 +175,36 @@ function M.format(rows, wanted, opts)
   options.check(opts, "report.format")
   opts = opts or {}
   check_rows(rows, wanted)
-  local columns = {}
+  local columns, few = {}, footnote(rows, opts.width or M.width(), 2)
+  local below = ""
   for i, column in ipairs(wanted) do
     columns[i] = resolved(column, rows)
+    if few and columns[i].key == "note" then
+      columns[i], below = shortened(columns[i]), "\n" .. few
+    end
   end
   return text_table.format(rows, columns, {color = opts.color,
-    width = opts.width, best = opts.best and fields.best(rows, opts.best)})
+    width = opts.width,
+    best = opts.best and fields.best(rows, opts.best)}) .. below
 end
 
 -- report.live(columns) -> lines(row)
 -- A table whose rows come one after the other, see text_table.live. The first
 -- row also sets the prefixes of units.
 function M.live(wanted)
-  local lines
+  local lines, rows = nil, {}
   return function(row)
     local columns = {}
     for i, column in ipairs(not lines and wanted or {}) do
+      local c = resolved(column, {row})
+      c = column == "note" and shortened(c) or c
       columns[i] = setmetatable({room = ROOM[column] or i == 1 and ROOM.name},
-        {__index = resolved(column, {row})})
+        {__index = c})
     end
-    lines = lines or text_table.live(columns, M.width())
-    return lines(row)
+    lines, rows[#rows + 1] = lines or text_table.live(columns), row
+    local words = {lines(row)}
+    words[#words + 1] = row == nil and footnote(rows, M.width(), 1) or nil
+    return words[1] and table.concat(words, "\n")
   end
 end
 

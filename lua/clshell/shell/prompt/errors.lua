@@ -432,7 +432,7 @@ local function folded(line, width, all)
 end
 
 -- A message as lines, LINES of them at most in a window.
-local function message_lines(record, width, all)
+local function message_lines(record, width, all, lead)
   local message = record.message
   local place = record.place
   if place and not record.bare then
@@ -442,7 +442,7 @@ local function message_lines(record, width, all)
     message = base_text.message(fold_places(message))
   end
   local lines, more = {}, 0
-  for line in (message .. "\n"):gmatch("(.-)\r?\n") do
+  for line in ((lead or "") .. message .. "\n"):gmatch("(.-)\r?\n") do
     if not width then
       lines[#lines + 1] = line
     elseif #lines >= LINES and not all then
@@ -503,7 +503,7 @@ end
 ---                 included, with its source line and the user's variables
 function M.text(record, opts)
   opts = opts or {}
-  local lines = message_lines(record, opts.width, opts.all)
+  local lines = message_lines(record, opts.width, opts.all, opts.lead)
   append(lines, object_lines(record, opts.width))
   if record.bare and not opts.all then
     lines[#lines + 1] = (record.fault and "  called from "
@@ -529,9 +529,8 @@ end
 function M.report(value, progname)
   local record = M.record(value)
   M.last = record
-  local text = M.text(record, {color = style.color(2),
-    width = system.winsize(2)})
-  return progname and ("%s: %s"):format(progname, text) or text
+  return M.text(record, {color = style.color(2), width = system.winsize(2),
+    lead = progname and progname .. ": "})
 end
 
 return M

@@ -152,9 +152,10 @@ function M.told(value)
 end
 
 --- printable.line(text, room) -> string
---- The first line of a text, cut.
+--- The first line of a text, cut in the middle.
 function M.line(text, room)
-  return M.cut(M.clean((text:gsub("\n.*", ""))), room)
+  return base_text.middle(M.clean((text:gsub("\n.*", ""))), room,
+    M.ellipsis())
 end
 
 --- printable.leaf(text, colour) -> {text=, width=, colour=}

@@ -343,10 +343,32 @@ local function special(value)
   end
 end
 
+-- The results of a table that has no other values as a list, whose table of
+-- results tells more than a line for each.
+local function results_of(t)
+  local record, keys = package.loaded["clshell.measure.record"], {}
+  for key, r in next, record and debug.getmetatable(t) == nil and t or {} do
+    if debug.getmetatable(r) ~= record.printing then
+      return nil
+    end
+    keys[#keys + 1] = key
+  end
+  table.sort(keys, before)
+  for i, key in ipairs(keys) do
+    local r = t[key]
+    keys[i] = math.type(key) and r or setmetatable({label = ("%s = %s"):format(
+      key, r.name)}, {__index = r})
+  end
+  return keys[1] and require "clshell.results.result_list".new(keys)
+end
+
 local function lay(value, o)
   local kind = type(value)
+  local sentence = base_text.said{n = 1, value}
   if kind == "string" and o.raw then
     return {value}
+  elseif sentence then
+    return fitted(base_text.wrap(sentence, o.width), o)
   elseif kind == "string" then
     return string_lines(value, o)
   elseif kind == "function" or io.type(value) then
@@ -357,6 +379,7 @@ local function lay(value, o)
   if later then
     later.load(value)
   end
+  value = kind == "table" and results_of(value) or value
   local view = special(value)
   if view and not (kind == "userdata" and value.closed) then
     return fitted(view(value, o), o)
@@ -419,6 +442,8 @@ end
 -- Options as for show.text.
 function M.values(values, opts)
   local parts, gap = {}, "\t"
+  local sentence = values.n > 1 and not opts.raw and base_text.said(values)
+  values = sentence and {n = 1, (base_text.say(sentence, sentence))} or values
   for i = 1, values.n do
     opts.brief = i > 1
     parts[i] = M.text(values[i], opts)
