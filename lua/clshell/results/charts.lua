@@ -129,6 +129,7 @@ function M.line(rows, opts)
       local lo, hi = fields.interval(r, y)
       table.insert(series[name].points, {x = px, y = py, lo = lo, hi = hi})
       xs[#xs + 1], ys[#ys + 1] = px, py
+      ys[#ys + 1], ys[#ys + 2] = lo, hi -- the intervals have a place, too
     else
       lost = lost + 1
     end

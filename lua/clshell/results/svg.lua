@@ -278,6 +278,19 @@ local function grid(drawing, chart, box)
     "soft", "middle")
 end
 
+-- The lines across a chart, such as at a new version, with their labels.
+local function draw_rules(drawing, chart, box)
+  for k, rule in ipairs(chart.rules or {}) do
+    local x = box.x(rule.x)
+    local left = x > (box.left + box.right) / 2
+    drawing:segment("limit " .. (rule.alarm and "line l6" or "roof"), x,
+      box.top, x, box.bottom)
+    drawing:text(left and x - 4 or x + 4, box.top + 12 + 15 * ((k - 1) % 3),
+      rule.label, (rule.alarm and "s6 bold" or "soft") .. " halo",
+      left and "end" or "start")
+  end
+end
+
 local function lines(drawing, chart, box)
   for i, s in ipairs(chart.series) do
     local class = series_class(i)
@@ -372,6 +385,7 @@ local function xy_chart(chart, opts)
   grid(drawing, chart, box)
   local draw = chart.kind == "roofline" and roofline or lines
   draw(drawing, chart, box)
+  draw_rules(drawing, chart, box)
   return finish(drawing, chart, legend(drawing, chart, box.bottom + 64) + 4,
     opts)
 end
