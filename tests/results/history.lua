@@ -106,11 +106,7 @@ t.test("the table of best keeps to the width of the window", function()
   local s <close> = fresh()
   s:keep(run(3e-3, {config = "vector=64 mr=14 nv=2 mt=8 nt=4 ahead=32 bk=16",
     title = "256x256x256 float", name = "gemm.register", gflops = 15.75}))
-  local report = require "clshell.report"
-  local width = report.width
-  report.width = function() return 60 end
-  local text <const> = tostring(s:best())
-  report.width = width
+  local text <const> = s:best():table{width = 60}
   for line in text:gmatch "[^\n]+" do
     t.ok(utf8.len(line) <= 60, text)
   end
@@ -347,6 +343,12 @@ t.test("commands", function()
   end
   says("compare old new", 0, "1 SLOWER")
   says("compare old new --fail-on-regression 3%", 4, "1 of 1 regressed")
+  for _, words in ipairs{"compare old new -f md", "-f md compare old new"} do
+    local out = says(words, 0, "| name | ", "| from % | to % |", "| SLOWER |")
+    t.ok(out:find "| %+%d%d%.%d | %+%d%d%.%d | %+%d%d%.%d |", out)
+  end
+  says("compare old new -f csv", 0, "SLOWER")
+  says("compare old new -f json", 0, '"B is":"SLOWER"')
   says("compare old new --fail-on-regression 50%", 0, "SLOWER")
   says("compare new old --fail-on-regression 3%", 0, "1 FASTER")
   says("compare 1 last --fail-on-regression=2.5", 4)

@@ -29,7 +29,7 @@ t.test("a page has the device, the table, charts and every result", function()
       "OpenCL 3.0", "-cl-mad-enable", "00ff", "2026-01-02T03:04:05Z",
       "<title>gemm 1024x1024x1024 float on Card", "gemm.register ★",
       "refused: A has 4194304 bytes", "unconverged", "A &lt; B &amp; C.",
-      "GFLOP/s", "bench_gemm.lua 1024", "FMA float 137 GFLOP/s"} do
+      "GFLOPS", "bench_gemm.lua 1024", "FMA float 137 GFLOPS"} do
     t.ok(text:find(words, 1, true), words)
   end
   t.eq(count(text, "<svg "), 5)
@@ -42,8 +42,8 @@ t.test("the best and the picture come first, the refused are folded",
     t.keeps("Device") -- the results are not of it, and get no roofline
     local text = page()
     local last = 0
-    for _, part in ipairs{"<h1>", '<b>68.72 GFLOP/s</b> gemm.register',
-        "16.0 times as fast as gemm.naive", "<svg ", "<table>", "GFLOP/s</th>",
+    for _, part in ipairs{"<h1>", '<b>68.72 GFLOPS</b> gemm.register',
+        "16.0 times as fast as gemm.naive", "<svg ", "<table>", "GFLOPS</th>",
         "time ms</th>", "</table>", "<summary>1 refused, and why</summary>",
         "refused: A has 4194304 bytes", "</details>", "<h2>Roofline</h2>",
         "What they say", "Every result", "Device and versions"} do

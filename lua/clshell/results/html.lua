@@ -378,8 +378,9 @@ local LEAD = {{"device", ""}, {"driver", "driver "}, {"os", ""},
 local function lead(meta, title)
   local named, words = {}, {}
   for _, entry in ipairs(meta) do
-    named[entry.name] = not title:find(entry.value, 1, true)
-      and entry.value ~= "several" and entry.value or nil
+    local value = entry.value
+    named[entry.name] = value and value ~= "several"
+      and not title:find(value, 1, true) and value or nil
   end
   for _, part in ipairs(LEAD) do
     words[#words + 1] = named[part[1]] and part[2] .. named[part[1]]

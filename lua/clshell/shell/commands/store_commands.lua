@@ -115,7 +115,8 @@ end
 local function show(list, format, runs, path)
   local out = path or said "output" or io.stdout
   if format == "table" then
-    file.write(out, tostring(list) .. "\n", "the results")
+    local width = out ~= io.stdout and math.huge or nil -- uncut in a file
+    file.write(out, list:table{width = width} .. "\n", "the results")
   else
     require("clshell.results.export").write(runs, format, out)
   end
@@ -141,7 +142,7 @@ local COMMANDS = {
       {"b", "runs to judge", "B"}},
     options = {STORE, {"--fail-on-regression", "exit with 4 where B is slower "
       .. "by more than this, such as 3%, or fails where A did not", "PERCENT",
-      percent}}},
+      percent}, format_option "table"}},
   export = {"Writes runs with their samples. The format runs, one JSON object "
     .. "a line, has all that the store knows, for clshell import; the others "
     .. "are for other programs.",
@@ -190,13 +191,41 @@ function COMMANDS.best.run(o)
   return show(list, o.format, list)
 end
 
+local COMPARED = {"name", "parameters", "problem", "A ms", "B ms", "change %",
+  "from %", "to %", "p", "B is", "note"}
+
+-- A comparison for other programs; in Markdown, for people, it is rounded.
+local function exported(list, format)
+  local rows, columns = {}, {}
+  for i, r in ipairs(list) do
+    local function number(x, form)
+      return x and (format == "md" and form:format(x) or x)
+    end
+    rows[i] = {name = r.name, parameters = r.config, problem = r.title,
+      ["A ms"] = number(r.before and 1e3 * r.before, "%.4g"),
+      ["B ms"] = number(r.median and 1e3 * r.median, "%.4g"),
+      ["change %"] = number(r.change, "%+.1f"),
+      ["from %"] = number(r.lo and 100 * (r.lo - 1), "%+.1f"),
+      ["to %"] = number(r.hi and 100 * (r.hi - 1), "%+.1f"), p = number(r.p, "%.1g"),
+      ["B is"] = r.verdict, note = r.note}
+  end
+  for _, key in ipairs(COMPARED) do
+    for _, row in ipairs(rows) do
+      columns[#columns + 1] = row[key] and columns[#columns] ~= key and key
+        or nil
+    end
+  end
+  return require("clshell.results.export").rows(rows, format, columns)
+end
+
 function COMMANDS.compare.run(o)
   local s <close> = open(o)
   local limit = o.fail_on_regression
   local threshold = require("clshell.results.history").THRESHOLD
   local list = s:compare(o.a, o.b, {
     threshold = limit and math.min(limit, threshold)})
-  io.write(tostring(list), "\n")
+  file.write(said "output" or io.stdout, o.format == "table"
+    and tostring(list) .. "\n" or exported(list, o.format), "the results")
   local worse = limit and #list:regressions(limit) or 0
   if worse > 0 then
     io.stderr:write(("clshell compare: %d of %d regressed\n"):format(worse,

@@ -595,18 +595,27 @@ end
 
 --- concepts.list
 --- A list of {name, title, names, text, try}, one for each concept, and by all
---- names of concepts; `more()` gives further text of a page.
+--- names of concepts; `more()` gives further text of a page. A page by task
+--- is a `guide`: its text has paragraphs and examples.
 M.list = {}
 
-for block in (TEXT:gsub("\\\n", "") .. "\n"):gmatch "(.-)\n\n" do
-  local names, text, try = block:match "^([^\n]*)\n(.*)\nTry: ([^\n]*)$"
+local function add(block, guide)
+  local names, text, try = block:gsub("\\\n", "")
+    :match "^([^\n]*)\n(.*)\nTry: ([^\n]*)\n*$"
   local title = names:match "^[^,]+"
   local entry = {name = key(title), title = title, names = names, text = text,
-    try = try}
+    try = try, guide = guide}
   table.insert(M.list, entry)
   for name in names:gmatch "[^,%s][^,]*" do
-    M.list[key(name)] = entry
+    M.list[key(name)] = guide and M.list[key(name)] or entry
   end
+end
+
+for block in (TEXT .. "\n"):gmatch "(.-)\n\n" do
+  add(block)
+end
+for _, block in ipairs(require "clshell.shell.help.guides") do
+  add(block, true)
 end
 
 M.list.cuda.more = function()
@@ -620,10 +629,12 @@ M.list.course.more = function()
 end
 
 --- concepts.find(word) -> entry or nil
---- The concept of a name: "local memory", "local_memory", "warps".
+--- The concept of a name: "local memory", "local_memory", "warps"; also in
+--- quotes, and of a sentence: "my kernel is slow?".
 function M.find(word)
   local name = key(word)
-  return M.list[name] or M.list[name:gsub("s$", "")]
+  local bare = name:match "^['\"]*(.-)['\"?!.]*$"
+  return M.list[name] or M.list[name:gsub("s$", "")] or M.list[bare]
 end
 
 return M

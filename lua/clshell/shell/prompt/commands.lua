@@ -156,10 +156,10 @@ function M.save(path, replace)
 end
 
 --- commands.restore()
---- Runs the inputs of the newest session that ended without its exit: killed
---- by a kernel, a signal or a closed terminal. Its globals come back. Inputs
---- that only measured or printed are left out; inputs that were under way
---- then, and inputs that fail now, are printed.
+--- Runs the inputs of the newest session that was cut off: by a kernel, a
+--- signal or a closed terminal. Its globals come back. Inputs that only
+--- measured or printed are left out; the inputs that were under way then, and
+--- the inputs that fail now, are listed.
 --- Example: -- at the prompt of a new session, after a crash: %restore
 
 --- commands.restart()
@@ -262,8 +262,16 @@ end
 
 local function bench_script(rest)
   local expression, options = part "measure".split(rest)
-  return ("bench(function() return %s end, %s)"):format(expression,
-    option_table(options) or "{}")
+  local subject = ("function() return %s end"):format(expression)
+  for i, option in ipairs(options) do
+    local launch, values = part "measure".launch(expression)
+    if option[1] == "expect" and launch then -- as measure.bench takes it
+      subject = launch
+      table.insert(options, i, {"args", ("{%s}"):format(values:sub(3))})
+      break
+    end
+  end
+  return ("bench(%s, %s)"):format(subject, option_table(options) or "{}")
 end
 
 -- Raises where the expression of a command is a single unknown name: the
