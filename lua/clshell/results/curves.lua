@@ -17,7 +17,9 @@ local CALL = 4000   -- bytes of a call to look into
 
 -- curves.spoken(level, name) -> list of texts
 -- The arguments of the one call of `name` in the line where the caller at a
--- level stands, as they are written there; none where that is unknown.
+-- level stands, as they are written there: {words =, [1] = the words of a
+-- first part of a table ...}. No words for a table, nothing where the call is
+-- unknown.
 function M.spoken(level, name)
   local info, list = debug.getinfo(level + 1, "Sl"), {}
   local source = info and excerpt.source(info.source)
@@ -35,25 +37,18 @@ function M.spoken(level, name)
       found = tokens[at] and tokens[at].text == "(" and at
     end
   end
+  local function words(range)
+    local s = code:sub(tokens[range[1]].first, tokens[range[2]].last)
+    return not s:find "^{" and text.cut(s:gsub("%s+", " "), 40, "~") or nil
+  end
   for i, part in ipairs(found and lexer.parts(tokens, found) or {}) do
-    local inner = tokens[part[1]].text == "{"
-      and lexer.parts(tokens, part[1]) or {}
-    local function words(range)
-      return text.cut(code:sub(tokens[range[1]].first,
-        tokens[range[2]].last):gsub("%s+", " "), 40, "~")
-    end
     list[i] = {words = words(part)}
-    for j, range in ipairs(inner) do
+    for j, range in ipairs(tokens[part[1]].text == "{"
+        and lexer.parts(tokens, part[1]) or {}) do
       list[i][j] = words(range)
     end
   end
   return list
-end
-
--- The words of an argument, or a name where they are unknown or a table.
-local function words_of(spoken, name)
-  local words = spoken and spoken.words
-  return words and not words:find "^{" and words or name
 end
 
 -- A value on the host: an Array of a buffer or an expression, or itself.
@@ -99,13 +94,7 @@ end
 -- first, the least, the greatest and the last.
 local function kept(ys, n)
   local list = {}
-  if n <= MOST then
-    for i = 1, n do
-      list[i] = i
-    end
-    return list
-  end
-  local bins = MOST // 4
+  local bins = n <= MOST and n or MOST // 4
   for bin = 1, bins do
     local first, last = (bin - 1) * n // bins + 1, bin * n // bins
     local low, high, odd = first, first, nil
@@ -146,7 +135,7 @@ function M.given(spoken, x, y, opts)
   if y == nil then
     labels[1], x, y, own = "index", nil, x, spoken[1]
   else
-    labels[1] = words_of(spoken[1], "x")
+    labels[1] = spoken[1] and spoken[1].words or "x"
   end
   local listed = type(y) == "table" and text.class(y) == nil
   local hint = listed and type(y[1]) == "table" and y[1].median
@@ -156,34 +145,29 @@ function M.given(spoken, x, y, opts)
     xs, count = row_of("plot", "x", x)
   end
   local parts, list = {{"", y}}, {}
-  local several = listed and not hint
+  local several = listed and not hint and next(y) ~= nil
     and type(y[1] == nil and select(2, next(y)) or y[1]) ~= "number"
-    and next(y) ~= nil
   if several then
+    local named = {}
+    for name in pairs(y) do
+      named[#named + 1] = type(name) == "string" and name or nil
+    end
+    table.sort(named)
     parts = {}
     for i, part in ipairs(y) do
-      local words = own and own[i] or "y" .. i
-      parts[i] = {words:find "^[{]" and "y" .. i or words, part}
+      parts[i] = {own and own[i] or "y" .. i, part}
     end
-    local named = {}
-    for name, part in pairs(y) do
-      named[#named + 1] = type(name) == "string" and {name, part} or nil
+    for _, name in ipairs(named) do
+      parts[#parts + 1] = {name, y[name]}
     end
-    table.sort(named, function(a, b)
-      return a[1] < b[1]
-    end)
-    table.move(named, 1, #named, #parts + 1, parts)
   end
-  labels[2] = several and "" or words_of(own, "y")
+  labels[2] = several and "" or own and own.words or "y"
   for i, part in ipairs(parts) do
-    local name, value = part[1], part[2]
-    local what = name ~= "" and name or "y"
-    if type(value) == "function" then
-      if not xs then
-        cl.error("plot: a function needs an x",
-          {hint = "plot({0, 1, 2, 3}, math.sin)"})
-      end
-      local f = value
+    local what, f, value = part[1] ~= "" and part[1] or "y", part[2], part[2]
+    if type(f) == "function" and not xs then
+      cl.error("plot: a function needs an x",
+        {hint = "plot({0, 1, 2, 3}, math.sin)"})
+    elseif type(f) == "function" then
       value = {}
       for k = 1, count do
         value[k] = f(xs[k])
@@ -194,7 +178,7 @@ function M.given(spoken, x, y, opts)
       cl.error(("plot: x and %s must be equally long; got %d and %d"):format(
         what, count, n))
     end
-    list[i] = {name = name, xs = xs, ys = ys, n = n}
+    list[i] = {name = part[1], xs = xs, ys = ys, n = n}
   end
   return list, labels, opts
 end
@@ -291,7 +275,7 @@ function M.grid(spoken, A)
   local height, width = math.min(rows, GRID), math.min(cols, GRID)
   return {rows = rows, cols = cols, odd = odd, lo = odd < rows * cols and lo,
     hi = hi, cells = M.resampled(at, rows, cols, height, width),
-    label = words_of(spoken[1], "A"),
+    label = spoken[1] and spoken[1].words or "A",
     type = class == "Array" and list.type or nil}
 end
 

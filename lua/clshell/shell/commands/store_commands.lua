@@ -206,7 +206,8 @@ local function exported(list, format)
       ["B ms"] = number(r.median and 1e3 * r.median, "%.4g"),
       ["change %"] = number(r.change, "%+.1f"),
       ["from %"] = number(r.lo and 100 * (r.lo - 1), "%+.1f"),
-      ["to %"] = number(r.hi and 100 * (r.hi - 1), "%+.1f"), p = number(r.p, "%.1g"),
+      ["to %"] = number(r.hi and 100 * (r.hi - 1), "%+.1f"),
+      p = number(r.p, "%.1g"),
       ["B is"] = r.verdict, note = r.note}
   end
   for _, key in ipairs(COMPARED) do
