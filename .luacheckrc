@@ -6,7 +6,7 @@ read_globals = {
   "cl", "matrix", "dia", "csr", "gemm", "spmv", "transpose", "reduce", "scan",
   "sort", "gemv", "stencil", "conv2d", "bench", "peaks", "help",
   "compare", "roofline", "lesson", "tune", "check", "access", "course",
-  "occupancy", "family", "calibrate", "history", "best", "prune", "results",
+  "occupancy", "family", "calibrate", "history", "best", "prune", "results", "plot",
   "task", "judge",
   "time", "show",
 }

@@ -30,7 +30,7 @@ return {
   {"calibrate", "measure.calibrate", "session"},
   {"runs", "results.runs"},
   {"results", "results.result_list"},
-  {"plot", "results.charts"},
+  {"plot", "results.charts", "session"},
   {"export", "results.export"},
   {"html", "results.html"},
   {"stats", "measure.stats"},

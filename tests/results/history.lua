@@ -163,6 +163,93 @@ t.test("two equal runs are hardly ever told apart", function()
   t.ok(wrong < 10, wrong .. " of 300")
 end)
 
+t.test("the interval of a ratio agrees with the test", function()
+  math.randomseed(11)
+  local held = 0
+  for _ = 1, 200 do
+    local a = run(1, {noise = 0.1, n = 12})
+    local b = run(1.05, {noise = 0.1, n = 20})
+    local lo, hi = stats.ratio(a.samples, b.samples)
+    local p = stats.mann_whitney(a.samples, b.samples)
+    t.ok(lo <= hi and (p >= 0.03 or lo > 1 or hi < 1), p)
+    held = held + (lo <= 1.05 and hi >= 1.05 and 1 or 0)
+    local r = history.judge(a, b)
+    t.ok(r.lo <= r.ratio and r.ratio <= r.hi)
+  end
+  t.ok(held >= 180, held .. " of 200") -- 190 expected
+  t.eq(stats.ratio({1, 2}, {1, 2, 3, 4, 5, 6}), nil)
+  local long = {}
+  for i = 1, 1000 do
+    long[i] = 1 + i / 1e5
+  end
+  local lo, hi = stats.ratio(long, long)
+  t.ok(lo < 1 and hi > 1 and hi - lo < 0.01)
+end)
+
+-- A store with four versions of a source; the third is slower.
+local function versions(s)
+  math.randomseed(5)
+  for v, ms in ipairs{1, 1.01, 1.3, 1.3} do
+    for k = 1, 3 do
+      s:keep(run(ms * 1e-3, {source_hash = ("%d<i>source"):format(v),
+        name = "mine.<k>", device = {name = "No Such GPU",
+        driver = v < 4 and "1.0" or "1.1"}, status = v == 1 and k == 1
+        and "wrong" or "ok", ok = v > 1 or k > 1}))
+    end
+  end
+end
+
+t.test("a trend tells the versions that are slower, with intervals",
+  function()
+    local s <close> = fresh()
+    versions(s)
+    local list = s:history{name = "mine.<k>"}
+    local words = tostring(list)
+    local change = words:match "SLOWER, time %+(%d+)%.%d %% %(%+%d+%.%d to"
+    t.near(tonumber(change), 29, 1)
+    t.ok(words:find("source 3<i>sour", 1, true), words)
+    t.ok(not words:find "FASTER")
+    t.ok(not tostring(s:history()):find "SLOWER") -- no name: the table alone
+    local path = t.tmp "trend.html"
+    s:history{name = "mine.<k>", file = path}
+    local text = io.open(path):read "a"
+    t.eq(select(2, text:gsub('<tr class="alarm">', "")), 1)
+    t.eq(select(2, text:gsub('"limit line l6"', "")), 1)
+    t.ok(text:find("1 runs failed and are left out", 1, true))
+    t.ok(text:find("driver", 1, true) and not text:find("<i>", 1, true))
+    local trend = require "clshell.results.trend".of(list[1].runs,
+      history.judge, 0.03)
+    t.eq(#trend.versions, 4) -- rows have no samples, and no verdict counts
+    t.eq(trend.versions[3].verdict, "UNCLEAR")
+    for theme = 0, 1 do
+      local dom, console = require "browser".browse(text:gsub(
+        "<meta http%-equiv[^>]*>", ""):gsub("</body>", '<pre id="probe"></pre>'
+        .. "<script>document.getElementById('probe').textContent = "
+        .. "document.documentElement.scrollWidth <= innerWidth ? 'fits' : "
+        .. "'scrolls'</script></body>"), "--window-size=400,900 "
+        .. "--blink-settings=preferredColorScheme=" .. theme)
+      t.eq({console, dom:match 'id="probe">(%a+)<'}, {"", "fits"})
+    end
+  end)
+
+t.test("equal versions are hardly ever called slower", function()
+  local trend, wrong = require "clshell.results.trend", 0
+  math.randomseed(3)
+  for _ = 1, 60 do -- each run drifts by up to 4 %
+    local runs = {}
+    for v = 1, 4 do
+      for _ = 1, 3 do
+        runs[#runs + 1] = run(1e-3 * (1 + 0.04 * math.random()),
+          {source_hash = tostring(v)})
+      end
+    end
+    for _, v in ipairs(trend.of(runs, history.judge, 0.03).versions) do
+      wrong = wrong + (v.verdict == "SLOWER" and 1 or 0)
+    end
+  end
+  t.ok(wrong <= 3, wrong .. " of 180")
+end)
+
 t.test("tags, numbers and 'last' are compared", function()
   local s <close> = fresh()
   for _, name in ipairs{"a", "b", "c"} do
@@ -256,8 +343,10 @@ t.test("commands", function()
   end
   says("compare old new", 0, "1 SLOWER")
   says("compare old new --fail-on-regression 3%", 4, "1 of 1 regressed")
-  says("compare old new -f md", 0, "| name | ", "| +19.6 | ", "| SLOWER |")
-  says("-f md compare old new", 0, "| +19.6 | ")
+  for _, words in ipairs{"compare old new -f md", "-f md compare old new"} do
+    local out = says(words, 0, "| name | ", "| from % | to % |", "| SLOWER |")
+    t.ok(out:find "| %+%d%d%.%d | %+%d%d%.%d | %+%d%d%.%d |", out)
+  end
   says("compare old new -f csv", 0, "SLOWER")
   says("compare old new -f json", 0, '"B is":"SLOWER"')
   says("compare old new --fail-on-regression 50%", 0, "SLOWER")
@@ -271,7 +360,18 @@ t.test("commands", function()
   says("history --limt 1", 2, "--limit")
   says("history --since soon", 2, "a time must be")
   says("history --format xml", 2, "json")
-  says("history more", 2)
+  says("history more", 0, "no runs kept that fit")
+  says("history mine.k another", 2, "Usage")
+  says("history mine.k --name k", 2, "one name must be given")
+  says("history mine.k", 0, "mine.k")
+  local page = t.tmp "trend.html"
+  says("history mine.k -o " .. page, 0, "1 subjects in " .. page)
+  t.ok(io.open(page):read "a":find("<title>Trend of mine.k</title>", 1, true))
+  says("history more -o " .. page, 1, "at least one run must fit")
+  says("history -o /nonexistent/t.html", 1, "cannot write the trend")
+  local csv = t.tmp "t.csv"
+  says("history -o " .. csv, 0)
+  t.eq(io.open(csv):read(5), "name,")
   says("export --format json --tag old", 0, '"')
   local copy = t.tmp "copy.ndjson"
   says("export -o " .. copy, 0)

@@ -396,6 +396,138 @@ t.test("a loop on the host is no step of a ladder", function()
   t.eq(steps, {false, 4.0, false, 4.0, false, 2.0})
 end)
 
+t.test("plot draws numbers, and calls the axes as the call does", function()
+  local seconds, power = {1, 2, 3, 4}, {1, 4, 9, 16}
+  local chart = plot(seconds, power)
+  t.eq(chart:text(ASCII), [[
+power
+20 +
+   |                                          ..o
+   |                                     .....
+   |                                .....
+10 +                          ...o..
+   |                   .......
+   |        .......o...
+ 0 +o.......
+   ++--------------+-------------+--------------+
+    1              2             3              4
+                       seconds]])
+  chart = plot(power)
+  t.eq({chart.x.label, chart.y.label}, {"index", "power"})
+  t.eq(plot({1, 2}, {3, 4}).y.label, "y")
+  t.eq(plot(
+    cl.array("float", {2}), {sin = math.sin, other = power[1] and {1, 2}}
+  ).x.label, 'cl.array("float", {2})')
+  chart = plot(seconds, {power, math.sqrt, more = {0, 0, 0, 0}})
+  local names = {}
+  for i, s in ipairs(chart.series) do
+    names[i] = s.name
+  end
+  t.eq(names, {"power", "math.sqrt", "more"})
+  local twice = plot(power) and plot(seconds) -- two calls in a line
+  t.eq(twice.y.label, "y")
+  t.eq(under("TERM=xterm", [[x = {1, 2}
+    print(plot(x, x).x.label)]]):match "%S+", "x")
+end)
+
+t.test("plot takes lists, Arrays, Buffers, expressions; gaps are counted",
+  function()
+    t.keeps("Context", "Device", "Kernel", "Launch", "Program", "Queue")
+    local list = {1.5, 2.5, 0/0, 4.5, 1/0}
+    local h = cl.array("double", 5)
+    for i, x in ipairs(list) do
+      h[i] = x
+    end
+    local b = cl.buffer("double", 5, h)
+    for _, y in ipairs{list, h, b, b + 0} do
+      local chart = plot(y)
+      t.eq(#chart.series[1].points, 3)
+      t.eq(chart.notes[1], "2 of 5 points left out: not finite")
+      t.eq({chart.series[1].points[2].gap, chart.series[1].points[3].gap},
+        {false, true})
+    end
+    t.eq(select(2, plot(list):svg():gsub("<polyline", "")), 1)
+    local chart = plot({0, 1, 2}, {0, 10, 1000}, {log_y = true, log_x = true})
+    t.ok(chart.y.log and chart.x.log)
+    t.ok(chart.notes[1]:find("1 of 3 points left out: .*logarithmic"))
+    t.ok(plot{7, 7}:text(ASCII):find("o", 1, true)) -- a constant
+    local long = {}
+    for i = 1, 50000 do
+      long[i] = i == 33333 and 5 or 0
+    end
+    chart = plot(long)
+    t.ok(#chart.series[1].points <= 5000)
+    t.eq(chart.y.hi, 5) -- a peak of one point stays
+  end)
+
+t.test("plot.field shows a matrix, and where it is not finite", function()
+  local A = matrix.from{{0, 1, 2, 3}, {4, 5, 6, 7}}
+  local text = plot.field(A):text{ascii = true, color = false, height = 2,
+    width = 30}
+  t.eq(text, [[
+A, float, 2x4
+1|  ..::--|
+2|++**##@@|
+  1      4
+  0  .:-=+*#@ 7]])
+  local B = {{1, 0/0}, {-1/0, 2}}
+  text = plot.field(B):text(BRAILLE)
+  t.ok(text:find("█") and text:find("?", 1, true), text)
+  t.ok(text:find("2 of 4 numbers are NaN or infinite", 1, true))
+  local svg = plot.field(B):svg()
+  t.ok(svg:find('class="s6"', 1, true) and svg:find("#fde725", 1, true))
+  t.ok(plot.field{3, 3}:text(ASCII):find("all 3", 1, true))
+  t.ok(plot.field(cl.array("int", 7)):text(ASCII):find("1x7", 1, true))
+  for width = 30, 120, 9 do
+    for _, color in ipairs{true, false} do
+      local big = plot.field(matrix.random(40, 300, {lo = -1}), {title = "t"})
+      for row in big:text{width = width, color = color, height = 5}
+          :gmatch "[^\n]+" do
+        t.ok(utf8.len((row:gsub("\27%[[%d;]*m", ""))) <= width, row)
+      end
+    end
+  end
+  t.ok(not plot.field(A):text{color = false}:find "\27")
+  local path = t.tmp("field.svg")
+  plot.field(A, {file = path})
+  t.ok(io.open(path):read "a":find("<svg", 1, true))
+end)
+
+t.test("wrong numbers are named", function()
+  for message, call in pairs{
+      ["y must be a list, an Array or a Buffer; got nothing"] = plot,
+      ["y must hold at least one number; got none"] = function() plot{} end,
+      ["x and y must be equally long; got 2 and 1"] = function()
+        plot({1, 2}, {1})
+      end,
+      ["a must be a list, an Array or a Buffer; got a string"] = function()
+        plot({1, 2}, {a = "no", b = {1, 2}})
+      end,
+      ["y[2] must be a number; got a string"] = function()
+        plot{1, "2"}
+      end,
+      ["got 2 that are not finite"] = function() plot{0/0, 1/0} end,
+      ["a function needs an x"] = function() plot(math.sin) end,
+      ["y must have one dimension; got 4x4"] = function()
+        plot(matrix.random(4))
+      end,
+      ["got a vector of float4"] = function()
+        plot(cl.array("float4", 2))
+      end,
+      ["y[1] must be a number; got a table"] = function()
+        plot{records.result("naive", 1)}
+      end,
+      ["did you mean 'title'"] = function() plot({1}, {1}, {titel = 1}) end,
+      ["A must have one or two dimensions; got 2x2x2"] = function()
+        plot.field(cl.array("float", {2, 2, 2}))
+      end,
+      ["A[2][2] must be a number; got nothing"] = function()
+        plot.field{{1, 2}, {3}}
+      end} do
+    t.raises(call, message)
+  end
+end)
+
 t.test("the roofs begin inside their chart", function()
   local chart = plot.roofline({records.ladder()[4]}, {peaks = {
     fma_float = 137e9, copy = 20e9, cache = 90e9}})

@@ -251,6 +251,43 @@ local function two_sided(z)
   return math.min(1, poly * math.exp(-x * x))
 end
 
+-- At most 100 of the sorted samples, evenly spaced.
+local function thinned(list)
+  local copy = {table.unpack(list)}
+  table.sort(copy)
+  local n, few = #copy, {}
+  for i = 1, math.min(n, 100) do
+    few[i] = n <= 100 and copy[i] or copy[1 + (i - 1) * (n - 1) // 99]
+  end
+  return few
+end
+
+--- stats.ratio(a, b) -> low, high
+--- The 95 % interval of the factor from the samples a to the samples b, which
+--- are above 0: between the ratios b / a of pairs at which the test of
+--- stats.mann_whitney has p = 0.05 (Moses; by the normal distribution). Of
+--- more than 100 samples evenly spaced quantiles stand for all; nil for fewer
+--- than 6. What is said there of drift holds here.
+--- Example:
+--- local a, b = {5, 5, 5, 5, 5, 5}, {10, 10, 10, 10, 10, 10}
+--- print(stats.ratio(a, b)) --> 2.0 2.0
+function M.ratio(a, b)
+  local n, m, ratios = #a, #b, {}
+  if n < 6 or m < 6 then
+    return nil
+  end
+  local all = thinned(b)
+  for _, x in ipairs(thinned(a)) do
+    for _, y in ipairs(all) do
+      ratios[#ratios + 1] = y / x
+    end
+  end
+  table.sort(ratios)
+  local place = 0.5 - 1.96 * math.sqrt((n + m + 1) / (12 * n * m))
+  local low = math.max(1, math.floor(place * #ratios))
+  return ratios[low], ratios[#ratios + 1 - low]
+end
+
 --- stats.mann_whitney(a, b) -> p, shift
 --- The probability that two lists of samples of the same distribution differ
 --- in their ranks at least as much as a and b (two-sided; Mann and Whitney,

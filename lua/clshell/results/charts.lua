@@ -1,7 +1,7 @@
 -- results/charts.lua - charts of results: lines, bars, the ladder of a family,
--- the roofline; as text for the terminal, as SVG, as PNG. A chart is data:
--- axes (axis.lua) with series of points, or bars. terminal.lua and svg.lua are
--- its two renderers.
+-- the roofline; of any numbers: curves and fields; as text for the terminal,
+-- as SVG, as PNG. A chart is data: axes (axis.lua) with series of points, or
+-- bars, or a grid. terminal.lua and svg.lua are its two renderers.
 -- SPDX-License-Identifier: MIT
 
 local argument = require "clshell.base.argument"
@@ -13,12 +13,12 @@ local record = require "clshell.measure.record"
 local file = require "clshell.base.file"
 local options = require "clshell.base.options"
 local quantity = require "clshell.base.quantity"
-local quote = require "clshell.base.text".quote
+local text = require "clshell.base.text"
 local svg = require "clshell.results.svg"
 local terminal = require "clshell.results.terminal"
 local units = require "clshell.ladder.unit"
 
-local M = {}
+local M = require "clshell.base.lazy".table(...)
 local Chart = {__name = "chart"}
 Chart.__index = Chart
 
@@ -129,6 +129,7 @@ function M.line(rows, opts)
       local lo, hi = fields.interval(r, y)
       table.insert(series[name].points, {x = px, y = py, lo = lo, hi = hi})
       xs[#xs + 1], ys[#ys + 1] = px, py
+      ys[#ys + 1], ys[#ys + 2] = lo, hi -- the intervals have a place, too
     else
       lost = lost + 1
     end
@@ -337,6 +338,31 @@ function M.roofline(rows, opts)
   return finished(chart, opts, #rows - #chart.series)
 end
 
+--- plot.field(A [, opts]) -> chart
+--- A matrix as a picture, row 1 at the top: of a Buffer, an Array, a table of
+--- rows, or a list, which is one row. A cell of the picture is the mean of its
+--- part of a large matrix. NaN and infinities show as "?", in red in SVG.
+--- Options:
+---   title  the matrix as the call has it, type and size  a title
+---   file   -       a path: writes the chart there too, see chart:save
+---   width, height  window  characters, of the text
+--- Example:
+--- local A = matrix.random(16, 48)
+--- plot.field(A) -- at the prompt; a script prints it:
+--- print(plot.field(A, {width = 60}))
+function M.field(A, opts)
+  local curves = require "clshell.results.curves"
+  opts = options.check(opts, "plot.field")
+  local grid = curves.grid(curves.spoken(2, "plot.field"), A)
+  local chart = setmetatable({kind = "field", grid = grid, notes = {},
+    width = opts.width, height = opts.height, title = opts.title
+    or ("%s%s, %dx%d"):format(grid.label, grid.type and ", " .. grid.type
+    or "", grid.rows, grid.cols)}, Chart)
+  chart.notes[1] = grid.odd > 0 and ("%d of %d numbers are NaN or infinite")
+    :format(grid.odd, grid.rows * grid.cols) or nil
+  return finished(chart, opts)
+end
+
 --- chart:text([opts]) -> string
 --- The chart for a terminal.
 --- Options:
@@ -368,7 +394,7 @@ local function png(svg_text)
   local output, _ <close> = file.temporary()
   file.write(input, svg_text, "the chart")
   local pipe = assert(io.popen(("{ rsvg-convert --zoom 2 -o %s %s; } 2>&1")
-    :format(quote(output), quote(input))))
+    :format(text.quote(output), text.quote(input))))
   local complaints = pipe:read("a")
   local ok, _, code = pipe:close()
   if code == 127 then
@@ -410,4 +436,63 @@ end
 Chart.__tostring = Chart.text
 argument.methods("chart", Chart, Chart.__name)
 
-return M
+return setmetatable(M, {
+  --- plot(x, y [, opts]) -> chart
+  --- Curves of numbers: lists, Arrays, Buffers, expressions; y may also be a
+  --- function of x, or a table of curves, {a, b} or {sin = a, cos = b}.
+  --- plot(y) shows y over 1, 2, 3 ... The axes are called as the call calls
+  --- its arguments. Numbers that are not finite leave gaps, which are counted
+  --- below.
+  --- Options:
+  ---   log_x, log_y  false  true: a logarithmic axis
+  ---   zero     false  true: y begins at 0
+  ---   scatter  false  true: points without lines
+  ---   x_label, y_label  the arguments  names of the axes
+  ---   title    -      a title of the chart
+  ---   file     -      a path: writes the chart there too, see chart:save
+  ---   width, height  window, 16  characters, of the text
+  --- Example:
+  --- local x, y = {}, {}
+  --- for i = 1, 200 do
+  ---   x[i] = i / 20
+  ---   y[i] = math.exp(-x[i] / 4) * math.sin(x[i])
+  --- end
+  --- plot(x, y) -- at the prompt; a script prints it:
+  --- print(plot(x, {sin = math.sin, damped = y}, {width = 70, height = 10}))
+  __call = function(_, x, y, opts)
+    local curves = require "clshell.results.curves"
+    local list, labels
+    list, labels, opts = curves.given(curves.spoken(2, "plot"), x, y, opts)
+    opts = options.check(opts, "plot")
+    local chart = setmetatable({kind = "line", notes = {}, series = {},
+      title = opts.title or "", width = opts.width, height = opts.height,
+      given = true, scatter = opts.scatter}, Chart)
+    local xs, ys, lost, all = {}, {}, 0, 0
+    local function shows(px, py)
+      return text.finite(px) and text.finite(py)
+        and not (opts.log_x and px <= 0 or opts.log_y and py <= 0)
+    end
+    for i, curve in ipairs(list) do
+      local points, others = curves.points(curve, shows, #list > 1)
+      chart.series[i] = {name = curve.name, points = points}
+      lost, all = lost + others, all + curve.n
+      for _, p in ipairs(points) do
+        xs[#xs + 1], ys[#ys + 1] = p.x, p.y
+      end
+    end
+    local why = (opts.log_x or opts.log_y)
+      and "not finite, or not above 0 on a logarithmic axis" or "not finite"
+    if #xs == 0 then
+      cl.error(("plot: at least one point must have a place; got %d that are "
+        .. "%s"):format(lost, why))
+    end
+    chart.notes[1] = lost > 0 and ("%d of %d points left out: %s"):format(
+      lost, all, why) or nil
+    chart.x = axis.new(xs, {label = opts.x_label or labels[1],
+      log = opts.log_x or false})
+    chart.y = axis.new(ys, {label = opts.y_label or labels[2],
+      log = opts.log_y or false, zero = opts.zero})
+    chart.y:round(5)
+    return finished(chart, opts)
+  end,
+})

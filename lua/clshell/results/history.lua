@@ -24,6 +24,7 @@ local BLOCKS = {"▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"}
 local ASCII = {"_", ".", "-", "=", "+", "*", "#"}
 local FLAT = 0.01   -- the part of a median that counts as level
 local LONGEST = 24  -- medians in a sparkline
+local MOST = 500    -- runs whose samples a list reads to name the changes
 
 --- history.sparkline(numbers) -> string
 --- Numbers as a row of bars, the newest 24 of them, from the least to the
@@ -73,7 +74,11 @@ end
 local function listed(list, columns)
   local function format(self, opts)
     return #self == 0 and "no runs kept that fit"
-      or report.format(self, columns, opts)
+      or report.format(self, columns, opts) .. text.values(list.words or {},
+        "", function(words)
+        return "\n" .. text.hang("", words, opts and opts.width
+          or report.width())
+      end)
   end
   return setmetatable(list, {__tostring = function(self)
     return format(self)
@@ -115,13 +120,42 @@ local function summary(runs)
   return row
 end
 
+-- The trends of rows of a history, and the changes of versions in words.
+local function trends(s, list)
+  local trend, lines, subjects = require "clshell.results.trend", {}, {}
+  for i, row in ipairs(list) do
+    local records = {}
+    for _, run in ipairs(row.runs) do
+      records[#records + 1] = s:usable(run.id)
+    end
+    subjects[i] = {row, trend.of(records, M.judge, M.THRESHOLD)}
+    for _, line in ipairs(trend.words(subjects[i][2])) do
+      lines[#lines + 1] = table.concat({row.name or "", row.config ~= ""
+        and row.config or nil, row.title}, " ") .. ": " .. line
+    end
+  end
+  return subjects, lines
+end
+
 --- s:history([opts]) -> list
 --- The list of history(opts), from this store.
 function M.history(s, opts)
   options.check(opts, "history")
-  local list = {}
-  for _, runs in ipairs(groups(s:list(opts))) do
+  local list, filter = {}, options.with({}, opts or {})
+  local path = filter.file
+  filter.file = nil
+  local rows = s:list(filter)
+  for _, runs in ipairs(groups(rows)) do
     list[#list + 1] = summary(runs)
+  end
+  if path and #list == 0 then
+    cl.error("history: at least one run must fit for a page; none does")
+  elseif path or filter.name and #rows <= MOST then
+    local subjects
+    subjects, list.words = trends(s, list)
+    if path then
+      require("clshell.results.trend").write(subjects, path, filter)
+    end
   end
   return listed(list, HISTORY)
 end
@@ -268,7 +302,8 @@ end
 --- samples has p < 0.01; "SAME" where they differ by no more than the
 --- threshold; else "UNCLEAR". Fields: verdict, ratio (b's time over a's),
 --- change (in %), p, threshold (the larger of all three), broken (a was right
---- and b failed), note, a, b and name, config, title of b.
+--- and b failed), lo and hi (the 95 % interval of ratio), note, a, b and name,
+--- config, title of b.
 function M.judge(a, b, threshold)
   local least = threshold or M.THRESHOLD
   local row = {a = a, b = b, name = b.name, config = b.config,
@@ -288,6 +323,10 @@ function M.judge(a, b, threshold)
     row.ratio = median_b / median_a
     row.change = 100 * (row.ratio - 1)
     row.p = stats.mann_whitney(samples_a, samples_b)
+    row.lo, row.hi = stats.ratio(samples_a, samples_b)
+    if row.lo then -- it holds the ratio of the medians, too
+      row.lo, row.hi = math.min(row.lo, row.ratio), math.max(row.hi, row.ratio)
+    end
     row.threshold = math.max(least, spread_a, spread_b)
     local away = math.abs(row.ratio - 1)
     if away > row.threshold and row.p < CHANCE then
@@ -361,6 +400,10 @@ local COMPARED = {NAME, CONFIG, PROBLEM,
   {key = "before", title = "A", unit = "s", like = "median"},
   {key = "median", title = "B", unit = "s"},
   {key = "change", title = "change %", format = "%+.1f"},
+  {key = function(r)
+    return r.lo and ("%+.1f to %+.1f"):format(100 * (r.lo - 1),
+      100 * (r.hi - 1))
+  end, title = "95 %", align = "right", drop = 3},
   {key = function(r)
     return r.p and ("%.1g"):format(r.p)
   end, title = "p", align = "right", drop = 2},

@@ -444,8 +444,8 @@ function M.text(results, opts)
   local list = problems(results)
   local title = opts.title or title_of(results, labels, common)
   local meta = export.meta(results)
-  meta[#meta + 1] = {name = "command", value = opts.command
-    or command_line()}
+  local command = opts.command or command_line()
+  meta[#meta + 1] = command and {name = "command", value = command} or nil
   if opts.charts then
     argument.list("html", "charts", opts.charts, "chart")
   end

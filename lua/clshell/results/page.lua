@@ -23,7 +23,8 @@ h1 { font-size: 1.6rem; margin: 0 0 .25rem }
 h2 { font-size: 1.15rem; margin: 2.2rem 0 .6rem }
 .lead, .soft, caption, figcaption { color: var(--soft) }
 .scroll { overflow-x: auto }
-table { border-collapse: collapse; font-variant-numeric: tabular-nums }
+table { border-collapse: separate; border-spacing: 0;
+  font-variant-numeric: tabular-nums }
 th, td { padding: .3rem .7rem; text-align: left; vertical-align: top;
   border-bottom: 1px solid var(--line) }
 thead th { border-bottom-width: 2px; font-weight: 600; white-space: nowrap }
@@ -38,6 +39,7 @@ td.words, tr.best td.words { color: var(--soft); font-weight: 400;
   font-size: .87em; min-width: 9rem }
 tr.best td { font-weight: 700; background: var(--band) }
 tr.best td:first-child { box-shadow: inset 3px 0 var(--mark) }
+tr.alarm td { color: var(--alarm); font-weight: 600 }
 .winner { font-size: 1.05rem; margin: .2rem 0 .6rem }
 .winner b { font-size: 1.5rem; color: var(--mark) }
 .winner .soft { display: block; font-size: .95rem }

@@ -18,13 +18,19 @@ end
 --- mode and device: their count, the newest median and its change since the
 --- run before, and all medians as a line of bars, oldest first. Prints as a
 --- table; each row has the fields of its newest run, and `runs`, all its runs.
+--- With a name, the versions of the source that became faster or slower are
+--- told below the table, with the 95 % interval of the change.
 --- Options:
 ---   name    all  a name such as "gemm.tiled", a kernel or a family
 ---   device  all  part of a device's name
 ---   tag     all  a tag of the runs
 ---   since   all  "12h", "7d", "4w" or a date
 ---   limit   all  only so many of the newest runs
---- Example: print(history{name = "gemm", since = "7d", limit = 20})
+---   file    -    a path: writes a page with a curve over the runs there
+--- Example:
+--- print(history{name = "gemm", since = "7d", limit = 20})
+--- bench.of("mine", {0.01, 0.011}) -- is kept, too
+--- history{name = "mine", file = "trend.html"}
 function M.history(opts)
   return session():history(opts)
 end

@@ -163,6 +163,9 @@ local KINDS = {line = "Lines", bar = "Bars", ladder = "The rungs as bars",
 
 -- A chart in words, for readers who cannot see it.
 local function describe(chart)
+  if chart.grid then
+    return "A matrix as a picture: " .. chart.title
+  end
   local axes = chart.bars and chart.x.label
     or ("%s over %s"):format(chart.y.label, chart.x.label)
   return ("%s: %s%s"):format(KINDS[chart.kind], axes,
@@ -275,22 +278,44 @@ local function grid(drawing, chart, box)
     "soft", "middle")
 end
 
+-- The lines across a chart, such as at a new version, with their labels.
+local function draw_rules(drawing, chart, box)
+  for k, rule in ipairs(chart.rules or {}) do
+    local x = box.x(rule.x)
+    local left = x > (box.left + box.right) / 2
+    drawing:segment("limit " .. (rule.alarm and "line l6" or "roof"), x,
+      box.top, x, box.bottom)
+    drawing:text(left and x - 4 or x + 4, box.top + 12 + 15 * ((k - 1) % 3),
+      rule.label, (rule.alarm and "s6 bold" or "soft") .. " halo",
+      left and "end" or "start")
+  end
+end
+
 local function lines(drawing, chart, box)
   for i, s in ipairs(chart.series) do
     local class = series_class(i)
     if not chart.scatter then
-      drawing:polyline("line l" .. class, s.points, box)
+      local run
+      for j, p in ipairs(s.points) do
+        run = not p.gap and run or {}
+        run[#run + 1] = p
+        if #run > 1 and (not s.points[j + 1] or s.points[j + 1].gap) then
+          drawing:polyline("line l" .. class, run, box)
+        end
+      end
     end
-    local marked = chart.scatter or #s.points <= MOST_MARKS
-    for _, p in ipairs(marked and s.points or {}) do
+    local all = chart.scatter or not chart.given and #s.points <= MOST_MARKS
+    for _, p in ipairs(s.points) do
       local x, y = box.x(p.x), box.y(p.y)
       if p.lo and p.hi and chart.y:shows(p.lo) then
         drawing:segment("whisker l" .. class, x, box.y(p.lo), x,
           box.y(p.hi))
       end
-      drawing:mark(i, x, y, ("%s%s: %s"):format(
-        s.name ~= "" and s.name .. ", " or "", chart.x:words(p.x),
-        chart.y:words(p.y)))
+      if all or p.mark then
+        drawing:mark(i, x, y, ("%s%s: %s"):format(
+          s.name ~= "" and s.name .. ", " or "", chart.x:words(p.x),
+          chart.y:words(p.y)))
+      end
     end
   end
 end
@@ -360,14 +385,81 @@ local function xy_chart(chart, opts)
   grid(drawing, chart, box)
   local draw = chart.kind == "roofline" and roofline or lines
   draw(drawing, chart, box)
+  draw_rules(drawing, chart, box)
   return finish(drawing, chart, legend(drawing, chart, box.bottom + 64) + 4,
     opts)
+end
+
+-- Viridis (S. van der Walt, N. Smith, 2015, CC0), dark to light.
+local SHADES = {"#440154", "#482878", "#3e4989", "#31688e", "#26828e",
+  "#1f9e89", "#35b779", "#6ece58", "#b5de2b", "#fde725"}
+
+-- The colour of a place from 0 to 1, in 64 steps.
+local function shade(place)
+  local at = math.floor(place * 63 + 0.5) / 63 * (#SHADES - 1) + 1
+  local i = math.min(math.floor(at), #SHADES - 1)
+  local parts = {}
+  for k = 2, 6, 2 do
+    local a = tonumber(SHADES[i]:sub(k, k + 1), 16)
+    local b = tonumber(SHADES[i + 1]:sub(k, k + 1), 16)
+    parts[#parts + 1] = ("%02x"):format(math.floor(a + (b - a) * (at - i)
+      + 0.5))
+  end
+  return "#" .. table.concat(parts)
+end
+
+-- A picture of a grid: cells of one colour in a row are one rectangle of the
+-- path of their colour.
+local function field_chart(chart, opts)
+  local drawing, field, paths = setmetatable({}, Drawing), chart.grid, {}
+  local left, top, form = 60, TOP, field.cols / field.rows
+  local wide = math.min(WIDTH - 120, math.max(4, 480 * form))
+  local high = math.max(4, wide / form)
+  local dx, dy = wide / #field.cells[1], high / #field.cells
+  local function color_of(x)
+    return not x and "odd" or shade(field.hi > field.lo
+      and (x - field.lo) / (field.hi - field.lo) or 0.5)
+  end
+  for i, row in ipairs(field.cells) do
+    local from, color = 1, color_of(row[1])
+    for j = 2, #row + 1 do
+      local other = j <= #row and color_of(row[j])
+      if other ~= color then
+        paths[color] = (paths[color] or "") .. ("M%.2f %.2fh%.2fv%.2fh%.2fz")
+          :format(left + (from - 1) * dx, top + (i - 1) * dy,
+          (j - from) * dx, dy, (from - j) * dx)
+        from, color = j, other
+      end
+    end
+  end
+  for _, color in ipairs(text.keys(paths)) do
+    drawing:add('<path %s="%s" shape-rendering="crispEdges" d="%s"/>',
+      color == "odd" and "class" or "fill", color == "odd" and "s6" or color,
+      paths[color])
+  end
+  drawing:text(left - 8, top + 11, "1", "soft", "end")
+  if high > 24 then
+    drawing:text(left - 8, top + high, field.rows, "soft", "end")
+  end
+  drawing:text(left, top + high + 16, "1", "soft")
+  drawing:text(left + wide, top + high + 16, field.cols, "soft", "end")
+  local y = top + high + 40
+  if field.lo then
+    drawing:text(left + 72, y, ("%.4g"):format(field.lo), "soft", "end")
+    for i = 0, 63 do
+      drawing:add('<rect fill="%s" x="%d" y="%.1f" width="3" height="12"/>',
+        shade(i / 63), left + 80 + 3 * i, y - 10)
+    end
+    drawing:text(left + 280, y, ("%.4g"):format(field.hi), "soft")
+  end
+  return finish(drawing, chart, y + 24, opts)
 end
 
 -- svg.render(chart, opts) -> string
 -- The text that chart:svg returns.
 function M.render(chart, opts)
-  return chart.bars and bar_chart(chart, opts) or xy_chart(chart, opts)
+  return chart.bars and bar_chart(chart, opts)
+    or chart.grid and field_chart(chart, opts) or xy_chart(chart, opts)
 end
 
 return M

@@ -16,7 +16,7 @@ local EIGHTHS = {"▏", "▎", "▍", "▌", "▋", "▊", "▉"}
 local LETTERS = "abcdefghijklmnopqrstuvwxyz"
   .. "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
 local HEIGHT = 16
-local WIDEST = 10000 -- columns of a chart
+local WIDEST = 10000 -- columns of a chart; a tenth of it, its lines
 local WIDEST_LABEL = 34
 
 -- The bits of a braille character by the dot's column and row.
@@ -139,7 +139,7 @@ local function draw_series(area, chart, how)
   end
   local function polyline(points, name)
     for i = 2, #points do
-      local x0, y0 = place(points[i - 1])
+      local x0, y0 = place(points[points[i].gap and i or i - 1])
       local x, y = place(points[i])
       area:line(x0, y0, x, y, name)
     end
@@ -153,11 +153,13 @@ local function draw_series(area, chart, how)
   end
   for i, s in ipairs(chart.series) do
     -- marks would hide a line of more points than columns
-    local marked = chart.scatter or #s.points <= area.width
-    for _, p in ipairs(marked and s.points or {}) do
-      local x, y = place(p)
-      area:mark(x, y, mark(chart, i, how), color(i),
-        chart.kind == "roofline")
+    local all = chart.scatter or not chart.given and #s.points <= area.width
+    for _, p in ipairs(s.points) do
+      if all or p.mark then
+        local x, y = place(p)
+        area:mark(x, y, mark(chart, i, how), color(i),
+          chart.kind == "roofline")
+      end
     end
   end
 end
@@ -221,7 +223,7 @@ local function add_legend(lines, chart, how)
 end
 
 local function xy_chart(chart, how)
-  local height = math.max(4, how.height or chart.height or HEIGHT)
+  local height = math.max(4, how.height)
   local glyphs = how.ascii
     and {tick = "+", side = "|", corner = "+", flat = "-", down = "+"}
     or {tick = "┤", side = "│", corner = "└", flat = "─", down = "┬"}
@@ -308,13 +310,85 @@ local function bar_chart(chart, how)
   return finish(lines, chart, how)
 end
 
+-- Dark to light, for a terminal of 256 colours and for one without colours.
+local SHADES = {53, 54, 60, 24, 30, 36, 72, 77, 149, 190, 226}
+local GREYS, DOTS = {" ", "░", "▒", "▓", "█"},
+  {" ", ".", ":", "-", "=", "+", "*", "#", "@"}
+
+-- The step of a number between lo and hi among so many steps, from 1.
+local function step_of(x, grid, steps)
+  local place = grid.hi > grid.lo and (x - grid.lo) / (grid.hi - grid.lo)
+    or 0.5
+  return 1 + math.floor(place * (steps - 1) + 0.5)
+end
+
+-- A picture of a grid: a character is two cells on top of each other in
+-- colour, else a shade.
+local function field_chart(chart, how)
+  local grid = chart.grid
+  local last = tostring(grid.rows)
+  local room = how.width - #last - 3
+  local most = 2 * math.max(1, how.height)
+  -- a small matrix has several characters for a column
+  local times = math.max(1, math.min(8, math.min(room, 48) // grid.cols))
+  local width = math.max(1, math.min(room, grid.cols * times))
+  local height = width * grid.rows / grid.cols
+  if height > most then
+    width = math.max(1, math.floor(width * most / height + 0.5))
+  end
+  height = math.max(2, math.min(most, 2 * math.floor(height / 2 + 0.5)))
+  local steps = how.ascii and DOTS or GREYS
+  local per = how.color and 1 or 2
+  local function at(i, j)
+    return grid.cells[i][j] or 0 / 0
+  end
+  local cells = require "clshell.results.curves".resampled(at, #grid.cells,
+    #grid.cells[1], height // per, width)
+  local function cell(row, c)
+    if not how.color then
+      local x = cells[row][c]
+      return "", x and steps[step_of(x, grid, #steps)] or "?"
+    end
+    local a, b = cells[2 * row - 1][c], cells[2 * row][c]
+    return a and b and ("\27[38;5;%d;48;5;%dm"):format(
+      SHADES[step_of(a, grid, #SHADES)], SHADES[step_of(b, grid, #SHADES)])
+      or "\27[0m", a and b and (how.ascii and " " or "▀") or "?"
+  end
+  local lines, off = {}, how.color and "\27[0m" or ""
+  local side = how.ascii and "|" or "│"
+  for row = 1, height // 2 do
+    local parts, before = {fill(row == 1 and "1" or row == height // 2
+      and grid.rows > 1 and last or "", #last, true), side}, nil
+    for c = 1, width do
+      local paint, char = cell(row, c)
+      parts[#parts + 1] = (paint ~= before and paint or "") .. char
+      before = paint
+    end
+    lines[row] = table.concat(parts) .. off .. side
+  end
+  local right = tostring(grid.cols)
+  lines[#lines + 1] = (" "):rep(#last + 1) .. "1"
+    .. fill(right, math.max(#right + 1, width - 1), true)
+  local ramp = table.concat(steps)
+  if how.color then
+    ramp = text.values(SHADES, "", function(shade)
+      return ("\27[48;5;%dm "):format(shade)
+    end) .. off
+  end
+  lines[#lines + 1] = (" "):rep(#last + 1) .. (not grid.lo and ""
+    or grid.lo == grid.hi and ("all %.4g"):format(grid.lo)
+    or ("%.4g %s %.4g"):format(grid.lo, ramp, grid.hi))
+  return finish(lines, chart, how)
+end
+
 -- terminal.render(chart, opts) -> string
 -- The text that chart:text returns.
 function M.render(chart, opts)
   local how = {
     width = math.max(30, math.min(opts.width or chart.width
       or math.min(report.width(), 100), WIDEST)),
-    height = opts.height, ascii = opts.ascii, color = opts.color,
+    height = math.min(opts.height or chart.height or HEIGHT, WIDEST // 10),
+    ascii = opts.ascii, color = opts.color,
   }
   if how.ascii == nil then
     how.ascii = not style.glyphs()
@@ -322,7 +396,8 @@ function M.render(chart, opts)
   if how.color == nil then
     how.color = style.color(1)
   end
-  return chart.bars and bar_chart(chart, how) or xy_chart(chart, how)
+  return chart.bars and bar_chart(chart, how)
+    or chart.grid and field_chart(chart, how) or xy_chart(chart, how)
 end
 
 return M

@@ -125,8 +125,12 @@ end
 
 local COMMANDS = {
   history = {"Each bench over time: its runs, the newest median, and all "
-    .. "medians as a line of bars, oldest first.",
-    options = options(FILTERS, format_option "table")},
+    .. "medians as a line of bars, oldest first; of a NAME, also the versions "
+    .. "of its source that became faster or slower.",
+    arguments = {{"subject", "a bench, kernel or family, as --name",
+      "NAME", args = "?"}},
+    options = options(FILTERS, format_option "table", {"-o --output",
+      "file to write; .html: a page with a curve over the runs", "FILE"})},
   best = {"The fastest run of each bench, problem and device that was right, "
     .. "and whether source or driver changed since.",
     options = options(FILTERS, format_option "table")},
@@ -158,10 +162,27 @@ local COMMANDS = {
       {"--keep", "so many to keep of each", "N", count}}},
 }
 
-function COMMANDS.history.run(o)
+function COMMANDS.history.run(o, parser)
+  local path = o.output or said "output"
+  if o.subject and o.name and o.subject ~= o.name then
+    parser:error(("one name must be given; got '%s' and --name %s"):format(
+      o.subject, o.name))
+  end
+  o.name = o.subject or o.name
   local s <close> = open(o)
-  return show(s:history(filter_of(o)), o.format, o.format ~= "table"
-    and records(s, filter_of(o)))
+  local filter = filter_of(o)
+  if path and path:lower():find "%.html$" then
+    filter.file = path
+    note("%d subjects in %s\n", #s:history(filter), path)
+    return OK
+  end
+  local suffix = path and path:lower():match "%.(%w+)$"
+  if o.format == "table" and (suffix == "csv" or suffix == "json"
+      or suffix == "md") then
+    o.format = suffix
+  end
+  return show(s:history(filter), o.format, o.format ~= "table"
+    and records(s, filter), path)
 end
 
 function COMMANDS.best.run(o)
@@ -171,7 +192,7 @@ function COMMANDS.best.run(o)
 end
 
 local COMPARED = {"name", "parameters", "problem", "A ms", "B ms", "change %",
-  "p", "B is", "note"}
+  "from %", "to %", "p", "B is", "note"}
 
 -- A comparison for other programs; in Markdown, for people, it is rounded.
 local function exported(list, format)
@@ -183,7 +204,10 @@ local function exported(list, format)
     rows[i] = {name = r.name, parameters = r.config, problem = r.title,
       ["A ms"] = number(r.before and 1e3 * r.before, "%.4g"),
       ["B ms"] = number(r.median and 1e3 * r.median, "%.4g"),
-      ["change %"] = number(r.change, "%+.1f"), p = number(r.p, "%.1g"),
+      ["change %"] = number(r.change, "%+.1f"),
+      ["from %"] = number(r.lo and 100 * (r.lo - 1), "%+.1f"),
+      ["to %"] = number(r.hi and 100 * (r.hi - 1), "%+.1f"),
+      p = number(r.p, "%.1g"),
       ["B is"] = r.verdict, note = r.note}
   end
   for _, key in ipairs(COMPARED) do
