@@ -517,8 +517,10 @@ void clsh_draw_resized(void) {
   }
   row = above < lines ? above : lines - 1;
   used = rows < lines ? rows : lines;
-  clearrows(out, 0);
   moveto(out, 0, 0);
+  fputs("\0337", out); /* a lower window may have dropped the last rows */
+  clearrows(out, 0);
+  fputs("\0338", out);
   finish(out, &text, &len);
   clsh_draw_fresh();
   fresh = false;

@@ -170,6 +170,9 @@ static void onkey(void) {
   clsh_editor_mark(0, 0);
   const void *before = rl_undo_list;
   rl_callback_read_char();
+#if RL_READLINE_VERSION >= 0x0802
+  rl_eof_found = hangup; /* or Delete at the end adds a line to each input */
+#endif
   clsh_keys_undosteps(before);
 }
 

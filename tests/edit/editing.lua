@@ -172,6 +172,34 @@ t.test("resizing the window", function()
   t.eq(count(s:text(true), "cl> x = {"), 1, s:text(true))
 end)
 
+t.test("a window of another size keeps the lines above a statement", function()
+  local s <close> = screen.open{width = 60, height = 15}
+  s:wait "cl>"
+  s:run("for i = 1, 30 do print('above' .. i) end", "above30")
+  s:send("for i = 1, 2 do x = {'" .. ("a"):rep(75) .. "',\r'bbbb'}\rprint(x)")
+  s:wait "print(x)"
+  s:keys("Up", "Up") -- tmux drops rows below the cursor where it needs room
+  for _, size in ipairs{{58, 24}, {89, 21}, {40, 12}, {120, 40}, {97, 9}} do
+    s:resize(size[1], size[2])
+    s:until_true("the statement once", function(seen)
+      return count(seen, "cl> for i = 1, 2 do x = {") == 1
+        and seen:find("above30\ncl> for", 1, true)
+        and seen:find "%.%.>   print%(x%)$"
+    end)
+    t.eq(count(s:text(true), "above29"), 1, s:text(true))
+  end
+end)
+
+t.test("Delete at the end of a text adds no line to later inputs", function()
+  local s <close> = screen.open()
+  s:wait "cl>"
+  s:send "print(1)"
+  s:keys("DC", "M-y")
+  s:run("", "\n1\ncl>")
+  s:run("print(2)", "\n2\ncl>")
+  t.eq(s:text(), "cl> print(1)\n1\ncl> print(2)\n2\ncl>")
+end)
+
 t.test("frames neither scroll nor clear the window", function()
   local s <close> = screen.open{height = 8}
   s:wait "cl>"

@@ -78,6 +78,34 @@ t.test("an expression prints itself, ; silences", function()
     "never run twice")
 end)
 
+t.test("habits of IPython and of a system's shell", function()
+  local folder = terminal.folder()
+  has(session(("cd %s\npwd\ncd ..\ncd -\nls -d .\n%%hist\nls = 5\nls\ncd x.y")
+    :format(folder)), ('"%s"\n"%s"\n'):format(folder, folder), "\n.\n",
+    "   1  cd " .. folder, "\n5\n", "%cd: x.y: No such file")
+  has(session "%cd -", "no %cd has left a folder so far")
+  for input, words in pairs{["print x"] = "a call has brackets: print(x)",
+      ["x += 1"] = "x = x + 1", ["import os"] = "require", ["a != b"] = "~= b",
+      ["def f(x):"] = "function f(x) ... end", ["git status"] = "!git status",
+      ["while x:"] = "while x > 0 do", ["len(x)"] = "#x",
+      ["x = 'a' ]] y"] = "near", ["x = [[a[b[0]];]]"] = "[=[ ... ]=]"} do
+    has(session(input), words)
+  end
+  terminal.run [[
+    expect cl>
+    send resutls\r
+    expect no variable is called 'resutls'; did you mean 'results'?
+    expect cl>
+    send x = {}; x[0]\r
+    expect a list of Lua begins at 1: x[1]
+    expect cl>
+    send nil\r
+    expect nil
+    refute note:
+    send \x04
+    exit 0]]
+end)
+
 t.test("inputs of several lines, also in a pipe", function()
   t.eq(session "for i = 1, 2 do\nprint(i)\nend\n1 +\n2\n({\n3})[1]",
     "1\n2\n3\n3\n")

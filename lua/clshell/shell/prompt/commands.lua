@@ -40,6 +40,7 @@ end
 
 -- The command of a name; an unknown name raises.
 local function find(name)
+  name = name == "hist" and "history" or name -- as IPython has it
   local near = not list[name] and text.nearest(name, text.keys(list))
   return list[name] or cl.error(("no command %%%s; %s%%commands lists them")
     :format(name, near and ("did you mean %%%s? "):format(near) or ""))
@@ -120,8 +121,8 @@ end
 --- Example: -- at the prompt: %edit, %edit name_of_a_function, %edit kernel.cl
 
 --- commands.cd([folder]) -> string
---- Changes the working folder, to the home folder without an argument; returns
---- the new path.
+--- Changes the working folder, to the home folder without an argument, with
+--- "-" to the folder before; returns the new path.
 --- Example:
 --- print(commands.cd "." == system.cwd()) --> true
 
@@ -454,12 +455,18 @@ end, "[name=value]\nthe settings of the prompt: colours, locals ...",
       :format(name, value)
   end})
 
+define("ls", function(rest)
+  M.shell("ls " .. rest)
+end, "[options] [folder]\nlists a folder")
+
+define("pwd", system.cwd, "\nthe working folder")
+
 define("tb", M.tb, "\nall that is known of the newest error")
 
 define("cd", function(rest)
   return M.cd(word(rest))
-end, "[folder]\nchanges the working folder", {script = plain "cd",
-  state = plain "cd"})
+end, "[folder]\nchanges the working folder; - is the folder before", {
+  script = plain "cd", state = plain "cd"})
 
 local function use(rest)
   return rest ~= "" and ("cl.use(%q)"):format(rest) or nil

@@ -1,7 +1,7 @@
 -- shell/prompt/dispatch.lua - inputs other than Lua: %command, !command,
--- ?name, name? and ??word, the words exit, quit and help, and the text of
--- kernels in CUDA or OpenCL C, which is built as the variable prog. None of
--- them can begin Lua code that compiles.
+-- ?name, name? and ??word, the words exit, quit and help, a command without
+-- its %, and the text of kernels in CUDA or OpenCL C, which is built as the
+-- variable prog. None of them can begin Lua code that compiles and has values.
 -- SPDX-License-Identifier: MIT
 
 local KEYWORDS = require "clshell.base.lexer".KEYWORDS
@@ -79,7 +79,25 @@ function M.find(text)
   if answer then
     return answer
   end
-  return bare(text)
+  local run = bare(text)
+  return run == nil and M.command_word(text) or run
+end
+
+--- dispatch.command_word(text) -> function or nil
+--- For a line such as `ls`, `cd ..` or `run a.lua`, whose first word is no
+--- variable: the function that calls the %command of that word.
+function M.command_word(text)
+  local name, rest = text:match "^%s*(%a+)%f[%s\0]%s*([^\n]-)%s*$"
+  if not name or rest:find "^[=,]" or rawget(_G, name) ~= nil
+      or KEYWORDS[name] then
+    return nil
+  end
+  commands() -- defines them
+  if require "clshell.shell.prompt.session".commands[name] then
+    return function()
+      return commands().call(name, rest)
+    end
+  end
 end
 
 local KERNEL = {__global__ = "cuda", kernel = "opencl", __kernel = "opencl"}

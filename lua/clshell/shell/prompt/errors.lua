@@ -334,7 +334,83 @@ local function examine(record)
       frame = place and place.vars and place or nil})
 end
 
--- The name that was meant, or the words on a launch in CUDA's syntax.
+-- Habits of other languages: a pattern of the line that fails, the Lua for it.
+local MODULE = 'in Lua: m = require "name"; cl, gemm ... are there already'
+local IDIOMS = {
+  {"^%s*import%s", MODULE}, {"^%s*from%s.-%simport%s", MODULE},
+  {"^%s*using%s", MODULE}, {"^%s*def%s", "in Lua: function f(x) ... end"},
+  {"^%s*for%s.*:%s*$", "in Lua: for i = 1, n do ... end"},
+  {"^%s*e?l?if%s.*:%s*$", "in Lua: if x > 0 then ... elseif ... end"},
+  {"^%s*while%s.*:%s*$", "in Lua: while x > 0 do ... end"},
+  {"%f[%w]lambda%s", "in Lua: function(x) return ... end"},
+  {"[%w_%])]%s*([-+*/%%|&^])=", "Lua has no %s=: x = x %s 1"},
+  {"[%w_%])](%+%+)", "Lua has no ++: x = x + 1"},
+  {"!=", "in Lua: a ~= b"}, {"&&", "in Lua: a and b"},
+  {"||", "in Lua: a or b"}, {"^%s*//", "in Lua a remark begins with --"},
+  {"^%s*#%s", "in Lua a remark begins with --"},
+  {"%f[%w]len%s*%(", "in Lua the length of x is #x"},
+}
+local PROGRAMS = base_text.set "cat chmod clear clinfo cp df du echo find \z
+  git grep head htop less ll make man mkdir more mv nano nvidia ps pip \z
+  python python3 rm rmdir tail top touch vi vim"
+
+-- The Lua for a line in the habit of another language, or nil.
+local function idiom(line, message)
+  local word, rest = line:match "^%s*(%w+)(.*)$"
+  local value = word and rawget(_G, word)
+  local syntax = message:find("syntax error", 1, true)
+    or message:find(" near ", 1, true)
+  if PROGRAMS[word] and value == nil and not rest:find "^%s*[=.,:(%[]" then
+    return ("! runs a command of the system: !%s"):format(line:match "%S.*")
+  elseif not syntax and not message:find("'len'", 1, true) then
+    return nil
+  end
+  for _, known in ipairs(IDIOMS) do
+    local found = line:match(known[1])
+    if found then
+      return known[2]:format(found, found)
+    end
+  end
+  local argument = rest and rest:match "^%s+([%w_.]+)%s*$"
+  if argument and (type(value) == "function" or type(value) == "table") then
+    return ("a call has brackets: %s(%s)"):format(word, argument)
+  end
+end
+
+-- The words on a Lua string [[...]] that ended at a ]] of its kernel.
+local function cut_string(text)
+  for _, token in ipairs(require "clshell.base.lexer".tokens(text)) do
+    local inner = token.kind == "string" and token.text:match "^%[%[(.*)%]%]$"
+    local _, opened = (inner or ""):gsub("%[", "")
+    local _, closed = (inner or ""):gsub("%]", "")
+    if opened > closed then
+      return "the Lua string [[ ... ends at its first ]]; [=[ ... ]=] may "
+        .. "hold a ]]"
+    end
+  end
+end
+
+--- errors.absent(code) -> string or nil
+--- What to tell of an expression whose value is nil: a name that no variable
+--- has, or the element 0 of a list.
+function M.absent(code)
+  local name = code:match "^%s*([%a_][%w_]*)%s*$"
+  local lua = ({None = "nil", True = "true", False = "false"})[name]
+  if code:find "%[%s*0%s*%]%s*$" then
+    return "a list of Lua begins at 1: x[1]"
+  elseif lua then
+    return ("in Lua: %s"):format(lua)
+  elseif name and name ~= "nil" and rawget(_G, name) == nil then
+    local near = not PROGRAMS[name] and cl.nearest(name,
+      base_text.keys(require "clshell.base.lazy".session))
+    return PROGRAMS[name] and idiom(name, "") or ("no variable is called "
+      .. "'%s'%s"):format(name, near and ("; did you mean '%s'?"):format(near)
+      or "")
+  end
+end
+
+-- The name that was meant, the Lua for another language's habit, or the words
+-- on a launch in CUDA's syntax.
 local function note_of(record, text)
   local byte = record.rest:match " near '<\\(%d+)>'$"
   local line = byte and text and excerpt.line(text, record.line)
@@ -347,6 +423,16 @@ local function note_of(record, text)
   end
   if words and words.host(name) then
     return words.advice(name)
+  end
+  local source = record.place and excerpt.source(record.place.source)
+  local habit = text and idiom(excerpt.line(text, record.line) or "",
+    record.rest)
+  local built = type(record.value) == "table" and rawget(record.value, "log")
+  if source and (built or record.rest:find(" near ", 1, true))
+      and cut_string(source) then
+    return cut_string(source)
+  elseif habit then
+    return habit
   elseif record.near then
     return ("did you mean '%s'?"):format(record.near)
   elseif strange then

@@ -192,11 +192,16 @@ function M.edit(what)
   session.draft = edit_text(text)
 end
 
+local before -- the folder that the newest %cd left
+
 -- Documented as commands.cd.
 function M.cd(folder)
-  if folder == nil or folder == "" then
+  if folder == "-" then
+    folder = before or cl.error "%cd -: no %cd has left a folder so far"
+  elseif folder == nil or folder == "" then
     folder = "~"
   end
+  local left = system.cwd()
   local home = os.getenv "HOME"
   if home then
     folder = folder:gsub("^~%f[/\0]", (home:gsub("%%", "%%%%")))
@@ -205,6 +210,7 @@ function M.cd(folder)
   if not ok then
     cl.error("%cd: " .. message)
   end
+  before = left
   return (system.cwd())
 end
 

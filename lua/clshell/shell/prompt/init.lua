@@ -67,7 +67,8 @@ function M.complete(text)
     local done = part "dispatch".kernels_end(text)
     return done == nil and not more or done
   end
-  return not more
+  return not more or find(text, "^%s*%a+%s+[.~/%-]") ~= nil
+    and part "dispatch".command_word(text) ~= nil -- cd ..
 end
 
 -- Whether a text may be a listing of a host in C, CUDA or Python.
@@ -90,6 +91,7 @@ local function compile(text, chunk)
     end
   elseif not compiled then
     local tell = may_host(text) and part "dispatch".host(text)
+      or part "dispatch".command_word(text)
     compiled = {kind = "command", code = "", run = tell or error(message, 0)}
   end
   return compiled
@@ -156,7 +158,8 @@ local function prepare_command(text, answers)
   local run = answers
     and part "device_list".answers[match(text, "^%s*(%a)%s*$")] or nil
   if not run and (find(text, "^%s*[%%?!]") or find(text, "%?%s*$")
-      or find(text, "^%s*%a+[%s%(%);]*$")) then
+      or find(text, "^%s*%a+[%s%(%);]*$")
+      or find(text, "^%s*%a+%s+[/%-]%S")) then
     run = part "dispatch".find(text)
   end
   if run then
@@ -222,6 +225,11 @@ function M.shown(...)
     if not input.silent then
       stdout:write(part "show".values(table.pack(...),
         {color = require "clshell.base.style".color(1)}), "\n")
+      local words = input.values == 1 and (...) == nil and not M.quiet
+        and input.code and part "errors".absent(input.tail or input.code)
+      if words then
+        note(words)
+      end
     end
   end
   keep_inputs()

@@ -111,6 +111,9 @@ function M.parse(text, chunk)
       return {kind = "statement", code = text, run = run}
     end
     more = more or code == false or find(message, "<eof>$") ~= nil
+    more = more and not find(message, "^[^\n]*function arguments expected")
+      and not (find(message, "<name> expected", 1, true)
+      and find(text, "[%w_)%]]%s*:%s*$")) -- as Python's blocks begin
   end
   return nil, message, more
 end
