@@ -47,10 +47,12 @@ t.test("a broken link raises", function()
     return '<p id="x"><a href="#x">a</a><a href="no.html">b</a>'
       .. '<a href="index.html#y">c</a><a href="search.html">d</a>'
   end)
-  local ok, e = pcall(book.write, book, dir, "")
-  t.ok(not ok)
-  t.ok(tostring(e):find("2 broken links on the pages:\nindex.html: "
-    .. "index.html#y\nindex.html: no.html", 1, true), tostring(e))
+  local ok, e = pcall(book.write, book, dir)
+  t.ok(not ok and tostring(e):find "broken links on the pages:\n", e)
+  for _, link in ipairs{"index.html#y", "no.html", "api.html"} do
+    t.ok(tostring(e):find("\nindex.html: " .. link, 1, true), link)
+  end
+  t.ok(not tostring(e):find "index.html: #x", tostring(e))
 end)
 
 t.test("texts as HTML", function()
@@ -67,10 +69,10 @@ t.test("texts as HTML", function()
     .. "?no</p>")
   is("a:\n  if x\n\n    y\nend", "<p>a:</p>\n<pre>if x\n\n  y</pre>\n"
     .. "<p>end</p>")
-  is("- one\n  more\n- two\n\n## A b", "<ul><li>one\n more\n<li>two</ul>\n"
+  is("- one\n  more\n- two\n\n## A b", "<ul><li>one\nmore<li>two</ul>\n"
     .. '<h2 id="a-b">A b</h2>')
   is("| a | b |\n|---|---|\n| 1 | 2 |", "<div class=scroll><table>\n<tr><th>a"
-    .. "</th><th>b</th></tr>\n<tr><td>1</td><td>2</td></tr>\n</table></div>")
+    .. "<th>b\n<tr><td>1<td>2</table></div>")
 end)
 
 t.test("--manual html", function()

@@ -93,7 +93,7 @@ function M.start(jobs, opts)
     .. RUNNER, "the examples")
   local pipe = assert(io.popen(("mkdir -p %s && cd %s && env CLSHELL_HOME=%s "
     .. "CLSHELL_STORE=$PWD/runs.db XDG_STATE_HOME=$PWD "
-    .. "XDG_CONFIG_HOME=$PWD COLUMNS=80 %s %s %s 2>&1; code=$?; "
+    .. "XDG_CONFIG_HOME=$PWD COLUMNS=80 %s %s -q %s 2>&1; code=$?; "
     .. "rm -rf %s; exit $code"):format(quote(folder), quote(folder),
     quote(cl.home), opts.environment or "", quote(exe), quote(script),
     quote(folder))))
@@ -108,8 +108,8 @@ function M.start(jobs, opts)
         or "did not end"
       local lacks = first and missing(job.code, job.output)
       if verdict ~= "ok" then
-        job.failure = verdict .. "\n" .. rest:sub((last or 0) + 1, (last or 0)
-          + 2000)
+        job.failure = (first and "" or verdict .. "\n")
+          .. rest:sub((last or 0) + 1, (last or 0) + 2000)
       elseif lacks then
         job.failure = ("did not print '%s' but:\n%s"):format(lacks, job.output)
       elseif not ended and job == jobs[#jobs] then

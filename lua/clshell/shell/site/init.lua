@@ -1,4 +1,4 @@
--- shell/site/init.lua - the site of static pages that `make docs` builds, from
+-- shell/site/init.lua - the pages for browsers that `make docs` builds, from
 -- the help, the table of the API, the kernels and runs of all examples; and
 -- the page of a word in a browser
 -- SPDX-License-Identifier: MIT
@@ -9,60 +9,44 @@ local text = require "clshell.base.text"
 
 local M = {}
 
+local PROCESSES = 3 -- that run examples, beside each other
+
 local function part(name)
   return require("clshell.shell.site." .. name)
-end
-
-local NAVIGATION = {{"api", "API"}, {"kernels", "Kernels"},
-  {"course", "Course"}, {"errors", "Errors"}, {"glossary", "Glossary"},
-  {"gallery", "Gallery"}, {"cheat-sheet", "Cheat sheet"}}
-
-local function navigation()
-  local links = {}
-  for i, link in ipairs(NAVIGATION) do
-    links[i] = ('<a href="%s.html">%s</a>'):format(link[1], link[2])
-  end
-  return table.concat(links, "\n")
 end
 
 -- All pages, without the runs of examples.
 local function book_of()
   local book = part "book".new()
-  book.runs, book.families = {}, {}
   book.entries = require "clshell.shell.help.index".entries()
-  local reference, kernels, sheets = part "reference", part "kernels",
-    part "sheets"
+  local reference, kernels = part "reference", part "kernels"
   reference.api(book)
   kernels.files(book)
   kernels.families(book)
   reference.topics(book)
   reference.words(book)
-  sheets.course(book)
   part "messages".page(book)
-  sheets.gallery(book)
-  sheets.cheat(book)
-  sheets.front(book)
-  for _, thing in ipairs(require "clshell.shell.help.pages".everything()) do
-    local url = book:url(thing.name)
+  for _, sheet in ipairs{"course", "gallery", "cheat", "front"} do
+    part "sheets"[sheet](book)
+  end
+  for _, one in ipairs(require "clshell.shell.help.pages".everything()) do
+    local url = book:url(one.name)
     if url then
-      book:find(thing.name, url, thing.text, thing.keys .. " "
-        .. thing.signature, thing.last)
+      book:find(one.name, url, one.text, one.keys .. " " .. one.signature,
+        one.last)
     end
   end
   return book
 end
 
-local PROCESSES = 3 -- that run examples, beside each other
-
 -- Runs all examples; the first failures raise.
 local function run_all(book)
   local examples, sheets = require "clshell.shell.help.examples", part "sheets"
-  local chunks, jobs, finishes = {}, {}, {}
+  local chunks, failures, finishes = {}, {}, {}
   local function add(i, group)
     chunks[i] = chunks[i] or {}
     for _, job in ipairs(group) do
-      job.skip = group.skip
-      book.runs[job.code], jobs[#jobs + 1] = job, job
+      job.skip, book.runs[job.code] = group.skip, job
       chunks[i][#chunks[i] + 1] = not job.skip and job or nil
     end
   end
@@ -75,13 +59,12 @@ local function run_all(book)
   for i, chunk in pairs(chunks) do
     finishes[i] = examples.start(chunk)
   end
-  local failures = {}
-  for _, finish in pairs(finishes) do
+  for i, finish in pairs(finishes) do
     finish()
-  end
-  for _, job in ipairs(jobs) do
-    failures[#failures + 1] = job.failure and ("the example of %s %s"):format(
-      job.name, job.failure) or nil
+    for _, job in ipairs(chunks[i]) do
+      failures[#failures + 1] = job.failure and ("the example of %s %s")
+        :format(job.name, job.failure) or nil
+    end
   end
   if failures[1] then
     cl.error(("%s of the pages failed:\n%s"):format(text.count(#failures,
@@ -90,14 +73,12 @@ local function run_all(book)
   book.device = cl.device().name
 end
 
--- Makes the folder and writes the book; the number of its pages.
 local function write(book, folder, lax)
   if not os.execute("mkdir -p " .. text.quote(folder)) then
     cl.error("cannot make the folder " .. folder)
   end
-  local n = book:write(folder, navigation(), lax)
   file.write(folder .. "/llms.txt", part "sheets".llms(book), "the page")
-  return n
+  return book:write(folder, lax)
 end
 
 --- site.build(folder [, opts]) -> number of pages
@@ -138,15 +119,13 @@ end
 
 --- site.manual(words) -> string
 --- clshell --manual html WORD: opens the page of a word in the browser, where
---- there is a display, and returns its address.
+--- there is a display, and returns its address; of an unknown word the search.
 function M.manual(words)
   local word, book = table.concat(words, " "), book_of()
-  local _, full = require "clshell.shell.help.pages".alone(word, {width = 80})
   local page = word == "" and "index.html" or book:url(word)
-    or full and book:url(full)
   local path, id = (page or ""):match "^([^#]*)(.*)$"
-  local url = "file://" .. escaped(folder_of(book) .. "/")
-    .. (page and escaped(path) .. id or "search.html?q=" .. escaped(word))
+  local url = "file://" .. escaped(folder_of(book) .. "/" .. path)
+    .. (page and id or "search.html?q=" .. escaped(word))
   local open = os.getenv "BROWSER" and "$BROWSER" or (os.getenv "DISPLAY"
     or os.getenv "WAYLAND_DISPLAY") and "xdg-open"
   if open then

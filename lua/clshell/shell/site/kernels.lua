@@ -17,104 +17,81 @@ local function read(path)
   return f and f:read "a"
 end
 
--- The paths of the kernels, below the folder kernels.
-local function files()
-  local list = {}
-  local p <close> = assert(io.popen(("cd %s/kernels && ls -d */*.cl"):format(
-    text.quote(cl.home))))
-  for path in p:lines() do
-    list[#list + 1] = path
-  end
-  return list
-end
-
 -- The section of a rung: its lesson and its parameters.
 local function rung_section(item, book)
-  local rows = {}
+  local rows = {{"parameter", "default", "legal values", ""}}
   for i, one in ipairs(item.rung.params) do
-    rows[i] = ("<tr><td><code>%s</code><td>%s<td>%s<td>%s"):format(
-      escape(one.name), escape(tostring(one.default)),
-      escape(text.values(one.values)), markup.inline(one.help, book))
+    rows[i + 1] = {one.name, tostring(one.default), text.values(one.values),
+      one.help}
   end
-  return ("<section id=\"%s\"><h2>%s</h2>\n<p>%s</p>\n%s</section>"):format(
-    escape(item.name), escape(item.name), markup.inline(item.rung.lesson,
-    book), rows[1] and "<div class=scroll><table><thead><tr><th>parameter<th>"
-    .. "default<th>legal values<th></thead>\n" .. table.concat(rows, "\n")
-    .. "</table></div>" or "")
+  return ('<section id="%s"><h2>%s</h2>\n<p>%s</p>\n%s</section>'):format(
+    item.name, item.name, markup.inline(item.rung.lesson, book),
+    rows[2] and markup.table(rows, book) or "")
 end
 
 --- kernels.files(book)
 --- The pages of the files, and the list of all.
 function M.files(book)
-  local by_path, pages = {}, {}
+  local rungs, lists = {}, {}
   for _, item in ipairs(index.rungs()) do
     local path = item.rung.path and item.rung.path:match "kernels/(.*)$" or ""
-    by_path[path] = by_path[path] or {}
-    table.insert(by_path[path], item)
+    rungs[path] = rungs[path] or {}
+    table.insert(rungs[path], item)
   end
-  for i, path in ipairs(files()) do
+  local p <close> = assert(io.popen(("cd %s/kernels && ls -d */*.cl"):format(
+    text.quote(cl.home))))
+  for path in p:lines() do
     local page = "kernel-" .. path:gsub("/", "-"):gsub("%.cl$", "")
-    local rungs = by_path[path] or {}
     local source = read(cl.home .. "/kernels/" .. path)
-    pages[i] = {page = page, path = path, about = (source:match
-      "^/%* *([^\n]*)" or ""):gsub("^[%w_.]+ %- ", "")}
-    book:name("kernels/" .. path, page .. ".html")
-    for _, item in ipairs(rungs) do
+    local about = (source:match "^/%* *([^\n]*)" or ""):gsub("^%S+ %- ", "")
+    local folder, name = path:match "(.*)/(.*)"
+    if not lists[folder] then
+      lists[#lists + 1] = folder
+      lists[folder] = {}
+    end
+    table.insert(lists[folder], {('<a href="%s.html">%s</a>'):format(page,
+      name), escape(about)})
+    for _, item in ipairs(rungs[path] or {}) do
       book:name(item.name, ("%s.html#%s"):format(page, item.name))
     end
-    book:find("kernels/" .. path, page .. ".html", pages[i].about,
+    book:find("kernels/" .. path, page .. ".html", about,
       source:match "^/%*.-%*/")
     book:page(page, "kernels/" .. path, function()
-      local out = {("<p>%s</p>"):format(escape(pages[i].about))}
-      for _, item in ipairs(rungs) do
+      local out = {"<p>" .. escape(about) .. "</p>"}
+      for _, item in ipairs(rungs[path] or {}) do
         out[#out + 1] = rung_section(item, book)
       end
-      out[#out + 1] = "<h2>Source</h2>\n" .. markup.c(source)
-      return table.concat(out, "\n")
+      return table.concat(out, "\n") .. "<h2>Source</h2>\n" .. markup.c(source)
     end)
   end
   book:page("kernels", "Kernels", function()
-    local out, folder = {}, nil
-    for _, p in ipairs(pages) do
-      local its = p.path:match "^[^/]*"
-      if its ~= folder then
-        out[#out + 1] = (folder and "</dl>" or "") .. ("<h2>%s</h2>"
-          .. "<dl class=opts>"):format(families.get(its) and book:link(its)
-          or escape(its))
-        folder = its
-      end
-      out[#out + 1] = ('<dt><a href="%s.html">%s</a><dd>%s'):format(p.page,
-        escape(p.path:match "[^/]*$"), escape(p.about))
+    for i, folder in ipairs(lists) do
+      lists[i] = ("<h2>%s</h2>\n"):format(families.get(folder)
+        and book:link(folder) or folder) .. markup.terms(lists[folder])
     end
-    return table.concat(out, "\n") .. "</dl>"
+    return table.concat(lists, "\n")
   end)
 end
 
 -- The sections of NOTES.md by family: a section belongs to the family whose
--- name and rungs it names most, a heading counts ten times.
+-- name and rungs it names most, where a heading counts ten times.
 local function notes_of(notes)
-  local by, rungs = {}, index.rungs()
+  local by = {}
   for section in ("\n" .. notes):gsub("\n## ", "\n\0## ")
       :gmatch "%z([^%z]*)" do
-    local heading = section:match "^## ([^\n]*)"
-    local points, best, most = {}, "general", 0
+    local points, best = {general = 9}, "general"
+    local words = section:lower() .. section:match "[^\n]*":lower():rep(10)
     local function count(family, word)
-      local pattern = "%f[%w_]" .. word:lower():gsub("%p", "%%%0")
-        .. "%f[^%w_]"
-      local _, n = section:lower():gsub(pattern, "")
-      local _, again = heading:lower():gsub(pattern, "")
-      points[family] = (points[family] or 0) + n + 10 * again
+      local _, n = words:gsub("%f[%w_]" .. word .. "%f[^%w_]", "")
+      points[family] = (points[family] or 0) + n
+      best = points[family] > points[best] and family or best
     end
-    for _, item in ipairs(rungs) do
+    for _, item in ipairs(index.rungs()) do
       count(item.family.name, item.short)
     end
     for _, name in ipairs(families.own()) do
       count(name, name)
-      if points[name] > most then
-        best, most = name, points[name]
-      end
     end
-    best = most >= 10 and best or "general"
     by[best] = by[best] or {}
     table.insert(by[best], section)
   end
@@ -125,9 +102,10 @@ end
 --- The pages of the families, and of the notes.
 function M.families(book)
   local notes = read(cl.home .. "/kernels/NOTES.md")
-  local by = notes and notes_of(notes) or {}
-  local order = families.own()
+  local by, order = notes and notes_of(notes) or {}, families.own()
   if notes then
+    book:find("notes", "notes.html", "Why the fast kernels are as they are",
+      notes)
     book:page("notes", "Why the fast kernels are as they are", function()
       local out = {markup.text(notes:match "\n(.-)\n##", book)}
       for _, name in ipairs{"general", table.unpack(order)} do
@@ -136,37 +114,30 @@ function M.families(book)
       end
       return table.concat(out, "\n")
     end)
-    book:find("notes", "notes.html", "Why the fast kernels are as they are",
-      notes)
   end
   for _, name in ipairs(order) do
-    local family = families.get(name)
-    for _, item in ipairs(index.rungs()) do
-      book:name(item.name, item.family == family
-        and ("family-%s.html#%s"):format(name, item.name) or nil)
+    local items = families.get(name).kernels()
+    for _, item in ipairs(items) do -- without a file of its own
+      local full = name .. "." .. item.name
+      book:name(full, ("family-%s.html#%s"):format(name, full))
     end
     book:page("family-" .. name, name, function()
-      local out = {(book.families[name] or error)(), "<h2>Kernels, from the "
-        .. "plain one to the fastest</h2><dl class=opts>"}
-      for _, item in ipairs(family.kernels()) do
+      local rows, listed = {}, {}
+      for i, item in ipairs(items) do
         local full = name .. "." .. item.name
-        local own = book:url(full):find "^family"
-        out[#out + 1] = ("<dt%s>%s <code>%s</code><dd>%s"):format(own
-          and (' id="%s"'):format(full) or "", own and escape(full)
-          or book:link(full), escape(item.parameters or ""),
-          markup.inline(item.lesson, book))
+        rows[i] = {("%s <code>%s</code>"):format(book:link(full),
+          escape(item.parameters or "")), markup.inline(item.lesson, book),
+          full}
       end
-      out[#out + 1] = "</dl>"
-      if by[name] then
-        out[#out + 1] = "<h2>Notes: what was tried</h2><ul>"
-        for _, section in ipairs(by[name]) do
-          local heading = section:match "^## ([^\n]*)"
-          out[#out + 1] = ('<li><a href="notes.html#%s">%s</a>'):format(
-            markup.slug(heading), escape(heading))
-        end
-        out[#out + 1] = "</ul>"
+      for i, section in ipairs(by[name] or {}) do
+        local heading = section:match "^## ([^\n]*)"
+        listed[i] = ('<li><a href="notes.html#%s">%s</a>'):format(
+          markup.slug(heading), escape(heading))
       end
-      return table.concat(out, "\n")
+      local first, rest = book.families[name]()
+      return first .. "<h2>Kernels, from the plain one to the fastest</h2>\n"
+        .. markup.terms(rows) .. (listed[1] and "<h2>What was tried</h2><ul>"
+        .. table.concat(listed) .. "</ul>\n" or "") .. rest
     end)
   end
 end

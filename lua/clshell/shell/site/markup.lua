@@ -6,9 +6,9 @@ local lexer = require "clshell.base.lexer"
 local svg = require "clshell.results.svg"
 local text = require "clshell.base.text"
 
-local M = {escape = svg.escape}
-
 local escape = svg.escape
+
+local M = {escape = escape}
 
 -- Prose: names that have a page, **bold**, [words](address).
 local function words(s, book)
@@ -17,7 +17,7 @@ local function words(s, book)
   return (s:gsub("(%??)(%%?[%a_][%w_]*)([.:]?)([%w_]*)", function(mark, a, dot,
       b)
     local name = b ~= "" and a .. dot .. b or a
-    local url = (mark ~= "" or b ~= "" or a:find "^%%") and book:url(name)
+    local url = (mark .. b ~= "" or a:find "^%%") and book:url(name)
     return url and ('<a href="%s">%s</a>%s'):format(url, mark .. name,
       b == "" and dot or "") or nil
   end))
@@ -37,24 +37,38 @@ function M.inline(s, book)
   return table.concat(parts)
 end
 
-local function slug(s)
+function M.slug(s)
   return (s:lower():gsub("[^%w]+", "-"):gsub("^%-", ""):gsub("%-$", ""))
 end
 
-M.slug = slug
-
--- A row of a table; cells[i] is "th" or "td".
-local function row(line, cell, book)
+--- markup.terms(list) -> HTML
+--- A list of {term, text [, id]}, in HTML.
+function M.terms(list)
   local out = {}
-  for s in line:gsub("^|", ""):gmatch "([^|]*)|" do
-    out[#out + 1] = ("<%s>%s</%s>"):format(cell,
-      M.inline(s:match "^%s*(.-)%s*$", book), cell)
+  for i, item in ipairs(list) do
+    out[i] = ("<dt%s>%s<dd>%s"):format(item[3] and (' id="%s"'):format(
+      escape(item[3])) or "", item[1], item[2])
   end
-  return "<tr>" .. table.concat(out) .. "</tr>\n"
+  return out[1] and "<dl class=opts>" .. table.concat(out, "\n") .. "</dl>"
+    or ""
 end
 
--- The HTML of a block of lines, by its kind.
-local BLOCK = {}
+--- markup.table(rows, book) -> HTML
+--- A table of lists of cells in prose; the first row is the head.
+function M.table(rows, book)
+  local out = {}
+  for i, row in ipairs(rows) do
+    local cells = {}
+    for j, cell in ipairs(row) do
+      cells[j] = (i == 1 and "<th>" or "<td>") .. M.inline(cell, book)
+    end
+    out[i] = "<tr>" .. table.concat(cells)
+  end
+  return "<div class=scroll><table>\n" .. table.concat(out, "\n")
+    .. "</table></div>"
+end
+
+local BLOCK = {} -- the HTML of a block of lines, by its kind
 
 function BLOCK.prose(lines, book)
   return "<p>" .. M.inline(table.concat(lines, "\n"), book) .. "</p>"
@@ -73,41 +87,33 @@ function BLOCK.code(lines)
 end
 
 function BLOCK.list(lines, book)
-  for i, line in ipairs(lines) do
-    lines[i] = line:gsub("^%- ", "\0"):gsub("^%s+", " ")
-  end
   local out = {}
-  for item in table.concat(lines, "\n"):gmatch "%z([^%z]*)" do
-    out[#out + 1] = "<li>" .. M.inline(item, book)
+  for item in ("\n" .. table.concat(lines, "\n")):gsub("\n%- ", "\0")
+      :gmatch "%z([^%z]*)" do
+    out[#out + 1] = "<li>" .. M.inline(item:gsub("\n +", "\n"), book)
   end
   return "<ul>" .. table.concat(out) .. "</ul>"
 end
 
 function BLOCK.table(lines, book)
-  local out = {"<div class=scroll><table>\n"}
+  local rows = {}
   for i, line in ipairs(lines) do
-    local ruled = (lines[2] or ""):find "^|[%s:|-]+$"
-    out[#out + 1] = not (ruled and i == 2)
-      and row(line, ruled and i == 1 and "th" or "td", book) or nil
+    local row = {}
+    for cell in line:sub(2):gmatch "%s*([^|]-)%s*|" do
+      row[#row + 1] = cell
+    end
+    rows[#rows + 1] = i ~= 2 and row or nil -- the second is a rule
   end
-  return table.concat(out) .. "</table></div>"
+  return M.table(rows, book)
 end
 
 function BLOCK.heading(lines)
-  local out = {}
   for i, line in ipairs(lines) do
     local marks, title = line:match "^(#+) (.*)$"
-    local n = math.max(2, #marks)
-    out[i] = ("<h%d id=\"%s\">%s</h%d>"):format(n, slug(title), escape(title),
-      n)
+    lines[i] = ('<h%d id="%s">%s</h%d>'):format(#marks, M.slug(title),
+      escape(title), #marks)
   end
-  return table.concat(out, "\n")
-end
-
-local function kind_of(line, last)
-  return line:find "^#+ " and "heading" or line:find "^|" and "table"
-    or line:find "^%- " and "list"
-    or line:find "^%s" and (last == "list" and "list" or "code") or "prose"
+  return table.concat(lines, "\n")
 end
 
 --- markup.text(s, book) -> HTML
@@ -115,23 +121,18 @@ end
 function M.text(s, book)
   local out, block, kind = {}, {}, nil
   local function flush(next_kind)
-    if kind and kind ~= "blank" then
-      out[#out + 1] = BLOCK[kind](block, book)
-    end
+    out[#out + 1] = kind and BLOCK[kind](block, book)
     block, kind = {}, next_kind
   end
   for _, line in ipairs(text.lines(s)) do
-    if line ~= "" then
-      local its = kind_of(line, kind)
-      if its ~= kind then
-        flush(its)
-      end
-      block[#block + 1] = line
-    elseif kind == "code" then
-      block[#block + 1] = line
-    else
-      flush "blank"
+    local its = line:find "^#+ " and "heading" or line:find "^|" and "table"
+      or line:find "^%- " and "list" or line:find "^%S" and "prose"
+      or kind == "list" and line ~= "" and "list"
+      or (line ~= "" or kind == "code") and "code" or nil
+    if its ~= kind then
+      flush(its)
     end
+    block[#block + 1] = line
   end
   flush()
   return table.concat(out, "\n")
@@ -144,21 +145,19 @@ local CLASSES = {keyword = "k", string = "s", comment = "c", number = "n"}
 function M.lua(code)
   local out, done = {}, 0
   for _, token in ipairs(lexer.tokens(code)) do
-    local class, piece = CLASSES[token.kind], escape(token.text)
-    out[#out + 1] = escape(code:sub(done + 1, token.first - 1))
-    out[#out + 1] = class and ("<i class=%s>%s</i>"):format(class, piece)
-      or piece
+    out[#out + 1] = ("%s<i class=%s>%s</i>"):format(escape(code:sub(done + 1,
+      token.first - 1)), CLASSES[token.kind] or "o", escape(token.text))
     done = token.last
   end
-  return "<pre>" .. table.concat(out) .. escape(code:sub(done + 1)) .. "</pre>"
+  return "<pre>" .. table.concat(out):gsub("<i class=o>(.-)</i>", "%1")
+    .. escape(code:sub(done + 1)) .. "</pre>"
 end
 
 --- markup.c(source) -> HTML
 --- OpenCL C, with its comments and directives in their colours.
 function M.c(source)
-  local s = escape(source):gsub("/%*.-%*/", "<i class=c>%0</i>")
-    :gsub("%f[^\n\0]#%s*%l+", "<i class=k>%0</i>")
-  return "<pre>" .. s .. "</pre>"
+  return "<pre>" .. escape(source):gsub("/%*.-%*/", "<i class=c>%0</i>")
+    :gsub("%f[^\n\0]#%s*%l+", "<i class=k>%0</i>") .. "</pre>"
 end
 
 return M

@@ -10,127 +10,102 @@ local text = require "clshell.base.text"
 
 local M = {}
 
-local escape = markup.escape
-
--- The text of literals with … in place of values; of a long list of words
--- the first line.
+-- The words of a format: … in place of values and before leading names.
 local function plain(s)
   return (s:gsub("%%[-+#0 .%d]*l?[%a]", "…"):gsub("%%%%", "%%")
-    :gsub("\\n", "\n"):gsub('\\"', '"'):gsub("%s+", " "))
+    :gsub("\\n", " "):gsub('\\"', '"'):gsub("%s+", " ")
+    :gsub("^[%s:…]+", ""))
 end
 
--- The literals of a piece of Lua: strings that `..` joins are one.
-local function literals(code)
-  local list, joined = {}, false
-  for _, token in ipairs(lexer.code(code)) do
+-- The literals of a call in C or Lua: neighbours, also across "..", are one.
+-- The hint of a call is the literal behind `hint =`.
+local function literals(call)
+  local list, hint, last = {}, nil, nil
+  for _, token in ipairs((lexer.code(call))) do
     if token.kind == "string" then
-      local value = load("return " .. token.text)()
-      if joined and #list > 0 and list[#list].open then
-        list[#list].value = list[#list].value .. value
+      local value = load("return " .. token.text)
+      value = value and value() or ""
+      if last == "string" then
+        list[#list] = list[#list] .. value
+      elseif last == "hint" then
+        hint = #list + 1
+        list[hint] = value
       else
-        list[#list + 1] = {value = value, first = token.first, open = true}
+        list[#list + 1] = value
       end
-      joined = false
-    elseif token.text == ".." then
-      joined = true
-    elseif #list > 0 then
-      list[#list].open, joined = false, false
+      last = "string"
+    elseif token.text == "hint" or token.text == "=" and last == "hint" then
+      last = "hint"
+    elseif token.text ~= ".." then
+      last = nil
     end
   end
-  return list
+  return list, hint and table.remove(list, hint)
 end
 
--- The messages of a file of Lua: cl.error("..."), argument.refuse(...).
-local function of_lua(source, add)
-  for kind, call in source:gmatch "%f[%w_]([%w_.]+)(%b())" do
-    local refuse = kind == "argument.refuse"
-    if kind == "cl.error" or refuse then
-      local list = literals(call:sub(2, -2))
-      local at = call:find "hint%s*="
-      local said, hint
-      for _, one in ipairs(list) do
-        if at and one.first > at - 1 then
-          hint = hint or one.value
-        elseif refuse or not said then
-          said = refuse and #(said or "") > #one.value and said or one.value
-        end
-      end
-      add(said, hint)
-    end
-  end
+-- The longest literal of a call is its message.
+local function message(list)
+  table.sort(list, function(a, b) return #a > #b end)
+  return list[1]
 end
 
--- The messages of a file of C: clsh_error(L, "..."), clsh_error_arg, _call.
-local function of_c(source, add)
-  for call in source:gmatch "clsh_error[a-z_]*(%b())" do
-    local longest = ""
-    for group in (call:gsub('"%s*\n%s*"', "")):gmatch '"((\\?.)-)"' do
-      longest = #group > #longest and group or longest
-    end
-    add(longest ~= "" and longest or nil)
-  end
-end
+local CALLS = {"clsh_error[a-z_]*(%b())", "cl%.error(%b())",
+  "argument%.refuse(%b())"}
 
--- All messages, once each: {said =, hint =, from =}, by their words.
+-- All messages, once each, by their words: {said =, hint =, from =}.
 local function all()
   local list, seen = {}, {}
   local p <close> = assert(io.popen(("cd %s && find lua src -name '*.lua' -o "
     .. "-name '*.c' 2>/dev/null | LC_ALL=C sort"):format(text.quote(cl.home))))
   for path in p:lines() do
     local f <close> = assert(io.open(cl.home .. "/" .. path, "rb"))
-    local read = path:find "c$" and of_c or of_lua
-    read(f:read "a", function(said, hint)
-      said = said and plain(said):gsub("^[%s:…]+", "")
-      if said and #said > 14 and said:find "%l %l" and not seen[said] then
+    local source, calls = f:read "a", {}
+    for _, pattern in ipairs(CALLS) do
+      for call in source:gmatch(pattern) do
+        calls[#calls + 1] = call
+      end
+    end
+    for _, call in ipairs(calls) do
+      local words, hint = literals(call)
+      local said = plain(message(words) or "")
+      if #said > 14 and said:find "%l %l" and not seen[said] then
         seen[said] = true
         list[#list + 1] = {said = said, hint = hint and plain(hint),
-          from = path:gsub("^lua/clshell/", "")}
+          from = path, key = said:gsub("^[^%a]+", ""):lower() .. said}
       end
-    end)
+    end
   end
-  local function key(one)
-    return one.said:gsub("^[^%a]+", ""):lower()
-  end
-  table.sort(list, function(a, b)
-    return key(a) < key(b) or key(a) == key(b) and a.said < b.said
-  end)
+  table.sort(list, function(a, b) return a.key < b.key end)
   return list
 end
 
--- A message in two parts: the rule, and the remedy behind the last ";".
-local function parts(one)
-  local rule, remedy = one.said:match "^(.*); (.-)$"
-  if one.hint or not rule or remedy:find "^got " then
-    return one.said, one.hint
-  end
-  return rule, remedy
-end
-
 --- messages.page(book)
---- The page of the errors.
+--- The page of the errors. A message without a hint has its remedy behind the
+--- last ";".
 function M.page(book)
-  local list = all()
-  for i, one in ipairs(list) do
-    local rule, remedy = parts(one)
-    one.rule, one.remedy = rule, remedy
-    book:find(rule, "errors.html#m" .. i, remedy or "", one.said, 3)
+  local rows, remedies = {}, {}
+  for i, one in ipairs(all()) do
+    local rule, remedy = one.said:match "^(.*); (.-)$"
+    if one.hint or not rule or remedy:find "^got " then
+      rule, remedy = one.said, one.hint or ""
+    end
+    book:find(rule, "errors.html#m" .. i, remedy, one.said, 3)
+    rows[i] = {rule, remedy, one.from}
   end
   book:page("errors", "Errors and their remedies", function()
-    local out = {"<p>A search for a message finds its line here. … stands for "
-      .. "a value. " .. '<a href="errors-opencl.html">OpenCL\'s errors</a> '
-      .. "and " .. book:link("refused", "the flags of results")
-      .. " have pages of their own.</p>\n<h2>Builds on a device that lacks a "
-      .. "part of OpenCL C</h2><ul>"}
-    for _, remedy in ipairs(build_error.remedies()) do
-      out[#out + 1] = "<li>" .. markup.inline(remedy, book)
+    for i, row in ipairs(rows) do
+      rows[i] = {("%s <span class=soft>%s</span>"):format(
+        markup.escape(row[1]), row[3]), markup.inline(row[2], book), "m" .. i}
     end
-    out[#out + 1] = "</ul>\n<h2>Messages</h2><dl class=opts>"
-    for i, one in ipairs(list) do
-      out[#out + 1] = ('<dt id="m%d">%s <span class=soft>%s</span>%s'):format(
-        i, escape(one.rule), escape(one.from), one.remedy and "<dd>"
-        .. markup.inline(one.remedy, book) or "")
+    for i, remedy in ipairs(build_error.remedies()) do
+      remedies[i] = "- " .. remedy
     end
-    return table.concat(out, "\n") .. "</dl>"
+    return "<p>The search finds a message that is pasted there. … stands for "
+      .. 'a value. <a href="errors-opencl.html">OpenCL\'s errors</a> and '
+      .. book:link("refused", "the states of results") .. " have pages of "
+      .. "their own.</p>\n<h2>A build on a device that lacks a part of OpenCL "
+      .. "C</h2>\n" .. markup.text(table.concat(remedies, "\n"), book)
+      .. "\n<h2>Messages</h2>\n" .. markup.terms(rows)
   end)
 end
 

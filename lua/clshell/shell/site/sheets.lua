@@ -16,117 +16,107 @@ local M = {}
 local escape = markup.escape
 
 --- sheets.measured
---- Measurements of the gallery, which run where the pages are made.
+--- The measurements of the gallery: the examples of help draw the others.
 M.measured = {
-  {name = "the rungs of gemm", code = [[
+  {name = "The rungs of gemm", code = [[
 local list = {}
-for i, kernel in ipairs{"naive", "tiled", "register", "simd"} do
-  list[i] = bench("gemm." .. kernel, {512}, nil, {effort = "quick"})
+for i, rung in ipairs{"naive", "tiled", "register", "simd"} do
+  list[i] = bench("gemm." .. rung, {512}, nil, {effort = "quick"})
 end
 print(require "clshell.plot".ladder(list))]]},
-  {name = "a kernel over the size of its tile", code = [[
+  {name = "A kernel over the size of its tile", code = [[
 local list = {}
 for i, tile in ipairs{4, 8, 16, 32} do
   list[i] = bench("gemm.tiled", {256}, {tile = tile}, {effort = "quick"})
 end
 print(require "clshell.plot".line(list, {x = "tile", y = "gflops"}))]]},
-  {name = "the rungs of transpose", code = [[
-local list = {}
-for i, item in ipairs(transpose.kernels()) do
-  list[i] = bench("transpose." .. item.name, {1024}, nil, {effort = "quick"})
-end
-print(require "clshell.plot".bar(list, {y = "gbs"}))]]},
 }
 
 --- sheets.sheet
---- The cheat sheet: a title and code each; the code runs as one example.
+--- The code of the cheat sheet, which runs as one example.
 M.sheet = {
   {name = "Memory", code = [[
-x = cl.buffer("float", 1000, 1)     -- ones
-y = cl.linspace(0, 1, 1000)         -- on the device
-h = y:read()                        -- an Array
-y:write(h)                          -- and back
+x = cl.buffer("float", 1000, 1) -- ones
+y = cl.linspace(0, 1, 1000)
+h = y:read()                    -- an Array
+y:write(h)                      -- and back
 print(#x, x.type, h[1000])]]},
   {name = "Arithmetic", follows = true, code = [[
-z = (2 * x + y:sqrt()):eval()       -- one kernel
+z = (2 * x + y:sqrt()):eval()   -- one kernel
 print(z:sum(), z:max(), z:dot(x))
-z:slice(1, 10):set(0)               -- a view
-print(z:slice(9, 11):read())
-print(y:sort{order = "descending"}:slice(1, 3))]]},
+z:slice(1, 10):set(0)           -- a view
+print(y:sort():slice(1, 3):read()[3])]]},
   {name = "A kernel", follows = true, code = [==[
 k = cl.kernel [[
-kernel void axpy(float a, global const float *x,
-                 global float *y) {
+kernel void axpy(float a,
+    global const float *x, global float *y) {
   int i = get_global_id(0);
   y[i] += a * x[i];
 }]]
-ev = k:range(1000, 100)(2, x, y)    -- global, local
-print(ev.ms > 0)]==]},
+launch = k:range(1000, 100)     -- global, local
+ev = launch(2, x, y)
+print(y:read()[1000], ev.ms < 1000)]==]},
   {name = "Matrices", follows = true, code = [[
 A, B = matrix.random(256), matrix.random(256)
-C = gemm(A, B)                      -- the best rung
+C = gemm(A, B)                  -- the best rung
 C = gemm(A, B, {kernel = "tiled", tile = 16})
-print(C:read():at(1, 1) ~= 0)
-S = A:sub(1, 1, 16, 16)             -- a part, no copy
-print(A:transpose():sum(1).shape[1])]]},
-  {name = "Measure, compare, tune", follows = true, code = [[
+S = A:sub(1, 1, 16, 16)         -- no copy
+print(S.rows, A:transpose():sum(1).shape[1])]]},
+  {name = "Measure, compare, tune, plot", follows = true, code = [[
 r = bench("gemm.tiled", {256}, {tile = 8})
-print(r.verify, r.gflops > 0)
-c = compare({"gemm.naive", {256}}, {"gemm.tiled", {256}})
-print(c.ratio ~= nil)
+print(lesson(r))                -- what limits it
+a, b = {"gemm.naive", {256}}, {"gemm.simd", {256}}
+print(compare(a, b))
 best = tune("gemm.tiled", {256}, {evaluations = 3})
-print(best.params.tile)]]},
-  {name = "Understand", follows = true, code = [[
-print(#lesson(r) > 0)               -- why it is slow
-print(cl.device().name ~= nil)
-print(occupancy{gpu = "H100", registers = 64})]]},
+print(best.params.tile)
+results{r}:bar():save "bars.svg" -- a picture
+require "clshell.html"(r, "report.html")]]},
 }
 
 --- sheets.gallery(book)
 --- All charts that examples printed, and the measured charts.
 function M.gallery(book)
   book:page("gallery", "Plots that clshell draws", function()
-    local out = {"<p>The program drew these while it made the pages, from the "
-      .. "code beside them. The measured ones are of " .. escape(
-      book.device or "no device: the examples were not run") .. ".</p>"}
+    local out = {"<p>The program drew these while it made the pages, each by "
+      .. "the code above it" .. escape(book.device and ". Measured on "
+      .. book.device or "; here the examples were not run") .. ".</p>"}
     local function add(title, code)
-      local run = book.runs[code]
-      for i, svg in ipairs(run and run.charts or {}) do
-        out[#out + 1] = (i == 1 and "<h2>" .. title .. "</h2>\n"
-          .. markup.lua(code) or "") .. "<figure>" .. svg .. "</figure>"
-      end
+      out[#out + 1] = #(book.runs[code] or {charts = ""}).charts > 0
+        and "<h2>" .. title .. "</h2>\n" .. reference.example(code, book)
+        or nil
     end
     for _, one in ipairs(M.measured) do
-      add(escape(one.name), one.code)
+      add(one.name, one.code)
     end
     for _, entry in ipairs(book.entries) do
-      if book:url(entry.name) then
-        add(book:link(entry.name), entry.example)
-      end
+      add(book:url(entry.name) and book:link(entry.name), entry.example)
     end
     return table.concat(out, "\n")
   end)
 end
 
-local function keys(book)
-  return markup.text(concepts.list.keys.text, book)
-end
-
 --- sheets.cheat(book)
 --- The cheat sheet, which prints on one page of A4.
 function M.cheat(book)
+  local function rows(list)
+    local lines = {}
+    for i, item in ipairs(list) do
+      lines[i] = ("<code>%s</code> %s"):format(escape(item[1]),
+        escape(item[2]))
+    end
+    return table.concat(lines, "<br>\n")
+  end
+  local function links(list)
+    local words = {}
+    for i, item in ipairs(list) do
+      words[i] = book:link(item.name or item)
+    end
+    return table.concat(words, " ")
+  end
   book:page("cheat-sheet", "Cheat sheet", function()
     local out = {"<div class=sheet>"}
     local function add(title, html)
       out[#out + 1] = ("<section><h2>%s</h2>%s</section>"):format(title, html)
-    end
-    local function rows(list)
-      local rest = {}
-      for i, item in ipairs(list) do
-        rest[i] = ("<code>%s</code> %s"):format(escape(item[1]),
-          escape(item[2]))
-      end
-      return "<p>" .. table.concat(rest, "<br>\n") .. "</p>"
     end
     add("Start", rows(usage.EXAMPLES) .. "<p>At the prompt: <code>?name"
       .. "</code> help, <code>??word</code> search, <code>?tutorial</code>, "
@@ -134,16 +124,9 @@ function M.cheat(book)
     for _, one in ipairs(M.sheet) do
       add(one.name, reference.example(one.code, book))
     end
-    local names, commands = {}, {}
-    for i, name in ipairs(families.own()) do
-      names[i] = book:link(name)
-    end
-    for i, command in ipairs(book.commands) do
-      commands[i] = book:link(command.name)
-    end
-    add("Families", "<p>" .. table.concat(names, " ") .. "</p>")
-    add("Commands", "<p>" .. table.concat(commands, " ") .. "</p>")
-    add("Keys", keys(book))
+    add("Families", links(families.own()))
+    add("Commands", links(book.commands))
+    add("Keys", markup.text(concepts.list.keys.text, book))
     add("Exit codes", rows(usage.EXITS))
     return table.concat(out, "\n") .. "</div>"
   end)
@@ -153,44 +136,42 @@ end
 --- The lessons of the course texts, and the exercises.
 function M.course(book)
   local claims = require "clshell.explain.claims_list"
-  for _, claim in ipairs(claims) do
-    book:name(claim.id, "course.html#" .. claim.id)
-  end
   book:page("course", "Course: what texts on GPUs claim, to try", function()
-    local out, of = {"<p>" .. markup.inline("course \"A2\" at the prompt "
-      .. "tries a claim on your device. [GPU]: only a GPU shows it; "
-      .. "[simulator]: counted on Oclgrind, on any machine. See ?course.",
-      book) .. "</p>"}, nil
+    local out, lists = {"<p>" .. markup.inline("`course \"A2\"` at the prompt "
+      .. "tries a claim on your device, and `%exercise` asks. [GPU]: only a "
+      .. "GPU shows it; [simulator]: counted on Oclgrind, on any machine. See "
+      .. "?course.", book) .. "</p>"}, {}
     for _, claim in ipairs(claims) do
-      local its = claim.id:sub(1, 1)
-      if its ~= of then
-        of = its
-        out[#out + 1] = ("<h2>%s, %s</h2>"):format(of, escape(
-          claims.titles[of]))
+      local of = claim.id:sub(1, 1)
+      if not lists[of] then
+        lists[of], lists[#lists + 1] = {}, of
       end
-      out[#out + 1] = ('<p id="%s"><code>course "%s"</code> %s%s</p>'):format(
-        claim.id, claim.id, escape(claim.says), claim.needs and " ["
-        .. escape(claim.needs) .. "]" or "")
+      table.insert(lists[of], {("<code>course %q</code>"):format(claim.id),
+        escape(claim.says .. (claim.needs and " [" .. claim.needs .. "]"
+        or "")), claim.id})
+    end
+    for _, of in ipairs(lists) do
+      out[#out + 1] = ("<h2>%s, %s</h2>\n%s"):format(of,
+        escape(claims.titles[of]), markup.terms(lists[of]))
     end
     out[#out + 1] = "<h2>Exercises</h2>"
     for n = 1, course.questions() do
-      out[#out + 1] = "<p>" .. escape((course.exercise(n):gsub("\nType: (.*)$",
-        " %1"))) .. "</p>"
+      out[#out + 1] = "<p>" .. escape((course.exercise(n):gsub("\nType: ",
+        " "))) .. "</p>"
     end
     return table.concat(out, "\n")
   end)
 end
 
--- The parts of the front page: title, text, links {name or page, words}.
+-- The parts of the front page: title, text, links {page, words}.
 local function parts(book)
   local own, guides = {}, {}
   for i, name in ipairs(families.own()) do
     own[i] = {"family-" .. name, name}
   end
-  for _, entry in ipairs(reference.guides()) do
-    guides[#guides + 1] = {entry.page, entry.title}
+  for _, entry in ipairs(concepts.list) do
+    guides[#guides + 1] = entry.guide and {entry.page, entry.title} or nil
   end
-  local notes = book.pages.notes and {"notes", "what was tried"} or nil
   return {
     {"By task", "from the first hour to the merge gate", guides},
     {"Families", "ladders of kernels, each step with its lesson", own},
@@ -198,9 +179,10 @@ local function parts(book)
       {"api", "modules, functions and classes"},
       {"commands", "commands of the prompt"}}},
     {"Kernels", "plain OpenCL C, to read and to copy", {
-      {"kernels", "all files"}, notes}},
+      {"kernels", "all files"}, book.pages.notes
+      and {"notes", "what was tried"} or nil}},
     {"Course", "what texts on GPUs claim, to try", {{"course", "lessons"},
-      {book:url "course":match "^(.*)%.html", "about it"}}},
+      {concepts.list.course.page, "about it"}}},
     {"Errors", "messages and remedies", {{"errors", "clshell's errors"},
       {"errors-opencl", "OpenCL's errors"}}},
     {"Words", "of the field, of OpenCL C, Lua and CUDA", {
@@ -234,23 +216,27 @@ end
 --- sheets.llms(book) -> string
 --- The pages for programs that read: llms.txt, in Markdown.
 function M.llms(book)
-  local out = {"# clshell", "", "> " .. usage.PURPOSE, "",
-    "Version " .. cl.version .. ". At its prompt ?name shows the same pages."}
+  local out = {"# clshell\n\n> " .. usage.PURPOSE .. "\n\nVersion "
+    .. cl.version .. ". At its prompt ?name shows the same texts."}
+  local function add(words, url, about)
+    out[#out + 1] = ("- [%s](%s)%s"):format(words, url, about and ": "
+      .. layout.summary(about, 200) or "")
+  end
   for _, part in ipairs(parts(book)) do
     out[#out + 1] = ("\n## %s\n"):format(part[1])
     for _, link in ipairs(part[3]) do
-      out[#out + 1] = ("- [%s](%s.html)"):format(link[2], link[1])
+      add(link[2], link[1] .. ".html")
     end
   end
   out[#out + 1] = "\n## Functions\n"
   for _, entry in ipairs(book.entries) do
-    out[#out + 1] = entry.file and ("- [%s](%s): %s"):format(entry.signature,
-      book:url(entry.name), layout.summary(entry.text, 200)) or nil
+    if entry.file then
+      add(entry.signature, book:url(entry.name), entry.text)
+    end
   end
   out[#out + 1] = "\n## Topics\n"
   for _, entry in ipairs(concepts.list) do
-    out[#out + 1] = ("- [%s](%s.html): %s"):format(entry.title, entry.page,
-      layout.summary(entry.text, 200))
+    add(entry.title, entry.page .. ".html", entry.text)
   end
   return table.concat(out, "\n") .. "\n"
 end
