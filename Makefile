@@ -15,16 +15,18 @@ sources = $(sort $(wildcard $(1:%=src/%/*.c)))
 MODULE  = $(call sources,cl host)
 PROGRAM = $(filter-out $(LINEEDIT_not_$(LINEEDIT)),$(call sources,edit)) \
           $(call sources,shell)
-# Module mpi, where mpicc is: of Open MPI, MPICH or a relative of them.
+# Module mpi, where mpicc and its mpi.h are: of Open MPI, MPICH or a relative.
 MPICC   = mpicc
-MPI     = $(if $(shell command -v $(MPICC)),$(BUILD)/mpi.so)
+MPIH   := $(shell command -v $(MPICC) >/dev/null && { echo '\#include <mpi.h>' | \
+          $(MPICC) -E - >/dev/null 2>&1 && echo found || echo missing; })
+MPI     = $(if $(filter found,$(MPIH)),$(BUILD)/mpi.so)
 # The library that edits statements at the prompt; none: the terminal's lines.
 LINEEDIT              = readline
 LINEEDIT_not_readline = src/edit/lineedit_none.c
 LINEEDIT_not_none     = $(filter-out src/edit/lineedit_none.c \
                         src/edit/statement.c,$(call sources,edit))
 DATA = $(sort $(shell find lua -name '*.lua') \
-       $(wildcard kernels/*/*.cl scripts/*.lua scripts/*/*.lua \
+       $(wildcard kernels/NOTES.md kernels/*/*.cl scripts/*.lua scripts/*/*.lua \
        scripts/*/*.cl))
 
 # Where Lua, OpenCL and readline are. LUA_PC, the flags of each library and
@@ -83,42 +85,48 @@ TRACE = $(if $(and $(OCLGRIND),$(wildcard /usr/include/oclgrind/Plugin.h \
         /usr/local/include/oclgrind/Plugin.h),$(shell command -v $(CXX))),\
         build/trace.so)
 
+# A line such as "CC src/cl/api.c" for a command; V=1 shows the command itself.
+say = $(if $(V),,@$(if $(findstring s,$(firstword -$(MAKEFLAGS))),,echo '$(1) $(2)';))
+
 all: $(BUILD)/clshell build/api.lua $(TRACE) $(MPI) ## build build/clshell
+	@$(if $(filter missing,$(MPIH)),echo 'clshell: $(MPICC) finds no mpi.h:' \
+	  'module mpi is left out (Debian: apt-get install libopenmpi-dev)',:)
 lib: $(BUILD)/cl.so build/api.lua ## build build/cl.so, the bindings for stock lua5.4
+	@:
 objects: $(OBJ) $(MPIOBJ) $(TESTS)
 
 $(BUILD)/clshell: $(OBJ) $(BUILD)/ldflags
-	$(CC) $(CF) $(LDFLAGS) $(EXPORT) -o $@ $(OBJ) $(READLINE_LIBS) $(LIBS)
+	$(call say,LD,$@)$(CC) $(CF) $(LDFLAGS) $(EXPORT) -o $@ $(OBJ) $(READLINE_LIBS) $(LIBS)
 
 # What LINEEDIT=none builds, for its tests.
 NONE = $(sort $(filter-out $(LINEEDIT_not_none:src/%.c=$(BUILD)/%.o),$(OBJ)) \
        $(BUILD)/edit/lineedit_none.o)
 $(BUILD)/clshell-none: $(NONE) $(BUILD)/ldflags
-	$(CC) $(CF) $(LDFLAGS) $(EXPORT) -o $@ $(NONE) $(LIBS)
+	$(call say,LD,$@)$(CC) $(CF) $(LDFLAGS) $(EXPORT) -o $@ $(NONE) $(LIBS)
 
 # The interpreter that loads it brings Lua: liblua is not linked in again. And
 # it is never unloaded (nodelete), as a driver's thread may still call back.
 $(BUILD)/cl.so: $(LIBOBJ) $(BUILD)/ldflags
-	$(CC) $(CF) $(LDFLAGS) $(SHARED) -o $@ $(LIBOBJ) $(OPENCL_LIBS) \
+	$(call say,LD,$@)$(CC) $(CF) $(LDFLAGS) $(SHARED) -o $@ $(LIBOBJ) $(OPENCL_LIBS) \
 	  $(LIBDL) -lm
 
 # mpicc knows where MPI is, and calls the compiler that these name.
 WITHMPI = OMPI_CC='$(CC)' MPICH_CC='$(CC)' I_MPI_CC='$(CC)' $(MPICC)
 $(MPIOBJ): $(BUILD)/%.o: src/%.c $(BUILD)/cflags
 	@mkdir -p $(@D)
-	$(WITHMPI) $(CPPF) $(CF) -c -o $@ $<
+	$(call say,MPICC,$<)$(WITHMPI) $(CPPF) $(CF) -c -o $@ $<
 $(BUILD)/mpi.so: $(MPIOBJ) $(BUILD)/ldflags
-	$(WITHMPI) $(CF) $(LDFLAGS) $(SHARED) -o $@ $(MPIOBJ)
+	$(call say,LD,$@)$(WITHMPI) $(CF) $(LDFLAGS) $(SHARED) -o $@ $(MPIOBJ)
 
 build/trace.so: $(wildcard src/sim/*)
 	@mkdir -p $(@D)
-	$(CXX) -std=c++17 -fno-rtti -fPIC -O2 -Wall $(OPENCL_CFLAGS) \
+	$(call say,CXX,$@)$(CXX) -std=c++17 -fno-rtti -fPIC -O2 -Wall $(OPENCL_CFLAGS) \
 	  -DCL_TARGET_OPENCL_VERSION=120 -shared -o $@ $(filter %.cpp,$^) \
 	  -l$(OCLGRIND)
 
 $(BUILD)/tests/%: tests/tools/%.c $(LIBOBJ) $(BUILD)/cflags $(BUILD)/ldflags
 	@mkdir -p $(@D)
-	$(CC) $(CPPF) $(CF) -MF $@.d $(LDFLAGS) $(EXPORT) -o $@ $< \
+	$(call say,CC,$<)$(CC) $(CPPF) $(CF) -MF $@.d $(LDFLAGS) $(EXPORT) -o $@ $< \
 	  $(LIBOBJ) $(LIBS)
 
 # The libraries that bench_peers.lua compares with, if installed: CLBlast (Debian:
@@ -132,22 +140,25 @@ peers: all $(PEERS) ## build the peers of bench_peers.lua that are installed
 	@echo 'peers: $(or $(notdir $(strip $(PEERS))),none is installed)'
 $(BUILD)/tests/peers/clblast.so: tests/peers/clblast.c $(BUILD)/cflags
 	@mkdir -p $(@D)
-	$(CC) $(CPPF) $(CF) -MF $@.d -shared -o $@ $< -lclblast
+	$(call say,CC,$<)$(CC) $(CPPF) $(CF) -MF $@.d -shared -o $@ $< -lclblast
 $(BUILD)/tests/peers/cuda: tests/peers/cuda.c
 	@mkdir -p $(@D)
-	$(CC) -O2 -Wall -Wno-deprecated-declarations -I$(CUDA)/include -o $@ $< \
+	$(call say,CC,$<)$(CC) -O2 -Wall -Wno-deprecated-declarations -I$(CUDA)/include -o $@ $< \
 	  -L$(CUDA)/lib64 -Wl,-rpath,$(CUDA)/lib64 -lcublas -lcusparse -lcudart
 
 $(BUILD)/tests/%.so: tests/tools/%.c $(BUILD)/cflags
 	@mkdir -p $(@D)
-	$(CC) $(CPPF) $(CF) -MF $@.d -shared -o $@ $<
+	$(call say,CC,$<)$(CC) $(CPPF) $(CF) -MF $@.d -shared -o $@ $<
 
 $(BUILD)/%.o: src/%.c $(BUILD)/cflags
 	@mkdir -p $(@D)
-	$(CC) $(CPPF) $(CF) -c -o $@ $<
+	$(call say,CC,$<)$(CC) $(CPPF) $(CF) -c -o $@ $<
 
-# Only the file that names the data folder is rebuilt for another PREFIX.
-$(BUILD)/shell/home.o: CPPF += -DDATADIR='"$(DATADIR)"'
+# Only the file that names the data folder and the commit is built again for
+# another PREFIX or commit. An archive has the commit in .ci/commit.
+COMMIT := $(or $(shell [ ! -e .git ] || git describe --always --dirty \
+          --abbrev=10 2>/dev/null),$(shell grep -v Format .ci/commit))
+$(BUILD)/shell/home.o: CPPF += -DDATADIR='"$(DATADIR)"' -DCOMMIT='"$(COMMIT)"'
 $(BUILD)/shell/home.o: $(BUILD)/datadir
 
 # The table of the API, of the comments in C and Lua: the program makes it,
@@ -158,7 +169,7 @@ MAKES_API  = $(if $(filter-out lib,$(or $(MAKECMDGOALS),all)),$\
              $(BUILD)/clshell,$(LUA))
 build/api.lua: src/api.lua $(DOCUMENTED) | $(filter %/clshell,$(MAKES_API))
 	@mkdir -p $(@D)
-	CLSHELL_HOME='$(CURDIR)' $(MAKES_API) src/api.lua $(DOCUMENTED) >$@
+	$(call say,API,$@)CLSHELL_HOME='$(CURDIR)' $(MAKES_API) src/api.lua $(DOCUMENTED) >$@
 
 # Stamps, which change when, and only when, the flags do.
 q = '$(subst ','\'',$(1))'
@@ -170,13 +181,16 @@ $(BUILD)/ldflags: FORCE
 	$(call stamp,$(LDFLAGS) $(EXPORT) $(SHARED) $(READLINE_LIBS) $(LIBS) \
 	  $(OBJ))
 $(BUILD)/datadir: FORCE
-	$(call stamp,$(DATADIR))
+	$(call stamp,$(DATADIR) $(COMMIT))
 
 # .ci/deps may install packages, so what follows it is a make of its own.
 DEPS = CC='$(CC)' LUA='$(LUA)' LUA_PC='$(LUA_PC)' \
        PKG_CONFIG='$(PKG_CONFIG)' LINEEDIT='$(LINEEDIT)' .ci/deps
 MAKEFLAGS += --no-print-directory
-LIBONLY = $(filter lib,$(MAKECMDGOALS))
+LIBONLY = $(if $(filter-out lib,$(MAKECMDGOALS)),,$(filter lib,$(MAKECMDGOALS)))
+# All cores for what `make run` and the tests build, unless -j is given.
+CORES = $(if $(filter -j%,$(MAKEFLAGS)),,-j$(shell \
+        nproc 2>/dev/null || getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2))
 
 deps: ## install what building and running needs
 	@$(DEPS) run
@@ -186,14 +200,15 @@ mpi: ## install Open MPI, and build module mpi with it
 	@$(DEPS) mpi
 	@$(MAKE) all
 run: deps ## install what is missing, build, run bench_tiles.lua [ARGS=]
-	@$(MAKE) all
-	$(BUILD)/clshell scripts/bench_tiles.lua $(ARGS)
+	@$(MAKE) $(CORES) all
+	@$(BUILD)/clshell scripts/bench_tiles.lua $(ARGS)
 check: ## install what is missing, build, run the tests [ARGS=]
 	@$(DEPS) check
 	@$(MAKE) test
-test: all lib $(TESTS) ## the same, packages left alone
-	CLSHELL_BUILD='$(BUILD)' LUA='$(LUA)' $(BUILD)/clshell tests/run.lua $(ARGS)
-quick: all lib $(TESTS) ## the tests without the long files
+test: ## the same, packages left alone
+	@$(MAKE) $(CORES) all lib $(TESTS)
+	@CLSHELL_BUILD='$(BUILD)' LUA='$(LUA)' $(BUILD)/clshell tests/run.lua $(ARGS)
+quick: ## the tests without the long files
 	@$(MAKE) test ARGS='--quick $(ARGS)'
 # No leak check under stock Lua: what PoCL starts there inherits the preload,
 # and ld leaks. No look at thread-local memory: the leak checker crashes there
@@ -234,6 +249,11 @@ lint-words: # not tests, which misspell on purpose
 format: ## format the C files
 	$(CLANG_FORMAT) -i $(CFILES)
 
+OUT = build/docs
+docs: all ## build the pages for browsers, with all examples run [OUT=build/docs]
+	OUT='$(OUT)' $(BUILD)/clshell --no-init -e \
+	  'print(require("clshell.shell.site").build(os.getenv "OUT"), "pages")'
+
 # The files that clshell writes itself, from its table of options: the KIND of
 # --manual, and the path.
 MANUALS = man:share/man/man1/clshell.1 \
@@ -250,25 +270,53 @@ install-files:
 	$(if $(TRACE),install -m 755 $(TRACE) $(TO)/trace.so)
 	$(if $(MPI),install -m 755 $(MPI) $(TO)/mpi.so)
 	install -m 644 build/api.lua $(TO)/api.lua
+	[ ! -f build/docs/index.html ] || { install -d $(TO)/docs && \
+	  install -m 644 build/docs/* $(TO)/docs; }
 	for m in $(MANUALS); do f='$(DESTDIR)$(PREFIX)'/$${m#*:}; \
 	  install -d "$${f%/*}" && $(BUILD)/clshell --manual $${m%%:*} >"$$f" && \
 	  chmod 644 "$$f" || exit 1; done
 uninstall: ## remove the installed files
 	rm -f '$(DESTDIR)$(BINDIR)/clshell' $(DATA:%=$(TO)/%) $(TO)/api.lua \
-	  $(TO)/trace.so $(TO)/mpi.so $(foreach m,$(MANUALS),'$(DESTDIR)$(PREFIX)/$(lastword $(subst :, ,$m))')
+	  $(TO)/trace.so $(TO)/mpi.so $(TO)/docs/* $(foreach m,$(MANUALS),'$(DESTDIR)$(PREFIX)/$(lastword $(subst :, ,$m))')
 	-find $(TO) -depth -type d -exec rmdir {} \; 2>/dev/null
+
+# Packages. The folder of dist and wheel has the libraries in it, and finds
+# them from any place; in a Python environment also those in its lib. A test
+# says that all is built, which it may not build again.
+BUILT = false
+VERSION = $(shell sed -n 's/.*CLSHELL_VERSION "\([^"]*\)".*/\1/p' src/cl/cl.h)
+ANYWHERE = -Wl,--disable-new-dtags,-rpath,$\
+'$$ORIGIN/../lib:$$ORIGIN/../share/clshell/lib'
+deb: ## build build/clshell_VERSION_ARCH.deb, for Debian and Ubuntu
+	@$(DEPS) package
+	@$(BUILT) || $(MAKE) all
+	@rm -rf build/deb
+	@$(MAKE) -s install-files DESTDIR=build/deb PREFIX=/usr
+	@.ci/package $@ $(VERSION)
+dist wheel: ## build a tarball that runs in any folder; the same for pip
+	@$(DEPS) package
+	@$(BUILT) || $(MAKE) all
+	@rm -rf build/tree
+	@$(MAKE) -s install-files DESTDIR=build/tree PREFIX= MPI= TRACE=
+	@$(CC) $(CF) $(LDFLAGS) $(EXPORT) $(ANYWHERE) -o build/tree/bin/clshell \
+	  $(OBJ) $(READLINE_LIBS) $(LIBS)
+	@.ci/package $@ $(VERSION)
+check-packages: ## the tests of these, in a bare system and from Python's index
+	@$(DEPS) package
+	@CLSHELL_PACKAGES=1 $(MAKE) test ARGS=tests/commands/packages.lua
 
 compile_commands.json: FORCE ## for editors, made with bear
 	bear -- $(MAKE) objects BUILD=build/bear -B
 clean: ## remove all that was built
 	rm -rf build compile_commands.json
 help: ## this list
-	@sed -n 's/^\([a-z_.]*\):.*## /make \1	/p' Makefile | expand -t 28
+	@sed -n 's/^\([a-z_. ]*\):.*## /make \1	/p' Makefile | expand -t 28
 
 FORCE:
 .PHONY: all lib objects peers deps mpi run check check-tools test quick asan lint lint-format \
-  lint-gcc lint-clang lint-floors lint-lua lint-cl lint-man lint-words format \
-  install install-files uninstall clean help FORCE
+  lint-gcc lint-clang lint-floors lint-lua lint-cl lint-man lint-words format docs \
+  install install-files uninstall deb dist wheel \
+  check-packages clean help FORCE
 .DELETE_ON_ERROR:
 
 -include $(OBJ:.o=.d) $(MPIOBJ:.o=.d) $(TESTS:=.d)

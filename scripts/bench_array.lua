@@ -52,11 +52,12 @@ do
   local copy = bench(function() return x:copy(z, {async = true}) end,
     {name = "copy", bytes = 8 * n})
   local part <close> = out:part{steps = 4, by = "gbs",
+    base = "step by step",
     peak = copy.gbs and copy.gbs * 1e9,
     columns = {"name", "ms", "gbs", {key = "percent", title = "% copy",
       format = "%.1f"}, "speedup"}}
   part:add(copy)
-  part.base = part:add(bench(steps, {name = "step by step", bytes = 12 * n}))
+  part:add(bench(steps, {name = "step by step", bytes = 12 * n}))
   part:add(bench(fused, {name = "expression", bytes = 12 * n}))
   part:add(bench(function() return hand(x, y, z, 2) end,
     {name = "kernel by hand", bytes = 12 * n}))
@@ -105,9 +106,9 @@ do -- the host's clock: allocating and freeing are in it
     return again and context:trim()
   end
   out:say "\nz = x + y, on the host's clock:"
-  local part <close> = out:part{by = "gbs",
+  local part <close> = out:part{by = "gbs", base = "first",
     columns = {"name", "ms", "gbs", "speedup"}}
-  part.base = part:add(bench(function() result(true) end,
+  part:add(bench(function() result(true) end,
     {name = "new Buffer, new memory",
     bytes = 12 * n}))
   part:add(bench(function() result() end, {name = "new Buffer, held memory",

@@ -35,16 +35,16 @@ local function ladder(family, shape, peak)
   if #names == 0 then
     out:say(("\n%s: %s"):format(family.name, why))
   end
-  local part <close> = out:part{steps = #names, by = "gbs",
+  local part <close> = out:part{steps = #names, by = "gbs", base = "first",
     peak = function() return peaks()[peak] end,
     columns = {"kernel", "config", "ms", "gflops", "gbs",
       {key = "percent", title = "% " .. peak, format = "%.1f"}, "roof",
       "speedup", "note"}}
   for _, name in ipairs(names) do
     part:step(name)
-    local r = part:add(family.bench(name, nil, shape))
-    part.base = part.base or r
+    local r = family.bench(name, nil, shape)
     part.title = ("\n%s %s"):format(family.name, r.title or "")
+    part:add(r)
   end
 end
 

@@ -84,7 +84,8 @@ end
 -- The launches, from Lua and from C in turns.
 local function launches()
   out:heading "Launches with three arguments"
-  local part <close> = out:part{steps = args.rounds, columns = {
+  local part <close> = out:part{steps = args.rounds, whole = true,
+    columns = {
     {key = "name", title = "launch"}, "time", "spread", "n", "note"}}
   local _ <close> = setmetatable({}, {__close = function()
     cl.undisturbed(summarise, part)
@@ -144,7 +145,8 @@ end
 -- The calls of gemm, with the rung left open and with its name.
 local function warm_calls()
   out:heading "gemm(A, B, {C = C}) of 16 x 16, made again"
-  local part <close> = out:part{steps = 2 * args.rounds, columns = {
+  local part <close> = out:part{steps = 2 * args.rounds,
+    whole = true, columns = {
     {key = "name", title = "call"}, "time", "spread", "n", "note"}}
   compare_calls(part, "best known", {C = C})
   compare_calls(part, "naive", {C = C, kernel = "naive"})

@@ -48,12 +48,11 @@ out:heading(("%d keys of %s; a copy of them %.4g GB/s"):format(n, args.type,
 do
   local list = sort.kernels()
   local part <close> = out:part{steps = #list + 2, by = "gbs",
-    peak = copy * 1e9, columns = columns,
+    peak = copy * 1e9, columns = columns, base = "first",
     title = "\nsort: the bytes of x and of y count"}
   for _, k in ipairs(list) do
     part:step(k.name)
-    local r = add(part, sort.bench(k.name, nil, {x = x}))
-    part.base = part.base or r
+    add(part, sort.bench(k.name, nil, {x = x}))
   end
   for _, o in ipairs{{}, {index = cl.buffer("uint", n)}} do
     o.x = x

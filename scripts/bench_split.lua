@@ -50,10 +50,11 @@ local function ladder(title, flop, cases)
   local base
   for _, case in ipairs(cases) do
     part:step(case[1])
-    local r = part:add(bench(case[2], {name = case[1], flop = flop,
-      roof = false, effort = "quick"}))
+    local r = bench(case[2], {name = case[1], flop = flop, roof = false,
+      effort = "quick"})
     base = base or r.wall
     r.gain = r.wall and base and base / r.wall
+    part:add(r)
   end
 end
 

@@ -63,20 +63,19 @@ local function measure(title, make)
   local vector = cl.buffer(args.type, S.cols, x:read():reshape(S.cols))
   local ladder = spmv.kernels()
   local part <close> = out:part{steps = #ladder + 1, by = "gbs",
-    best = "gflops", peak = copy,
+    best = "gflops", peak = copy, base = "first",
     title = ("\n%s, %s: %d entries%s"):format(title, args.type, S.nnz,
       reason and "\nDIA: " .. reason or "\npacked: "
         .. tostring(P):match("diagonals: (.*)"):gsub("; ", ",\n  ")),
     columns = {"kernel", "local", "ms", "gflops", "gbs",
       {key = "percent", title = "% copy", format = "%.1f"}, "speedup", "err",
       "note"}}
-  local function row(name, form)
+  local function row(name, form, label)
     part:step(name)
     local operands = {M = form, x = vector}
-    local params = form == P and spmv.choice(operands).params or nil
-    local r = part:add(spmv.bench(name, params, operands))
-    part.base = part.base or r
-    return r
+    local r = spmv.bench(name, nil, operands)
+    r.label = label
+    part:add(r)
   end
   for _, k in ipairs(ladder) do
     local form = ({csr = S, dia = M, packed = P})[k.rung.format]
@@ -84,7 +83,7 @@ local function measure(title, make)
       row(k.name, form)
     end
   end
-  row("plain_c", S).label = "plain_c (CSR)"
+  row("plain_c", S, "plain_c (CSR)")
 end
 
 out:heading(("SpMV; copy bandwidth %.4g GB/s"):format(

@@ -44,14 +44,8 @@ local function list()
 end
 
 local function details(d)
-  local info, names = d:info(), {}
-  for name in pairs(info) do
-    names[#names + 1] = name
-  end
-  table.sort(names)
-  print(d)
-  for _, name in ipairs(names) do
-    local v = info[name]
+  local rows = {}
+  for name, v in pairs(d:info()) do
     if type(v) == "table" then
       local words = {}
       for key, value in pairs(v) do
@@ -60,10 +54,13 @@ local function details(d)
       table.sort(words)
       v = table.concat(words, " ")
     end
-    local lines = report.wrap(tostring(v), 80 - 42)
-    print(("  %-40s%s"):format(name,
-      table.concat(lines, "\n" .. (" "):rep(42))))
+    rows[#rows + 1] = {name = name, value = tostring(v):gsub(";", " ")}
   end
+  table.sort(rows, function(a, b)
+    return a.name < b.name
+  end)
+  print(table.concat(report.wrap(tostring(d), report.width()), "\n"))
+  report(rows, {{key = "name"}, {key = "value", wrap = true}})
 end
 
 if args.device then

@@ -5,8 +5,9 @@
 
 local family, script = require "clshell.family", require "clshell.script"
 local parser = script.parser("stencil.lua", "Steps of heat on an N x N grid.")
-parser:argument("N", "rows and columns", 512):convert(script.size)
-local n = script.parse(parser).N
+parser:argument("N", "rows and columns; 512 if left out"):args("?")
+  :convert(script.size)
+local n = script.parse(parser).N or 512
 
 local function kernel(body)
   return [[
@@ -53,6 +54,7 @@ local heat = family.new{
   }]]}},
 }
 
+print(("Heat on a grid of %dx%d\n"):format(n, n))
 print(heat.kernels())
 print(heat(matrix.ones(4), {w = 0.1}))
 print(bench("heat", {n, n})) -- of the rung that a call takes

@@ -1,14 +1,17 @@
 -- run.lua - runs the test files, each in a process of its own, two at a
 -- time, the longest first; a file that calls t.device() runs once for every
--- device. The processor seconds of each file are kept beside the build, for
--- the order of the next run, and the slowest files are told at the end.
+-- device. A line tells the start of each file, another its end and seconds,
+-- and the last lines the slowest files. The processor seconds of each file are
+-- kept beside the build, for the order of the next run. Where the runner is
+-- killed, its files end within seconds.
 -- Usage: build/clshell tests/run.lua [--quick] [FILE...]
 -- --quick leaves out the files that take long, listed below.
 -- Environment: CLSHELL (interpreter), CLSHELL_DEVICE (just that one),
 -- CLSHELL_SEED (the date: random sizes are parts of kernels, and the kernels
 -- of one day are built once), CLSHELL_JOBS (2), CLSHELL_TIMEOUT (1800: the
 -- processor seconds of a process, and the seconds in which no test of a file
--- ends), CLSHELL_TIMES (the output of a test file by itself then has the
+-- ends, fewer where more processes run than the machine has cores),
+-- CLSHELL_TIMES (the output of a test file by itself then has the
 -- processor seconds of each test).
 -- SPDX-License-Identifier: MIT
 
@@ -19,7 +22,7 @@ local jobs = math.tointeger(tonumber(os.getenv "CLSHELL_JOBS")) or 2
 local limit = math.tointeger(tonumber(os.getenv "CLSHELL_TIMEOUT")) or 1800
 local times_path = (os.getenv "CLSHELL_BUILD" or "build") .. "/tests/times"
 local passed, failed, skipped = 0, 0, 0
-local SLOWEST = 10 -- files, told at the end
+local SLOWEST = 5 -- files, told at the end
 
 -- Files of more than about five processor seconds where no kernel is built
 -- yet: the ladders, array work, simulations, tuning, processes by the dozen.
@@ -176,22 +179,30 @@ end
 local XCPU = 128 + 24 -- the exit code after the limit of processor time
 local STOPPED = "# stopped by run.lua"
 
--- Runs job $1 of folder $0, and says its number and its exit code; the times
--- of its processes go to a file. A loop beside it ends a job whose output
--- no longer grows.
+-- Runs job $1 of folder $0, and says its number at the start, and with its
+-- exit code at the end; the times of its processes go to a file. A loop beside
+-- it ends a job whose runner is gone, or whose output no longer grows: `idle`
+-- are hundredths of a second, fewer where more processes run than there are
+-- cores.
 local WORKER = ([[
-out="$0/$1.out" idle=0 last=
-while sleep 5; do
-  size=$(wc -c <"$out")
+out="$0/$1.out" idle=0 last= cores=$(getconf _NPROCESSORS_ONLN || echo 1)
+kill -0 $RUNNER 2>/dev/null || { rm -rf "$0"; exit 255; }
+tree() { for child in $(pgrep -P $2); do tree $1 $child; done; kill $1 $2; }
+end() { pid=$(cat "$0/$1.pid"); tree -TERM $pid; sleep 10; tree -KILL $pid; }
+while sleep 2; do
+  kill -0 $RUNNER || { end "$1"; rm -rf "$0"; exit; }
+  size=$(wc -c <"$out") load=0
   if [ "$size" != "$last" ]; then idle=0 last=$size; fi
-  idle=$((idle + 5))
-  if [ $idle -gt LIMIT ]; then
+  read -r load rest </proc/loadavg
+  load=${load%.*} load=${load:-0}
+  idle=$((idle + 200 * cores / (load > cores ? load : cores)))
+  if [ $idle -gt LIMIT00 ]; then
     printf '\nSTOPPED\n' >>"$out"
-    pid=$(cat "$0/$1.pid")
-    kill $pid; sleep 10; kill -9 $pid; exit
+    end "$1"; exit
   fi
 done >/dev/null 2>&1 &
 watch=$!
+echo "$1"
 sh "$0/$1.sh" >>"$out" 2>&1
 code=$?
 kill $watch 2>/dev/null
@@ -239,10 +250,10 @@ local function report(job, text, code)
     why = "exit code " .. code .. " after the last test"
   end
   counts[2] = counts[2] + (why and 1 or 0)
-  print(string.format("%-4s %-32s %4d passed %3d failed %3d skipped %4.0f s%s",
-                      counts[2] == 0 and "ok" or "FAIL", job.file, counts[1],
-                      counts[2], counts[3], job.seconds,
-                      job.device and "  " .. job.device.name or ""))
+  print(("%s %.0f s %s, %d passed%s%s"):format(job.title, job.wall,
+    counts[2] == 0 and "ok" or "FAIL", counts[1],
+    counts[2] > 0 and (", %d failed"):format(counts[2]) or "",
+    counts[3] > 0 and (", %d skipped"):format(counts[3]) or ""))
   if counts[2] > 0 then
     for line in text:gmatch "[^\n]+" do
       if not line:find "^ok %d" and not line:find "^# took" then
@@ -256,7 +267,6 @@ local function report(job, text, code)
   for _, reason in ipairs(job.skips) do
     print("     skipped: " .. reason)
   end
-  io.stdout:flush()
   passed = passed + counts[1]
   failed = failed + counts[2]
   skipped = skipped + counts[3]
@@ -275,6 +285,11 @@ local function finish(job, text, code)
   report(job, text, code)
 end
 
+-- "gemm/gemm.lua" of a path.
+local function short(file)
+  return file:match "([^/]+/[^/]+)$" or file
+end
+
 local function plan()
   local list, all = {}, nil
   for _, file in ipairs(testfiles()) do
@@ -286,6 +301,10 @@ local function plan()
     else
       list[#list + 1] = {file = file, skips = {}}
     end
+  end
+  for i, job in ipairs(list) do
+    job.title = ("[%d/%d] %s%s"):format(i, #list, short(job.file),
+      all and #all > 1 and job.device and " on " .. job.device.name or "")
   end
   return list
 end
@@ -300,15 +319,23 @@ local function run(list)
     file:close()
     assert(io.open(base .. ".out", "w")):close()
   end
-  local pipe = assert(io.popen(("seq %d | xargs -P %d -n 1 sh -c %s %s")
-    :format(#list, jobs, quote(WORKER), quote(dir))))
+  -- the parent of popen's shell is this process
+  local pipe = assert(io.popen(("export RUNNER=$PPID; seq %d | xargs -P %d "
+    .. "-n 1 sh -c %s %s"):format(#list, jobs, quote(WORKER), quote(dir))))
   local ended = 0
   for line in pipe:lines() do
-    local i, code = line:match "^(%d+) (%d+)$"
+    local i, code = line:match "^(%d+) ?(%d*)$"
     local base, job = ("%s/%d"):format(dir, i), list[tonumber(i)]
-    job.seconds = processor_seconds(contents(base .. ".times"))
-    ended = ended + 1
-    finish(job, contents(base .. ".out"), tonumber(code))
+    if code == "" then
+      job.began = cl.now()
+      print(job.title)
+    else
+      job.seconds = processor_seconds(contents(base .. ".times"))
+      job.wall = cl.now() - job.began
+      ended = ended + 1
+      finish(job, contents(base .. ".out"), tonumber(code))
+    end
+    io.stdout:flush()
   end
   pipe:close()
   os.execute("rm -rf " .. quote(dir))
@@ -318,14 +345,14 @@ local function run(list)
   end
 end
 
--- Keeps the processor seconds of the files, and tells the most.
+-- Keeps the processor seconds of the files, and tells the slowest files.
 local function tell_times(list)
-  local times, sum, all, order = read_times(), {}, 0, {}
+  local times, sum, all, slowest = read_times(), {}, 0, {}
   for _, job in ipairs(list) do
-    if job.seconds then
-      order[#order + 1] = not sum[job.file] and job.file or nil
+    if job.wall then
       sum[job.file] = (sum[job.file] or 0) + job.seconds
       all = all + job.seconds
+      slowest[#slowest + 1] = job
     end
   end
   if not os.getenv "CLSHELL_TEST" then
@@ -334,14 +361,14 @@ local function tell_times(list)
     end
     write_times(times)
   end
-  table.sort(order, function(a, b) return sum[a] > sum[b] end)
-  local words = {}
-  for i = 1, #order > 1 and math.min(#order, SLOWEST) or 0 do
-    words[i] = ("%s %.0f"):format(order[i]:match "([^/]+/[^/]+)%.lua$"
-      or order[i], sum[order[i]])
+  table.sort(slowest, function(a, b) return a.wall > b.wall end)
+  print(("%.0f processor seconds%s"):format(all, #slowest > 1
+    and "; the slowest files:" or ""))
+  for i = 1, #slowest > 1 and math.min(#slowest, SLOWEST) or 0 do
+    local job = slowest[i]
+    print(("%6.0f s, %.0f of a processor: %s"):format(job.wall, job.seconds,
+      short(job.file)))
   end
-  print(("%.0f processor seconds%s"):format(all, words[1]
-    and ", most of them: " .. table.concat(words, ", ") or ""))
 end
 
 print("seed " .. seed)

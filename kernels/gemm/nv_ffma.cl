@@ -347,6 +347,11 @@ void gemm(int M, int N, int K, REAL alpha,
     }
   }
 
+#ifdef STANDBY
+  if (id == 0 && atomic_inc(wanted + 1) + 1 == (int)(get_num_groups(0)
+      * get_num_groups(1) * get_num_groups(2))) /* all have asked */
+    wanted[0] = wanted[1] = 0;
+#endif
 #if SPLITS > 1
   ADD_PARTS(&sum[0][0], TM * TN, WG, (local int *)As);
 #endif
@@ -372,9 +377,4 @@ void gemm(int M, int N, int K, REAL alpha,
       }
     }
   }
-#ifdef STANDBY
-  if (id == 0 && atomic_inc(wanted + 1) + 1 == (int)(get_num_groups(0)
-      * get_num_groups(1) * get_num_groups(2))) /* all have asked */
-    wanted[0] = wanted[1] = 0;
-#endif
 }

@@ -6,18 +6,22 @@
 ** A work-group has HEIGHT rows. Work-item k takes WIDTH elements of x, and of
 ** each row, at k, k + WG, k + 2 WG ... vectors; the sums of each row meet in
 ** local memory as in group.cl. A last work-group with fewer rows computes the
-** last row several times, and stores it once.
+** last row several times, and stores it once. Rung `parts` cuts rows of more
+** than PART elements: a work-group has a part of its rows, and add.cl adds the
+** sums of the parts.
 **
 ** Arguments:
 **   rows, cols  size of A
 **   A           in:      rows x cols, row-major
 **   lda         elements from one row of A to the next, >= cols
 **   x           in:      vector of cols elements
-**   y           in, out: vector of rows elements; not read if beta is 0
-**   alpha, beta scalars
-** NDRange: one dimension, global = ceil(rows / HEIGHT) * WG, local = WG.
+**   y           in, out: vector of rows elements for each part; not read if
+**               beta is 0
+**   alpha, beta scalars; 1 and 0 for the sums of parts
+** NDRange: global = {ceil(rows / HEIGHT) * WG, ceil(cols / PART)}, local =
+**   {WG, 1}.
 ** Local memory: HEIGHT * WG elements.
-** Defines: REAL, WG, WIDTH, HEIGHT.
+** Defines: REAL, WG, WIDTH, HEIGHT, PART.
 ** Assumes: WG is a power of two, at least HEIGHT; WIDTH is 1, 2, 4 or 8; for
 **   speed only, that lda is a multiple of WIDTH and that A and x begin at
 **   multiples of a vector.
@@ -25,7 +29,8 @@
 ** Lesson, against `lanes`: 16 bytes a load are the most that a GPU moves for a
 ** work-item at once, and HEIGHT loads, which do not wait for each other, are
 ** under way at a time: memory is kept busy by fewer work-items. An element of
-** x is loaded once for HEIGHT of A.
+** x is loaded once for HEIGHT of A. Few rows keep few work-groups busy, however
+** long they are: parts of them are as good as rows.
 */
 #include "result.cl"
 #ifndef WG
@@ -36,6 +41,9 @@
 #endif
 #ifndef HEIGHT
 #define HEIGHT 4 /* rows of a work-group */
+#endif
+#ifndef PART
+#define PART 0x7fffffff /* columns of a work-group */
 #endif
 
 #define JOIN_(a, b) a##b
@@ -56,9 +64,12 @@ void gemv(int rows, int cols, global const REAL *restrict A, int lda,
 {
   local REAL part[HEIGHT][WG];
   const uint id = get_local_id(0);
-  const size_t i0 = get_group_id(0) * HEIGHT, n = cols;
-  const size_t whole =
-      lda % WIDTH == 0 && ALIGNED(A) && ALIGNED(x) ? n / WIDTH : 0;
+  const size_t i0 = get_group_id(0) * HEIGHT;
+  const size_t begin = get_group_id(1) * (size_t)PART;
+  const size_t n = min(begin + PART, (size_t)cols);
+  const size_t whole = lda % WIDTH == 0 && ALIGNED(A) && ALIGNED(x) ?
+    n / WIDTH : begin / WIDTH;
+  global REAL *out = y + get_group_id(1) * (size_t)rows;
   global const REAL *row[HEIGHT];
   VECTOR sums[HEIGHT];
 #pragma unroll
@@ -66,7 +77,7 @@ void gemv(int rows, int cols, global const REAL *restrict A, int lda,
     row[r] = A + min(i0 + r, (size_t)rows - 1) * lda;
     sums[r] = (VECTOR)(0);
   }
-  for (size_t j = id; j < whole; j += WG) {
+  for (size_t j = begin / WIDTH + id; j < whole; j += WG) {
     const VECTOR v = ((global const VECTOR *)x)[j];
 #pragma unroll
     for (int r = 0; r < HEIGHT; r++)
@@ -93,5 +104,5 @@ void gemv(int rows, int cols, global const REAL *restrict A, int lda,
   }
   barrier(CLK_LOCAL_MEM_FENCE);
   if (id < HEIGHT && i0 + id < (size_t)rows)
-    y[i0 + id] = result(alpha, part[id][0], beta, y + i0 + id);
+    out[i0 + id] = result(alpha, part[id][0], beta, out + i0 + id);
 }

@@ -67,6 +67,8 @@ hooks.library = debug.getinfo(1, "S").source:match "^(.-)[^/]*$"
 hooks.no_driver = "for a CPU device install PoCL (Debian: apt install "
   .. "pocl-opencl-icd), for a GPU its vendor's driver; clshell --doctor tells "
   .. "why there is none"
+hooks.no_device = "take one of these with -d, CLSHELL_DEVICE or %device; "
+  .. "clshell --doctor tells why another is missing"
 
 hooks.word = require "clshell.arrays.method_names".of_numpy
 

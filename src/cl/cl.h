@@ -19,7 +19,7 @@
 #include <lauxlib.h>
 #include <lua.h>
 
-#define CLSHELL_VERSION "0.1.0"
+#define CLSHELL_VERSION "0.2.0" /* the Makefile reads it, too */
 
 /* cl.c: require "cl" */
 int luaopen_cl(lua_State *L);

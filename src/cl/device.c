@@ -513,12 +513,17 @@ void clsh_device_spread(int rank, int size) {
   host.size = size;
 }
 
-/* Raises: the loader found no driver. Advice is the program's. */
+/* Raises: there is no driver, or no driver offers a device. Advice is the
+** program's. */
 static int nodriver(lua_State *L) {
   const char *vendors = getenv("OCL_ICD_VENDORS");
+  cl_uint drivers = 0;
+  clGetPlatformIDs(0, NULL, &drivers);
   clsh_hook_push(L, "no_driver");
   const char *advice = lua_tostring(L, -1);
-  lua_pushliteral(L, "no OpenCL device: the loader found no driver");
+  lua_pushfstring(L, "no OpenCL device: %s",
+                  drivers > 0 ? "the drivers here offer none"
+                              : "the loader found no driver");
   if (vendors != NULL)
     lua_pushfstring(L, "%s (OCL_ICD_VENDORS is %s)", lua_tostring(L, -1),
                     vendors);
@@ -532,7 +537,7 @@ static int nodriver(lua_State *L) {
 static int nodevice(lua_State *L, const char *what, const char *asked) {
   int list = lua_gettop(L);
   lua_Integer n = (lua_Integer)lua_rawlen(L, list);
-  lua_pushfstring(L, "%s '%s'; there are:", what, asked);
+  lua_pushfstring(L, "%s '%s'; there %s:", what, asked, n == 1 ? "is" : "are");
   for (lua_Integer i = 1; i <= n; i++) {
     lua_rawgeti(L, list, i);
     lua_pushfstring(L, "%s\n  %s", lua_tostring(L, list + 1),
@@ -540,6 +545,12 @@ static int nodevice(lua_State *L, const char *what, const char *asked) {
     lua_replace(L, list + 1);
     lua_settop(L, list + 1);
   }
+  clsh_hook_push(L, "no_device");
+  if (lua_isstring(L, -1))
+    lua_pushfstring(L, "%s\n%s", lua_tostring(L, list + 1),
+                    lua_tostring(L, -1));
+  else
+    lua_pop(L, 1);
   clsh_error_push(L, CL_DEVICE_NOT_FOUND, "cl.use", lua_tostring(L, -1));
   return lua_error(L);
 }

@@ -9,7 +9,8 @@
 ** Lua sets, in lua/clshell/init.lua:
 **   library         how the names of clshell's own chunks begin: errors tell
 **                   the line of the user behind them
-**   no_driver       text: the remedy where the loader finds no driver
+**   no_driver       text: the remedy where there is no device
+**   no_device       text: the remedy where no device is as asked
 **   word            (class, key) -> text or nil: a name of another library,
 **                   such as NumPy, in the words of clshell
 **   set_array       (array, value): Array:set without indexes

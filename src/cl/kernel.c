@@ -541,7 +541,7 @@ static int kernel_uses(lua_State *L) {
   return 1;
 }
 
-/* kernel axpy(float a, global float* x) */
+/* kernel axpy(float a, global const float* x) */
 static int kernel_tostring(lua_State *L) {
   Kernel *k = clsh_class_any(L, 1, &class);
   luaL_Buffer b;
@@ -554,7 +554,8 @@ static int kernel_tostring(lua_State *L) {
     luaL_addstring(&b, i > 0 ? ", " : "");
     if (p->known && p->space != 'p') {
       luaL_addstring(&b, clsh_kernel_spacename(p->space));
-      luaL_addchar(&b, ' ');
+      bool told = p->space != 'g' || strstr(p->type, "const") != NULL;
+      luaL_addstring(&b, p->constant && !told ? " const " : " ");
     }
     luaL_addstring(&b, p->known ? p->type : "?");
     luaL_addstring(&b, p->name[0] != '\0' ? " " : "");

@@ -17,6 +17,8 @@
 
 #define MAXPATH 4096
 
+const char clsh_home_commit[] = COMMIT;
+
 /* Pushes the path of this program; an empty string where it is unknown. */
 void clsh_home_pushprogram(lua_State *L) {
   char path[MAXPATH] = "";
@@ -57,20 +59,22 @@ static void nohome(lua_State *L, const char *where, const char *dir) {
 }
 
 /*
+** Names Intel's driver to the OpenCL loader where pip put it beside the program,
+** unless the user names drivers.
+*/
+static void namedriver(lua_State *L, const char *root) {
+  const char *file = lua_pushfstring(L, "%s/lib/libintelocl.so", root);
+  if (access(file, R_OK) == 0 && getenv("OCL_ICD_VENDORS") == NULL)
+    setenv("OCL_ICD_FILENAMES", file, 0);
+  lua_pop(L, 1);
+}
+
+/*
 ** Pushes the folder with lua/ kernels/ scripts/: $CLSHELL_HOME, else the
 ** folder beside the program's (the source tree, a moved installation), else
 ** the folder of `make install`.
 */
 void clsh_home_push(lua_State *L) {
-  const char *env = getenv("CLSHELL_HOME");
-  if (env != NULL && *env != '\0') {
-    char *real = realpath(env, NULL); /* valid after a change of folder */
-    lua_pushstring(L, real != NULL ? real : env);
-    free(real);
-    if (!ishome(L))
-      nohome(L, "in CLSHELL_HOME,", env);
-    return;
-  }
   int base = lua_gettop(L);
   clsh_home_pushprogram(L);
   pushfolder(L, lua_tostring(L, -1));
@@ -78,6 +82,17 @@ void clsh_home_push(lua_State *L) {
   lua_replace(L, base + 1);
   lua_settop(L, base + 1);
   const char *root = lua_tostring(L, base + 1);
+  namedriver(L, root);
+  const char *env = getenv("CLSHELL_HOME");
+  if (env != NULL && *env != '\0') {
+    char *real = realpath(env, NULL); /* valid after a change of folder */
+    lua_pushstring(L, real != NULL ? real : env);
+    free(real);
+    if (!ishome(L))
+      nohome(L, "in CLSHELL_HOME,", env);
+    lua_remove(L, base + 1);
+    return;
+  }
   lua_pushstring(L, root);
   bool found = ishome(L);
   if (!found) {
@@ -92,9 +107,16 @@ void clsh_home_push(lua_State *L) {
   lua_remove(L, base + 1);
 }
 
-/* Lets `require` find clshell's modules first: search.lua does the rest. */
+/*
+** Lets `require` find clshell's modules first, and the C modules of a package
+** in lib: search.lua does the rest.
+*/
 void clsh_home_setpath(lua_State *L, const char *home) {
   lua_getglobal(L, LUA_LOADLIBNAME);
+  lua_getfield(L, -1, "cpath");
+  lua_pushfstring(L, "%s/lib/?.so;%s", home, lua_tostring(L, -1));
+  lua_setfield(L, -3, "cpath");
+  lua_pop(L, 1);
   lua_getfield(L, -1, "path");
   lua_pushfstring(L, "%s/lua/?.lua;%s/lua/?/init.lua;%s", home, home,
                   lua_tostring(L, -1));

@@ -185,7 +185,8 @@ static int take(Options *o, int code, const char *value) {
   else if (code == OPT_STORE && setenv("CLSHELL_STORE", value, 1) != 0)
     return EXIT_SCRIPT;
   else if (code == 'V') {
-    printf(PROGRAM " " CLSHELL_VERSION " (" LUA_RELEASE ")\n");
+    printf(PROGRAM " " CLSHELL_VERSION " (" LUA_RELEASE ")%s%s\n",
+           *clsh_home_commit != '\0' ? ", commit " : "", clsh_home_commit);
     return EXIT_OK;
   }
   return fine ? -1 : EXIT_USAGE;

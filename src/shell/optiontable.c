@@ -116,7 +116,8 @@ const Option clsh_optiontable[] = {
      "may stand in place of the last word behind --."},
     {OPT_MANUAL, "manual", "KIND", "kind", "manual", NULL, NULL,
      "Prints a file that make install installs: man, the manual page, or the "
-     "completion of a shell: bash, zsh or fish."},
+     "completion of a shell: bash, zsh or fish. html opens the help in a "
+     "browser, html WORD the page of a word, and prints its address."},
     {OPT_CALLS, "calls", NULL, NULL, "calls", NULL, NULL,
      "For clshell itself, which starts this process: does its calls."},
     {0, NULL, NULL, NULL, NULL, NULL, NULL, NULL},

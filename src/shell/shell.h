@@ -72,6 +72,7 @@ int clsh_options_parse(Options *o);
 const char *clsh_options_shown(const char *word);
 
 /* home.c */
+extern const char clsh_home_commit[]; /* of the build; "": it is unknown */
 void clsh_home_pushprogram(lua_State *L);
 void clsh_home_push(lua_State *L);
 const char *clsh_home_pushscript(lua_State *L, const char *name,

@@ -21,7 +21,7 @@ local function run(total, seconds, opts)
   for i = 1, total do
     p:step("step " .. i)
     if i == note then
-      p:note("best 61.2 GFLOP/s")
+      p:note("best 61.2 GFLOPS")
     end
     time = time + seconds
   end
@@ -35,7 +35,7 @@ t.test("no progress garbage in logs: plain lines, now and then", function()
   t.ok(not text:find("[\r\27]"), text)
   t.eq(#out, 9, text)
   t.eq(out[1], " 10 %  4/40  step 5  eta 1:48\n")
-  t.eq(out[2], " 20 %  8/40  step 9  best 61.2 GFLOP/s  eta 1:36\n")
+  t.eq(out[2], " 20 %  8/40  step 9  best 61.2 GFLOPS  eta 1:36\n")
   t.eq(#run(1000, 0.5, {tty = false}), 9, "a line for each tenth")
   t.eq(#run(100, 0.5, {tty = false}), 4, "at most every ten seconds")
   t.eq(run(10, 0.5, {tty = false}), {}, "nothing of a short run")
@@ -73,8 +73,8 @@ end)
 t.test("on a terminal: one line, drawn again, erased at the end", function()
   local out = run(4, 1, {tty = true, note = 2})
   t.eq(out, {"\r\27[K[#####---------------] 2/4  step 2",
-    "\r\27[K[##########----------] 3/4  step 3  best 61.2 GFLOP/s  eta 0:02",
-    "\r\27[K[###############-----] 4/4  step 4  best 61.2 GFLOP/s  eta 0:01",
+    "\r\27[K[##########----------] 3/4  step 3  best 61.2 GFLOPS  eta 0:02",
+    "\r\27[K[###############-----] 4/4  step 4  best 61.2 GFLOPS  eta 0:01",
     "\r\27[K"})
   t.eq(run(4, 0.1, {tty = true}), {}, "nothing in the first half second")
   local many = run(10000, 0.01, {tty = true})

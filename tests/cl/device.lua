@@ -49,7 +49,7 @@ t.test("choosing a device", function()
   t.ok(cl.device() == session, "the session keeps its own")
   t.raises(function() cl.device(99) end, "no device matches '99'")
   t.raises(function() cl.use "no such device" end, "no device matches",
-    "there are:", device.name)
+    "; there ", device.name)
   t.raises(function() cl.use "0" end, "no device matches")
   t.raises(function() cl.use(99) end, "no device matches")
   t.raises(function() cl.use(nil) end, "nil")

@@ -397,7 +397,7 @@ end)
 
 t.test("what a kernel tells of itself", function()
   local k = cl.kernel(AXPY)
-  t.eq(tostring(k), "kernel axpy(float a, global float* x, "
+  t.eq(tostring(k), "kernel axpy(float a, global const float* x, "
     .. "global float* y, int n)")
   t.eq(k.name, "axpy")
   t.eq(k.args[2], {name = "x", type = "float*", space = "global",

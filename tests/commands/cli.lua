@@ -54,7 +54,8 @@ t.test("usage", function()
   end
   t.eq((sh "$clshell -h"), out)
   out, _, code = sh "$clshell --version"
-  t.ok(out:match("^clshell %d+%.%d+%.%d+ %(Lua 5%.4.*%)\n$"), out)
+  local commit = out:match("^clshell %d+%.%d+%.%d+ %(Lua 5%.4.*%)(.*)\n$")
+  t.ok(commit and (commit == "" or commit:find "^, commit %S+$"), out)
   t.eq(code, 0)
   t.eq((sh "$clshell -V"), out)
 end)
@@ -258,7 +259,9 @@ t.test("--devices and --device", function()
     end
   end
   local words = fails("$clshell -d nosuch -p 'cl.device()'", 3,
-    "no device matches 'nosuch'; there are:")
+    n == 1 and "no device matches 'nosuch'; there is:"
+      or "no device matches 'nosuch'; there are:", "take one of these with -d",
+    "--doctor")
   t.eq(words:find("processes", 1, true), nil, words)
   for _, option in ipairs {"-d ", "-d", "--device=", "--device "} do
     expect("$clshell " .. option .. n .. " -p 'cl.device().index'",

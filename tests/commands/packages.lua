@@ -1,5 +1,8 @@
 -- packages.lua - .ci/deps on a machine that has nothing of a group: it names
--- each package, and installs none without apt-get
+-- each package, and installs none without apt-get; and the packages that make
+-- builds of clshell: their files, and a product in a folder of its own. With
+-- CLSHELL_PACKAGES, as `make check-packages` sets it, also what takes longer
+-- or needs a network: a bare system, Intel's driver from Python's index.
 -- SPDX-License-Identifier: MIT
 local t = require "t"
 local scratch = require "scratch"
@@ -27,6 +30,177 @@ t.test("each package of each group is named", function()
         group .. ": " .. name .. ": " .. out)
     end
   end
+end)
+
+local LONG = "make check-packages runs it"
+-- What makes root an ordinary user.
+local BECOME = t.capture "id -u" ~= "0\n" and ""
+  or "setpriv --reuid=65534 --regid=65534 --clear-groups"
+
+-- Builds a package of the program as it is; gives the path of the package.
+local function make(kind)
+  if t.build:find("asan", 1, true) then
+    t.skip "a package is not built for a sanitizer"
+  end
+  if not os.execute "command -v dpkg-shlibdeps >/dev/null" then
+    t.skip "dpkg-dev is not installed"
+  end
+  local out, err, code = scratch.sh(("make -s -C %s BUILD=%s %s BUILT=true "
+    .. "DEPS=true"):format(t.here, t.build, kind))
+  t.eq(code, 0, out .. err)
+  return t.here .. "/" .. out:match "([^\n]+)\n$"
+end
+
+-- A command of an ordinary user, in a folder of their own, without variables.
+local function as_user(command)
+  return scratch.sh(([[[ -d user ] || mkdir user
+    [ -z "%s" ] || { chmod 755 .; chown 65534:65534 user; }
+    cd user; %s env -i PATH=/usr/bin:/bin HOME="$PWD" sh -c '%s' 2>&1]])
+    :format(BECOME, BECOME, command))
+end
+
+-- Fails unless a program multiplies a matrix by itself, as float64 does.
+local function multiplies(clshell, options)
+  scratch.create("product.lua", [[
+    local n, worst = 48, 0
+    local A = matrix.random(n)
+    local a, c = A:read(), gemm(A, A, {kernel = "tiled"}):read()
+    for i = 0, n * n - 1 do
+      local sum = 0
+      for k = 0, n - 1 do
+        sum = sum + a[i // n * n + k + 1] * a[k * n + i % n + 1]
+      end
+      worst = math.max(worst, math.abs(sum - c[i + 1]))
+    end
+    print(worst < 1e-4)]])
+  t.eq(as_user(clshell .. (options or "") .. " - <../product.lua"), "true\n")
+end
+
+t.test("a .deb has the files of make install, and Debian's own", function()
+  local deb = make "deb"
+  local list = t.capture("dpkg-deb -c " .. deb)
+  scratch.has(list, " ./usr/bin/clshell\n", "/share/clshell/api.lua\n",
+    "/share/clshell/kernels/gemm/tiled.cl\n", "/man/man1/clshell.1.gz\n",
+    "/doc/clshell/copyright\n", "/doc/clshell/changelog.gz\n")
+  local control = t.capture("dpkg-deb -f " .. deb)
+  scratch.has(control, "Depends: libc6 (>= ", "lua-argparse",
+    "Recommends: pocl-opencl-icd", "oclgrind", "Version: " .. cl.version)
+  local out, _, code = scratch.sh("dpkg-deb -x " .. deb .. [[ unpacked
+    CLSHELL_HOME= unpacked/usr/bin/clshell -p cl.home]])
+  t.eq(code, 0, out)
+  t.ok(out:find "/unpacked/usr/share/clshell\n$", out)
+end)
+
+t.test("lintian finds no error in the .deb", function()
+  if not os.getenv "CLSHELL_PACKAGES" then
+    t.skip(LONG)
+  elseif not os.execute "command -v lintian >/dev/null" then
+    t.skip "lintian is not installed"
+  end
+  local told, _, failed = scratch.sh("lintian --allow-root " .. make "deb")
+  t.eq(failed, 0, told)
+end)
+
+t.test("the tarball runs in any folder, with its own libraries", function()
+  local tarball = make "dist"
+  scratch.sh("install -m 644 " .. tarball .. " .")
+  local out = as_user "tar xf ../*.gz; ldd */bin/clshell; ls */bin/clshell"
+  for library, path in out:gmatch "(lib[^\n ]+) => (%S+)" do
+    t.ok(path:find("/user/clshell-", 1, true)
+      or library:find "^lib[cm]%.so", library .. " => " .. path)
+  end
+  local clshell = out:match "([^\n]+)\n$"
+  multiplies(clshell)
+  scratch.has(as_user(clshell .. " --manual man"), ".Dt CLSHELL 1")
+  -- argparse, and the store through DBI
+  out = as_user(clshell .. " bench_gemm.lua --help")
+  scratch.has(out, "Usage:")
+  t.eq(as_user(clshell .. " -p \"require(\\\"clshell.base.search\\\")"
+    .. ".library(\\\"dbd.sqlite3\\\") ~= nil\""), "true\n")
+end)
+
+-- The environment of Python into which an ordinary user installs the wheel.
+local function environment(extra)
+  local wheel = make "wheel"
+  local _, _, code = scratch.sh "/usr/bin/python3 -m ensurepip --version"
+  if code ~= 0 then
+    t.skip "Debian's python3-venv is not installed"
+  end
+  scratch.sh("install -m 644 " .. wheel .. " .")
+  local out
+  out, _, code = as_user(("python3 -m venv env && env/bin/pip -q install "
+    .. "--no-cache-dir --disable-pip-version-check %s %s%s")
+    :format(extra and "" or "--no-index", "../" .. wheel:match "[^/]+$",
+    extra or ""))
+  return "env/bin/clshell", code, out
+end
+
+t.test("pip installs the wheel without a network; it multiplies", function()
+  if not os.getenv "CLSHELL_PACKAGES" then
+    t.skip(LONG)
+  end
+  local clshell, code, out = environment()
+  t.eq(code, 0, out)
+  multiplies(clshell)
+  scratch.has(as_user(clshell .. " --version"), cl.version)
+  scratch.has(as_user "ls env/share/man/man1", "clshell.1")
+  t.eq(as_user "env/bin/pip -q uninstall -y clshell; find env -name *clshell*",
+    "")
+end)
+
+t.test("extra [cpu] brings a device, beside the system's", function()
+  if not os.getenv "CLSHELL_PACKAGES" then
+    t.skip(LONG)
+  end
+  local clshell, code, out = environment "[cpu]"
+  if code ~= 0 then
+    t.skip("pip could not install Intel's driver: " .. out:match "[^\n]*\n$")
+  end
+  multiplies(clshell, " -d Intel")
+  t.eq(tonumber(as_user(clshell .. " -p \"#cl.devices()\"")),
+    #cl.devices() + 1)
+end)
+
+t.test("the .deb is installed and removed on a bare Debian", function()
+  if not os.getenv "CLSHELL_PACKAGES" then
+    t.skip(LONG)
+  end
+  local _, _, lacks = scratch.sh
+    "test $(id -u) = 0 && PATH=$PATH:/usr/sbin command -v debootstrap"
+  if lacks ~= 0 then
+    t.skip "only root can make a bare system, and with debootstrap"
+  end
+  local deb = make "deb"
+  local _, _, code = scratch.sh([[
+    mirror=$(sed -n 's/^URIs: *//p; s/^deb [^h]*\(http[^ ]*\) .*/\1/p' \
+      /etc/apt/sources.list /etc/apt/sources.list.d/* 2>/dev/null | sed 1q)
+    . /etc/os-release
+    PATH=$PATH:/usr/sbin debootstrap --variant=minbase \
+      --include=ca-certificates "$VERSION_CODENAME" root "$mirror" >log 2>&1
+  ]])
+  if code ~= 0 then
+    t.skip("debootstrap failed: " .. scratch.read "log":match "[^\n]*\n$")
+  end
+  local out
+  out, _, code = scratch.sh([[exec 2>&1
+    trap 'umount root/proc root/dev' EXIT
+    cp -r /etc/apt/sources.list* /etc/apt/apt.conf.d /etc/apt/auth.conf* \
+      /etc/apt/trusted.gpg.d root/etc/apt 2>/dev/null
+    cp /etc/resolv.conf root/etc
+    mount --bind /proc root/proc && mount --bind /dev root/dev || exit 1
+    cp ]] .. deb .. [[ root/tmp
+    chroot root sh -ec 'export DEBIAN_FRONTEND=noninteractive HOME=/root
+      find / -xdev >/tmp/before
+      apt-get -qq update && apt-get -qq install -y /tmp/*.deb >/tmp/log 2>&1 ||
+        { tail /tmp/log; exit 1; }
+      clshell -p "gemm(matrix.random(8), matrix.random(8)):sum() ~= 0"
+      clshell --doctor
+      apt-get -qq remove -y clshell >/tmp/log 2>&1
+      ! command -v clshell; find / -xdev -path "*clshell*" ! -path "/root/*" \
+        ! -path "/tmp/*" ! -path "/var/*"']])
+  t.eq(code, 0, out)
+  t.eq(out:match "^[^\n]*", "true", out)
+  t.ok(not out:find "\n/usr/[^\n]*clshell[^\n]*\n?$", out)
 end)
 
 scratch.done()

@@ -60,7 +60,7 @@ t.test("compute", function()
     {params = {bm = 128, bn = 128, rm = 8, rn = 8}}))
   t.eq(reading.limit, "compute")
   t.near(reading.share, 0.75)
-  has(reading.text, "Limited by compute", "48.0 TFLOP/s", "75 %", "64.0 TFLOP")
+  has(reading.text, "Limited by compute", "48.0 TFLOPS", "75 %", "64.0 TFLOP")
   t.eq(tostring(reading), reading.text)
 end)
 
@@ -145,7 +145,7 @@ t.test("above a roof: no sentence that is false", function()
     rm = 8, rn = 8}})
   local reading = on_h100(r)
   t.eq(reading.limit, "unknown")
-  has(reading.text, "83.1 TFLOP/s is 130 % of the 64.0 TFLOP/s",
+  has(reading.text, "83.1 TFLOPS is 130 % of the 64.0 TFLOPS",
     "peak is too low", "peaks{again = true}")
   local bytes = 2^30
   r = {name = "spmv.simd", family = "spmv", ok = true, type = "float",
@@ -437,7 +437,7 @@ t.test("ordinary local memory: no cause is stated for sure", function()
 end)
 
 t.test("a gain on a CPU has no cause that its rate does not prove", function()
-  local function told(tflops) -- one lane of the peak: 0.025 TFLOP/s
+  local function told(tflops) -- one lane of the peak: 0.025 TFLOPS
     return lesson.ladder({product("naive", 512, 0.003), product("simd", 512,
       tflops)}, {device = CPU, peaks = SLOW, width = 200, access = false})
   end

@@ -249,7 +249,7 @@ local INTERNAL = {"mtx.sum", "mtx.value", "verify.poison",
   "stats.verdict", "timer.host", "verify.judge",
   "verify.reference", "verify.sample_rows", "verify.transpose",
   "export.csv", "export.meta", "export.rows", "export.values",
-  "report.filled"}
+  "report.filled", "report.live"}
 local MODULES = {"matrix", "dia", "csr", "gemm", "spmv", "transpose",
   "bench", "peaks", "compare", "tune", "roofline", "lesson", "calibrate",
   "runs",
@@ -622,10 +622,16 @@ t.test("F1 shows the parameters of the kernel that is called", function()
   if #cl.devices() == 0 then
     t.skip "no OpenCL device"
   end
-  local p <close> = cl.build "kernel void one(global int *x, int n) {}"
+  local p <close> = cl.build "kernel void one(global const int *x, int n) {}"
   rawset(_G, "prog_of_test", p)
-  local text = "prog_of_test.one:range(4)(x, "
-  t.eq(help.at(text, #text), "one(\n  global int* x,\n  int n)")
+  local tip = "one(\n  global const int* x,\n  int n)"
+  local call = "prog_of_test.one:range{4, 1}("
+  for _, text in ipairs{call, call .. "x", call .. "x, ",
+      call .. "prog_of_test", call .. "unknown_of_test, 3 * "} do
+    t.eq(help.at(text, #text), tip, text)
+    t.eq(help.at(text .. ")", #text), tip, text)
+  end
+  t.ok(help.at(call .. "print", #call + 2):find "^print%(")
   rawset(_G, "prog_of_test", nil)
 end)
 

@@ -125,6 +125,23 @@ t.test("what a call runs can be asked", function()
   t.eq(gemm.plan(A, B, {kernel = "tiled"}).choice, nil)
 end)
 
+t.test("a call without parameters has the device's choice", function()
+  local plans = require "clshell.ladder.plan"
+  local workload = require "clshell.ladder.workload"
+  for name, shape in pairs{gemm = {128, 128, 128}, reduce = {1000},
+      scan = {1000}, sort = {1000}, gemv = {64, 64}, transpose = {64, 64},
+      stencil = {64, 64}, conv2d = {64, 64, 3, 3}} do
+    local family = require("clshell." .. name)
+    local operands = workload.operands(family, shape, nil, "test")
+    local chosen = family.choice(operands)
+    local _, s = family.bind(operands)
+    t.eq(plans.parameters(family, chosen.definition, {}, s), chosen.params,
+      name)
+    local ok, why = family.check(chosen.rung, nil, operands)
+    t.ok(ok, why)
+  end
+end)
+
 t.test("other rows in place", function()
   local A = cl.buffer("float", {2, 3}, 1)
   local B = cl.buffer("float", {3, 2}, 1)
@@ -145,6 +162,9 @@ t.test("other rows in place", function()
   t.ok(words:find("tiled_padded tile=4 pad=2", 1, true), words)
   t.ok(words:find("not nv_tf32: cuts its operands", 1, true), words)
   t.eq(gemm(A, B):read():table(), {{3, 3}, {3, 3}})
+  t.eq(gemm.plan(A, B, {kernel = "tiled_padded"}).params, {tile = 4, pad = 2})
+  t.eq(gemm.plan(A, B, {kernel = "tiled_padded", pad = 1}).params,
+    {tile = 16, pad = 1})
   gemm.choices{{device = device.name, rung = "naive_global"}}
   t.eq(gemm.plan(A, B).rung.name, "naive_global")
   gemm.choices{{rung = "nv_tf32"}}

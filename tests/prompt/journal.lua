@@ -53,12 +53,12 @@ y = x + 1
 ]]})
   run [[
     expect clshell
-    expect an earlier session ended without its exit
-    expect %restore runs its inputs again
+    expect an earlier session was cut off (killed
+    expect %restore brings its variables back
     expect cl>
     send %restore\r
     expect running
-    expect restored 2 inputs; 1 that only measured or printed left out
+    expect restored 2 inputs; left out 1 that only measured or printed
     expect input 5: os.execute "kill -KILL $PPID"
     expect under way when the session ended
     expect cl>
@@ -92,6 +92,36 @@ _1, _ = _, _1 * 20 + _
 -- input 4, under way when the session ended
 -- os.execute "kill -KILL $PPID"
 ]]})
+end)
+
+t.test("an input that only measures or displays stays a comment", function()
+  local save = require "clshell.shell.prompt.save"
+  local session = require "clshell.shell.prompt.session"
+  rawset(_G, "best_of_test", load("return 1", "=input:1"))
+  local function runs(line)
+    local input = session.parse(line, "=x")
+    input.ok, input.text, input.values = true, line, 1
+    return save.quiet(input) ~= nil
+  end
+  for _, line in ipairs{"bench(f)", "roofline(r)", "results()", "r:table()",
+      "results():html 'a.html'", "history 'gemm'", "best()", "course(3)",
+      "tune('gemm', {512})", "gemm.tune()", "gemm.verify()", "A + B",
+      "plot.line(x, y)", "x:max_diff(y)", "p:asm()", "cl.live()"} do
+    t.eq(runs(line), false, line)
+  end
+  for code, piece in pairs{["x = 1; x"] = "x = 1; show(x)",
+      ["x = 1\nf(x)"] = "x = 1\nshow(f(x))", ["a = f\n(g)(x)"] =
+      "a = f\n(g)(x)", ["x = 1\n-x"] = "x = 1\n-x",
+      ["x = 1; x;"] = "x = 1; do local _ = x end"} do
+    local input = session.parse(code, "=x")
+    input.ok, input.values = true, 1
+    t.eq(save.piece(input), piece)
+  end
+  for _, line in ipairs{"r = bench(f)", "k:range(8)(x)", "A:fill(0)",
+      "best_of_test()", "roofline(f())"} do
+    t.eq(runs(line), true, line)
+  end
+  rawset(_G, "best_of_test", nil)
 end)
 
 t.test("%save writes the inputs that %restore ran", function()
@@ -133,7 +163,7 @@ t.test("an exit leaves nothing, nor does a session without traces", function()
   run [[
     expect cl>
     send %restore\r
-    expect no session of yours has ended without its exit
+    expect no session to restore
     expect cl>
     send \x04
     exit 0]]
@@ -151,7 +181,7 @@ t.test("the journal of a session that goes on is not offered", function()
     refute earlier session
     expect cl>
     send %%restore\r
-    expect no session of yours
+    expect no session to restore
     expect cl>
     send \x04
     expect exit

@@ -52,6 +52,10 @@ t.test("an expression prints itself, ; silences", function()
   t.eq(session "f = function() return 5, 6 end\nf()\nf();\nx = 7;\nx",
     "5\t6\n7\n")
   t.eq(session "=1 + 1\n=(nil == nil);\nreturn 8", "2\n8\n")
+  t.eq(session("x = 1; x\ny = x + 1; y;\nx = 3; math.max(x, y)\nx = 1; x +"
+    .. "\n2\nlocal z = 4; z, z"), "1\n3\n3\n4\t4\n")
+  t.eq(session "for i = 1, 2 do local x = i end z = 5; print(z)\nx = 1; x = 2",
+    "5\n")
   t.eq(session "n = 0\nfunction f() n = n + 1 error 'once' end\nf()\nn",
     session "n = 0\nfunction f() n = n + 1 error 'once' end\nf()\n1",
     "never run twice")

@@ -6,6 +6,7 @@ local export = require "clshell.results.export"
 local json = require "clshell.base.json"
 local records = require "records"
 local results = require "clshell.results.result_list"
+local style = require "clshell.base.style"
 
 local GOLDEN = {}
 
@@ -13,7 +14,7 @@ GOLDEN.csv = {
   "name,family,kernel,config,type,status,shape.k,shape"
     .. ".m,shape.n,param.map,cache_mode,timer,time_s,time_l"
     .. "o_s,time_hi_s,time_min_s,time_q1_s,time_q3_s,time_m"
-    .. "ax_s,n,work_FLOP,traffic_B,throughput_FLOP_per_s,ba"
+    .. "ax_s,n,work_FLOP,traffic_B,throughput_FLOPS,ba"
     .. "ndwidth_B_per_s,intensity_FLOP_per_B,verified,error"
     .. ",flags,note,device,platform,driver,opencl_version,b"
     .. "uild_options,source_hash,date,protocol,clshell_vers"
@@ -72,7 +73,7 @@ GOLDEN.json = [[
       "n":3,
       "work_FLOP":2147483648,
       "traffic_B":12582912,
-      "throughput_FLOP_per_s":4294967296,
+      "throughput_FLOPS":4294967296,
       "bandwidth_B_per_s":25165824,
       "intensity_FLOP_per_B":170.66666666666666,
       "verified":true,
@@ -115,18 +116,16 @@ GOLDEN.json = [[
 ]]
 
 GOLDEN.md = {
-  "| name | config | size | type | cache_mode | time_s "
-    .. "| time_lo_s | time_hi_s | n | throughput_FLOP_per_s"
-    .. " | bandwidth_B_per_s | error | flags | note |",
+  "| kernel | parameters | type | cache | shape | time ms | "
+    .. (style.utf8() and "±%" or "+-%") .. " | n | GFLOPS | GB/s | error | "
+    .. "flags | note |",
   "| :--- | :--- | :--- | :--- | :--- | ---: | ---: | "
-    .. "---: | ---: | ---: | ---: | ---: | :--- | :--- |",
-  "| gemm.naive | map=row | 1024x1024x1024 float | floa"
-    .. "t | hot | 0.5 | 0.499 | 0.501 | 3 | 4.295e+09 | 2.5"
-    .. "17e+07 |  |  |  |",
-  "| gemm.tiled\\_constant |  | 1024x1024x1024 float | f"
-    .. "loat | hot |  |  |  | "
-    .. " |  |  |  | error=nan | refused: A has 4194304 byte"
-    .. "s, constant memory 65536 |",
+    .. "---: | ---: | ---: | ---: | :--- | :--- |",
+  "| gemm.naive | map=row | float | hot | 1024x1024x1024 float | 500.0 | 0.2 "
+    .. "| 3 | 4.295 | 0.02517 |  |  |  |",
+  "| gemm.tiled\\_constant |  | float | hot | 1024x1024x1024 float |  |  |  "
+    .. "|  |  |  | error=nan | refused: A has 4194304 bytes, constant memory "
+    .. "65536 |",
   "",
   "- device: Card \"X\" \\<2>",
   "- platform: Some\\|CL",
@@ -264,7 +263,7 @@ t.test("garbage in place of results says what is wrong", function()
   t.raises(function() report.format({}, "name") end, "columns must be a list")
   t.raises(function() report.format({{}}, {{}}) end, "a column must be a name")
   t.raises(function() report.format({{}}, {"nme"}) end, "got nme")
-  t.eq(report.format({{a = 1}}, {{key = function(r) return r.a end}}), "\n1")
+  t.eq(report.format({{a = 1}}, {{key = function(r) return r.a end}}), "1")
 end)
 
 t.test("no results are an empty table", function()
@@ -283,14 +282,15 @@ t.test("a list of results exports and shows itself", function()
   file:close()
   t.eq((list:table{width = 72}:gsub("±", "+-")), [[
 1024x1024x1024 float, hot cache
-  kernel               time ms  GFLOPS     GB/s  % roof  error
-  gemm.naive            500.0    4.295  0.02517
-  gemm.tiled            125.0   17.18   0.1007    25.00
+  kernel               time ms   +-%  GFLOPS     GB/s  % roof  error
+  gemm.naive            500.0   0.2   4.295  0.02517
+    map=row
+  gemm.tiled            125.0   0.2  17.18   0.1007    25.00
+    tile=16 edge=guard
   gemm.tiled_constant
     refused: A has 4194304 bytes, constant memory 65536
-* gemm.register          31.25  68.72   0.4027           1e-06
-    unconverged
-(left out at 72 columns: +-%, parameters; COLUMNS=80 makes room)]])
+* gemm.register          31.25  0.2  68.72   0.4027           1e-06
+    bm=64; unconverged]])
   t.ok(list:ladder():text{ascii = true}:find("* register", 1, true))
   t.ok(tostring(list):find("time ms", 1, true))
 end)

@@ -106,11 +106,7 @@ t.test("the table of best keeps to the width of the window", function()
   local s <close> = fresh()
   s:keep(run(3e-3, {config = "vector=64 mr=14 nv=2 mt=8 nt=4 ahead=32 bk=16",
     title = "256x256x256 float", name = "gemm.register", gflops = 15.75}))
-  local report = require "clshell.report"
-  local width = report.width
-  report.width = function() return 60 end
-  local text <const> = tostring(s:best())
-  report.width = width
+  local text <const> = s:best():table{width = 60}
   for line in text:gmatch "[^\n]+" do
     t.ok(utf8.len(line) <= 60, text)
   end

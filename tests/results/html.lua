@@ -27,9 +27,9 @@ t.test("a page has the device, the table, charts and every result", function()
   t.ok(text:find("<!DOCTYPE html>", 1, true) == 1)
   for _, words in ipairs{"Card &quot;X&quot; &lt;2&gt;", "Some|CL",
       "OpenCL 3.0", "-cl-mad-enable", "00ff", "2026-01-02T03:04:05Z",
-      "<title>1024x1024x1024 float</title>", "gemm.register ★",
+      "<title>gemm 1024x1024x1024 float on Card", "gemm.register ★",
       "refused: A has 4194304 bytes", "unconverged", "A &lt; B &amp; C.",
-      "GFLOP/s", "bench_gemm.lua 1024", "FMA float 137 GFLOP/s"} do
+      "GFLOPS", "bench_gemm.lua 1024", "FMA float 137 GFLOPS"} do
     t.ok(text:find(words, 1, true), words)
   end
   t.eq(count(text, "<svg "), 5)
@@ -42,8 +42,8 @@ t.test("the best and the picture come first, the refused are folded",
     t.keeps("Device") -- the results are not of it, and get no roofline
     local text = page()
     local last = 0
-    for _, part in ipairs{"<h1>", '<b>68.72 GFLOP/s</b> gemm.register',
-        "16.0 times as fast as gemm.naive", "<svg ", "<table>", "GFLOP/s</th>",
+    for _, part in ipairs{"<h1>", '<b>68.72 GFLOPS</b> gemm.register',
+        "16.0 times as fast as gemm.naive", "<svg ", "<table>", "GFLOPS</th>",
         "time ms</th>", "</table>", "<summary>1 refused, and why</summary>",
         "refused: A has 4194304 bytes", "</details>", "<h2>Roofline</h2>",
         "What they say", "Every result", "Device and versions"} do
@@ -79,7 +79,54 @@ t.test("results of several problems are a part each", function()
   end
   t.eq(count(page(list), "<table>"), 1) -- one result of each: one table
   t.ok(page():find("×4.00", 1, true), "the steps of a ladder")
-  t.ok(not page(records.tiles()):find("×", 1, true), "no steps in a sweep")
+  t.ok(not page(records.tiles()):find('dx="6">  ×', 1, true),
+    "no steps in a sweep")
+end)
+
+t.test("the machine, the command line, the doubts and the factors", function()
+  local list = records.ladder()
+  for _, r in ipairs(list) do
+    r.host = {name = "node<7>", os = "An OS, Linux 6.1", cpu = "A CPU",
+      cores = 64}
+  end
+  list[1].verify = "unchecked"
+  local text = page(list)
+  t.ok(text:find("driver 1.2 · An OS, Linux 6.1 · host node&lt;7&gt; · A CPU "
+    .. "· 64 cores · 2026-01-02T03:04:05Z</p>", 1, true), text)
+  t.ok(text:find("<code>clshell scripts/bench_gemm.lua 1024</code>", 1, true))
+  t.ok(text:find('<td class="words">unchecked</td>', 1, true))
+  t.ok(text:find("  unchecked</tspan>", 1, true))
+  t.ok(text:find("× naive</th>", 1, true))
+  local rows = text:match "<tbody>(.-)</tbody>"
+  t.eq({rows:find("> 1.00<", 1, true) ~= nil,
+    rows:find(">16.0 <", 1, true) ~= nil}, {true, true})
+  t.eq(count(text, '<path class="hatch"'), 1) -- register is unconverged
+  t.ok(text:find("hatched: uncertain", 1, true))
+  t.ok(html.text(list, {}):find("<code>[^<]*html.lua")) -- of this process
+  for _, r in ipairs(list) do
+    r.lo, r.hi = nil, nil
+  end
+  text = page(list)
+  t.eq(count(text, '<path class="hatch"'), 3)
+  t.ok(text:find("No result is called the best", 1, true))
+end)
+
+t.test("every text of a result is escaped", function()
+  local foul = "<i class='x'>&\"\0\255"
+  local list = records.ladder()
+  for i, r in ipairs(list) do
+    for key, value in pairs(r) do
+      if type(value) == "string" and key ~= "status" then
+        r[key] = foul .. (key == "name" and i or "")
+      end
+    end
+    r.flags, r.status = {foul}, r.status == "ok" and "ok" or foul
+    r.host = {name = foul, os = foul, cpu = foul}
+    r.device = {name = foul, driver = foul, platform = foul, version = foul}
+  end
+  local text = page(list, {command = foul, title = foul, reading = foul})
+  t.ok(not text:find("<i ", 1, true) and not text:find("[%z\255]"))
+  t.eq(html.text(list, {}):find("<i ", 1, true), nil)
 end)
 
 t.test("nothing is fetched from anywhere", function()
@@ -141,7 +188,7 @@ one("#probe").textContent = JSON.stringify({
   scrolls: all(".scroll").some(e => e.scrollWidth > e.clientWidth),
   rows: all("tbody tr").length, plots: all("svg").length,
   wide: box("svg").width, high: box("svg").height, out,
-  page: document.documentElement.scrollWidth <= innerWidth,
+  inner: innerWidth, page: document.documentElement.scrollWidth <= innerWidth,
   results: JSON.parse(one("#results").textContent).results.length,
   fetched: performance.getEntriesByType("resource").length,
 });
@@ -178,6 +225,13 @@ t.test("light and dark are told apart, and nothing overflows", function()
     "rgb(255, 255, 255)"})
   for _, part in ipairs{"ink", "text", "bar"} do
     t.ok(seen[0][part] ~= seen[1][part], part)
+  end
+  for theme = 0, 1 do
+    local dom, console = browse(probed(page()),
+      "--window-size=400,900 --blink-settings=preferredColorScheme=" .. theme)
+    t.eq(console, "")
+    local probe = json.decode((dom:match('id="probe">(.-)</pre>')))
+    t.eq({probe.page, probe.inner <= 500}, {true, true})
   end
   local list = records.ladder()
   list[4].config = "bm=128 bn=128 bk=16 rm=8 rn=8 vector=64 ahead=32"

@@ -80,7 +80,7 @@ local MEASURE = [[
 
 t.test("Ctrl-C makes a row of what was under way", function()
   local path = t.tmp("a.json")
-  converse(script(ROW .. MEASURE) .. " -o " .. path, CTRL_C, "expect first",
+  converse(script(ROW .. MEASURE) .. " -o " .. path, "expect first", CTRL_C,
     "expect endless", "expect interrupted: by Ctrl-C",
     "expect 2 results in", "refute endless", "expect interrupted!", "exit 130")
   local r = json.decode(contents(path)).results[2]
@@ -94,6 +94,17 @@ t.test("an error keeps the rows before it, and stands", function()
   t.eq(code, 1)
   t.ok(out:find("first", 1, true) and err:find("no luck", 1, true), err)
   t.eq(json.decode(contents(path)).results[1].name, "first")
+end)
+
+t.test("behind a pipe a row is there while the next is measured", function()
+  local go = t.tmp("go") -- the script waits for the reader of its first row
+  os.remove(go)
+  local out = run(("sh -c %s"):format(quote(([[%s | while read -r line; do
+case $line in first*) touch %s;; ended) echo "$line";; esac; done]]):format(
+    script(ROW .. ('repeat until io.open(%q) print "ended"'):format(go)),
+    go))))
+  t.eq(out, "ended\n")
+  os.remove(go)
 end)
 
 t.test("words for people are made where people read", function()
@@ -143,7 +154,7 @@ t.test("Ctrl-C and an error stand where the file cannot be written",
       t.skip("there is no /dev/full")
     end
     local full = " --format csv -o /dev/full"
-    converse(script(ROW .. WAIT) .. full, CTRL_C, "expect first",
+    converse(script(ROW .. WAIT) .. full, "expect first", CTRL_C,
       "expect cannot write the results to /dev/full: No space",
       "expect interrupted!", "exit 130")
     local out, err, code = run(script(ROW .. FAIL) .. full)
@@ -190,7 +201,7 @@ t.test("a rung that is wrong is a row with a reason, and no more", function()
   for i, status in ipairs{"ok", "wrong", "wrong", "wrong", "ok"} do
     local r = list[i]
     t.eq({r.status, r.verified}, {status, status == "ok"}, r.name)
-    t.eq(r.throughput_FLOP_per_s ~= nil, status == "ok", r.name)
+    t.eq(r.throughput_FLOPS ~= nil, status == "ok", r.name)
   end
 end)
 

@@ -29,7 +29,7 @@ end
 local GOLDEN = {
   line = {[[
 gemm.tiled_padded 1024x1024x1024 float
-throughput, GFLOP/s
+throughput, GFLOPS
 20 ┤
    │                                       ⢀⣀⠤⠔⠒●
    │                                 ⣀⡠⠤⠒⠊⠉⠁ ⢀⣀⡠■
@@ -43,7 +43,7 @@ throughput, GFLOP/s
                         tile
  ● pad=0   ■ pad=1]], [[
 gemm.tiled_padded 1024x1024x1024 float
-throughput, GFLOP/s
+throughput, GFLOPS
 20 +
    |                                         ...o
    |                                  ..........x
@@ -58,22 +58,24 @@ throughput, GFLOP/s
  o pad=0   x pad=1]]},
   ladder = {[[
 1024x1024x1024 float
-                      GFLOP/s   step  throughput
+                       GFLOPS   step  throughput
   naive map=row         4.295         ▍          ┊
-  tiled tile=16 edg~   17.18   x4.00  █▌         ┊
-  tiled_constant      refused: A has 4194304 byte~
-* register bm=64       68.72   x4.00  ██████     ┊
-┊ FMA float: 137.0 GFLOP/s]], [[
+  tiled tile=16 edge~  17.18   x4.00  █▌         ┊
+  tiled_constant       refused: A has 4194304 byt~
+* register bm=64       68.72   x4.00  ▒▒▒▒▒▒     ┊
+┊ FMA float: 137.0 GFLOPS
+(hatched: uncertain, of few samples or flagged)]], [[
 1024x1024x1024 float
-                      GFLOP/s   step  throughput
+                       GFLOPS   step  throughput
   naive map=row         4.295         #          |
-  tiled tile=16 edg~   17.18   x4.00  ##         |
-  tiled_constant      refused: A has 4194304 byte~
-* register bm=64       68.72   x4.00  ######     |
-| FMA float: 137.0 GFLOP/s]]},
+  tiled tile=16 edge~  17.18   x4.00  ##         |
+  tiled_constant       refused: A has 4194304 byt~
+* register bm=64       68.72   x4.00  //////     |
+| FMA float: 137.0 GFLOPS
+(hatched: uncertain, of few samples or flagged)]]},
   roofline = {[[
 1024x1024x1024 float
-throughput, FLOP/s
+throughput, FLOPS
      │         ⢀⣀⣀⣀⣀⣀⣀⣀⣀⣀⣀⣀⣀⣀⣀⣀⣀⣀⣀⣀⣀⣀⣀⣀⣀⣀⣀⣀⣀⣀⣀⣀⣀⣀
 100G ┤     ⢀⡠⠔⠊⠁
      │ ⣀⠤⠒⠉⠁                          c
@@ -88,10 +90,10 @@ throughput, FLOP/s
  a naive map=row
  b tiled tile=16 edge=guard 25 % of roof, compute
  c register bm=64   / memory, copy 20.0 GB/s
- - FMA float 137 GFLOP/s
+ - FMA float 137 GFLOPS
 (1 result without a place here)]], [[
 1024x1024x1024 float
-throughput, FLOP/s
+throughput, FLOPS
      |
 100G +        ...................................
      |   .....                        c
@@ -106,7 +108,7 @@ throughput, FLOP/s
  a naive map=row
  b tiled tile=16 edge=guard 25 % of roof, compute
  c register bm=64   / memory, copy 20.0 GB/s
- - FMA float 137 GFLOP/s
+ - FMA float 137 GFLOPS
 (1 result without a place here)]]},
 }
 
@@ -143,7 +145,7 @@ t.test("quantities are rounded before their prefix is chosen", function()
   for _, case in ipairs{{999.96e-9, "s", "1.000 .+s"},
       {0.99999, "s", "1.000 s"}, {2.5e-6, "s", "2.500 .+s"},
       {0, "s", "0 s"}, {3, "s", "3.000 s"}, {3e-11, "s", "0.03000 ns"},
-      {1e12 - 1, "FLOP/s", "1.000 TFLOP/s"}, {5, "B/s", "5.000 B/s"},
+      {1e12 - 1, "FLOP/s", "1.000 TFLOPS"}, {5, "B/s", "5.000 B/s"},
       {65536, "B", "64 KiB"}, {1.5 * 2^30, "B", "1.5 GiB"},
       {2^20 - 1, "B", "1 MiB"}, {1000, "B", "1000 B"}} do
     t.ok(quantity.format(case[1], case[2]):find("^" .. case[3] .. "$"),

@@ -51,7 +51,7 @@ t.test("a kernel crashes: the launch is named, variables are back", function()
     refute %restore
     ]] .. YES .. [[
     refute printed
-    expect restored 3 inputs; 1 that only measured or printed left out
+    expect restored 3 inputs; left out 1 that only measured or printed
     expect not restored:
     expect input 5: k:range(1)(x):wait()
     expect under way when the session ended
@@ -121,7 +121,7 @@ t.test("%restart restores without a question", function()
   run(inputs("%cd /", "x = 5", "%time y = x", "%set paste = stop", "%who",
     "nonsense()", "%restart") .. [[
     refute [Y/n]
-    expect restored 4 inputs; 1 that only measured or printed left out
+    expect restored 4 inputs; left out 1 that only measured or printed
     ]] .. inputs("x + y") .. "expect 10\n" .. inputs("!echo in $PWD.")
     .. "expect in /.\n" .. inputs("%restart") .. "expect restored 4 inputs\n"
     .. LEAVE)

@@ -101,8 +101,16 @@ static size_t unescape(char *s) {
   return (size_t)(out - start);
 }
 
+/* The end of a step: later where more processes run than there are cores. */
+static double deadline(void) {
+  double load = 0, cores = (double)sysconf(_SC_NPROCESSORS_ONLN);
+  if (getloadavg(&load, 1) == 1 && cores > 0 && load > cores)
+    return now() + limit * load / cores;
+  return now() + limit;
+}
+
 static void expect(const char *text) {
-  double end = now() + limit;
+  double end = deadline();
   int open = 1;
   for (;;) {
     char *found = strstr(output + matched, text);
@@ -173,7 +181,7 @@ static void settle(void) {
     pauses(100);
     return;
   }
-  for (double end = now() + limit; last - first < 3 && idle < 5;) {
+  for (double end = deadline(); last - first < 3 && idle < 5;) {
     if (now() > end)
       fail("timeout,", "the command neither computes nor waits");
     pauses(10);
@@ -185,7 +193,7 @@ static void settle(void) {
 
 /* Signals that come close together are one to a busy process. */
 static void insist(const char *text) {
-  double end = now() + limit;
+  double end = deadline();
   while (strstr(output + matched, text) == NULL && now() < end) {
     send("\003", 1);
     pauses(300);
@@ -195,7 +203,7 @@ static void insist(const char *text) {
 
 static void ends(const char *text) {
   int status = 0;
-  double end = now() + limit;
+  double end = deadline();
   while (waitpid(child, &status, WNOHANG) == 0) {
     if (now() > end)
       fail("timeout, expecting the exit code", text);

@@ -160,10 +160,10 @@ function Progress:expect(total)
 end
 
 --- progress:note(text)
---- Sets the text beside the progress, such as "best 61.2 GFLOP/s".
+--- Sets the text beside the progress, such as "best 61.2 GFLOPS".
 --- Example:
 --- local p <close> = progress.new{total = 1}
---- p:note "best 61.2 GFLOP/s"
+--- p:note "best 61.2 GFLOPS"
 function Progress:note(note)
   self.best = note
 end

@@ -45,8 +45,8 @@ end
 --- quantity.prefix(x, unit [, digits]) -> factor, name
 --- The prefix that suits a value, with its unit: 1e-6, "µs" for 2.5e-6 s.
 --- Units: "s", "B" (sizes: KiB, MiB), all others with decimal prefixes from 1
---- up ("FLOP/s", "B/s"). The value is rounded first: 999.96 ns are 1 µs.
---- Example: print(quantity.prefix(5.53e10, "FLOP/s")) --> 1000000000.0 GFLOP/s
+--- up ("FLOPS", "B/s"). The value is rounded first: 999.96 ns are 1 µs.
+--- Example: print(quantity.prefix(5.53e10, "FLOPS")) --> 1000000000.0 GFLOPS
 function M.prefix(x, unit, digits)
   local list = unit == "s" and SMALL or unit == "B" and BINARY or LARGE
   local size = text.finite(x) and math.abs(x) or 0
@@ -56,12 +56,12 @@ function M.prefix(x, unit, digits)
       chosen = entry
     end
   end
-  local name = chosen[2] .. unit
+  local name = chosen[2] .. (unit == "FLOP/s" and "FLOPS" or unit)
   return chosen[1], style.utf8() and name or (name:gsub("µ", "u"))
 end
 
 --- quantity.format(x, unit [, digits]) -> string
---- A value in base units with its unit: "1.234 ms", "55.30 GFLOP/s",
+--- A value in base units with its unit: "1.234 ms", "55.30 GFLOPS",
 --- "64 KiB". Sizes lose trailing zeros.
 --- Example:
 --- print(quantity.format(65536, "B"), quantity.format(1.234e-3, "s"))

@@ -199,6 +199,19 @@ function M.cut(s, width, ending)
     .. ending
 end
 
+-- text.middle(s, width, mark) -> string
+-- A name in at most `width` columns: its middle gives way to the mark.
+function M.middle(s, width, mark)
+  if M.width(s) <= width then
+    return s
+  end
+  local room, tail = width - M.width(mark), s:sub(-4 * width)
+  while M.width(tail) > room // 2 do
+    tail = tail:sub(utf8.len(tail) and utf8.offset(tail, 2) or 2)
+  end
+  return M.cut(s, room - room // 2) .. mark .. tail
+end
+
 -- text.lines(s) -> list of lines, without their ends
 function M.lines(s)
   local list = {}

@@ -1,5 +1,7 @@
 -- base/text_table.lua - tables of text that keep to a width: numbers aligned
--- on the point; a narrow window leaves columns out and names them
+-- on the point; cells that all rows share said once, above; a narrow window
+-- cuts names in the middle, puts columns under their rows, and leaves columns
+-- out and names them
 -- SPDX-License-Identifier: MIT
 
 local style = require "clshell.base.style"
@@ -10,6 +12,7 @@ local M = {}
 
 local GAPS = {"  ", " "} -- between columns; the second where it is narrow
 local NARROWEST = 16 -- of a wrapped column; below that it goes under its row
+local CUT = style.utf8() and "…" or ".." -- in the middle of a name
 
 local width_of, pad = text.width, text.fill
 
@@ -55,29 +58,56 @@ local function laid(column, rows)
     c.width = math.max(c.width, width_of(s))
   end
   c.wrap = c.wrap or c.below
+  c.least = math.min(c.width, c.cut and math.max(c.cut, width_of(c.title))
+    or c.wrap and (math.tointeger(c.wrap) or NARROWEST) or c.width)
   return c
 end
 
--- Width of the columns side by side, wrapped ones as narrow as can be.
+-- The text that all cells of a column share that are not empty, or nil.
+local function shared(c)
+  local common
+  for _, s in ipairs(c.cells) do
+    common = common or s ~= "" and s or nil
+    if s ~= "" and s ~= common then
+      return nil
+    end
+  end
+  return common
+end
+
+-- Width of the columns side by side, as narrow as can be.
 local function total(list, gap)
   local sum = -#gap
   for _, c in ipairs(list) do
-    sum = sum + #gap + (c.wrap and math.min(c.width, NARROWEST) or c.width)
+    sum = sum + #gap + c.least
   end
   return sum
 end
 
--- Makes the columns fit: wrapped columns go under their rows, then the gaps
--- shrink, then the columns with the highest `drop` are left out. Returns the
--- columns beside one another, the columns below, the gap, the titles of the
--- columns left out and the width that they need.
+-- Makes the columns fit: names are cut in the middle, wrapped columns go
+-- under their rows, the widest first, then the gaps shrink, then the columns
+-- with the highest `drop` are left out. Returns the columns beside one
+-- another, the columns below, the gap, the titles of the columns left out and
+-- the width that they need.
 local function fit(list, width)
-  local beside, below, out = {table.unpack(list)}, {}, {}
-  for i = #beside, 1, -1 do
-    local c = beside[i]
-    if c.below or c.wrap and total(beside, GAPS[1]) > width then
-      table.insert(below, 1, table.remove(beside, i))
+  local beside, below, out, under = {}, {}, {}, {}
+  for _, c in ipairs(list) do
+    under[c] = c.below
+    beside[#beside + 1] = not c.below and c or nil
+  end
+  while total(beside, GAPS[1]) > width do
+    local widest
+    for i, c in ipairs(beside) do
+      widest = c.wrap and c.width > (widest and beside[widest].width or 0)
+        and i or widest
     end
+    if not widest then
+      break
+    end
+    under[table.remove(beside, widest)] = true
+  end
+  for _, c in ipairs(list) do
+    below[#below + 1] = under[c] and c or nil
   end
   local gap = total(beside, GAPS[1]) > width and GAPS[2] or GAPS[1]
   local enough = total(beside, gap)
@@ -98,20 +128,30 @@ local function fit(list, width)
   end
   local spare = width - total(beside, gap)
   for _, c in ipairs(beside) do
-    if c.wrap then
-      local least = math.min(c.width, NARROWEST)
-      local more = math.min(c.width - least, spare)
-      c.width, spare = least + more, spare - more
-    end
+    local more = math.max(0, math.min(c.width - c.least, spare))
+    c.width, spare = c.least + more, spare - more
   end
   return beside, below, gap, out, enough
+end
+
+-- A text broken into lines, a word that is longer than a line as well.
+local function broken(s, width)
+  local lines = {}
+  for _, line in ipairs(text.wrap(s, width)) do
+    repeat
+      lines[#lines + 1] = text.cut(line, width)
+      line = line:sub(#lines[#lines] + 1)
+    until line == ""
+  end
+  return lines
 end
 
 -- The lines of one row of the table.
 local function row_lines(beside, below, i, width, gap)
   local parts, height = {}, 1
   for j, c in ipairs(beside) do
-    parts[j] = c.wrap and text.wrap(c.cells[i], c.width) or {c.cells[i]}
+    parts[j] = c.wrap and not c.cut and broken(c.cells[i], c.width)
+      or {text.middle(c.cells[i], c.width, CUT)}
     height = math.max(height, #parts[j])
   end
   local lines = {}
@@ -122,12 +162,14 @@ local function row_lines(beside, below, i, width, gap)
     end
     lines[k] = table.concat(cells, gap):gsub(" +$", "")
   end
+  local words = {}
   for _, c in ipairs(below) do
-    if c.cells[i] ~= "" then
-      for _, line in ipairs(text.wrap(c.cells[i], width - 4)) do
-        lines[#lines + 1] = "    " .. line
-      end
-    end
+    words[#words + 1] = c.cells[i] ~= "" and (c.once or "%s"):format(c.cut
+      and text.middle(c.cells[i], 2 * c.cut, CUT) or c.cells[i]) or nil
+  end
+  for _, line in ipairs(words[1] and broken(table.concat(words, "; "),
+      width - 4) or {}) do
+    lines[#lines + 1] = "    " .. line
   end
   return lines
 end
@@ -138,15 +180,88 @@ local function mark(column, best)
     column.cells[i] = (i == best and "* " or "  ") .. s
   end
   column.title, column.width = "  " .. column.title, column.width + 2
+  column.least = column.least + 2
+end
+
+-- The width that a table keeps to; without a window, as behind a pipe, none.
+local function window()
+  return math.tointeger(tonumber(os.getenv("COLUMNS"))) or system.winsize(1)
+end
+
+-- The cell of a row to come: a number has room for two more digits on both
+-- sides of the point than in the first row.
+local function live_cell(c, row)
+  local s = cell(c, row)
+  local whole, part = s:match("^(%-?%d+)(%.?%d*)$")
+  if whole and c.format and c.align ~= "right" then
+    c.digits = c.digits or {("0"):rep(math.max(3, #whole + 2)) .. "."
+      .. (type(c.format) == "string" and part:sub(2)
+      or ("0"):rep(math.max(3, #part + 1)))}
+    local both = {s, c.digits[1]}
+    text.align(both)
+    s = both[1]
+  end
+  return s
+end
+
+-- text_table.live(columns, width) -> lines(row)
+-- A table whose rows come one by one: lines(row) returns the lines of a row,
+-- the first time below the head; lines(nil) the words for columns left out, or
+-- nil. The first row sets the widths, `room` their least. Columns that wrap,
+-- and longer words behind the first column, are below their rows.
+function M.live(columns, width)
+  local list, beside, below, gap, out, enough = {}
+  return function(row)
+    if row == nil then
+      return list[1] and M.left_out(out, width, enough)
+    end
+    local lines = {}
+    for i, column in ipairs(columns) do
+      list[i] = list[i] or setmetatable({title = column.title or column.key,
+        right = column.format ~= nil or column.align == "right",
+        below = column.wrap or column.below}, {__index = column})
+      list[i].cells = {live_cell(list[i], row)}
+    end
+    if not beside then
+      local titles = {}
+      for _, c in ipairs(list) do
+        c.width = math.max(width_of(c.title), width_of(c.cells[1]),
+          c.room or 0)
+        c.least = c.width
+      end
+      beside, below, gap, out, enough = fit(list, width)
+      for j, c in ipairs(beside) do
+        titles[j] = pad(c.title, c.width, c.right)
+      end
+      lines[1] = table.concat(titles, gap):gsub(" +$", "")
+    end
+    local under = {}
+    for i, c in ipairs(beside) do
+      if i > 1 and not c.format and width_of(c.cells[1]) > c.width then
+        under[#under + 1] = {cells = c.cells}
+        c.cells = {""}
+      end
+    end
+    table.move(below, 1, #below, #under + 1, under)
+    for _, line in ipairs(row_lines(beside, under, 1, width, gap)) do
+      lines[#lines + 1] = line
+    end
+    return table.concat(lines, "\n")
+  end
 end
 
 -- text_table.width() -> columns
 -- The width of the window: COLUMNS from the environment, else the width of the
 -- terminal, else 80.
 function M.width()
-  local width = math.tointeger(tonumber(os.getenv("COLUMNS")))
-    or system.winsize(1) or 80
-  return math.max(20, width)
+  return math.max(20, window() or 80)
+end
+
+-- The words for columns left out; nil for none.
+function M.left_out(out, width, enough)
+  return #out > 0 and table.concat(text.wrap(("(left out at %.0f columns: %s; "
+    .. "COLUMNS=%d makes room)"):format(width, table.concat(out, ", "),
+    enough), width), "\n") or nil
 end
 
 -- text_table.format(rows, columns [, opts]) -> string
@@ -155,34 +270,32 @@ end
 -- is marked), color (true: that row is bold).
 function M.format(rows, columns, opts)
   opts = opts or {}
-  local width = opts.width or M.width()
-  local shown = {}
+  local width = opts.width or window() and M.width() or math.huge
+  local shown, common = {}, {}
   for _, column in ipairs(columns) do
     local c = laid(column, rows)
-    shown[#shown + 1] = not c.empty and c or nil
+    local once = c.once and shown[1] and shared(c)
+    common[#common + 1] = once and c.once:format(once) or nil
+    shown[#shown + 1] = not (c.empty or once) and c or nil
   end
   if opts.best and shown[1] then
     mark(shown[1], opts.best)
   end
   local beside, below, gap, out, enough = fit(shown, width)
-  local titles, lines = {}, {}
+  local titles, lines = {}, common[1] and text.wrap(table.concat(common, ", "),
+    width) or {}
   for j, c in ipairs(beside) do
     titles[j] = pad(c.title, c.width, c.right)
   end
-  lines[1] = table.concat(titles, gap):gsub(" +$", "")
+  titles = table.concat(titles, gap):gsub(" +$", "")
+  lines[#lines + 1] = titles ~= "" and titles or nil
   for i in ipairs(rows) do
     for _, line in ipairs(row_lines(beside, below, i, width, gap)) do
       lines[#lines + 1] = style.paint(line, "bold",
         opts.color and i == opts.best)
     end
   end
-  if #out > 0 then
-    local note = ("(left out at %.0f columns: %s; COLUMNS=%d makes room)")
-      :format(width, table.concat(out, ", "), enough)
-    for _, line in ipairs(text.wrap(note, width)) do
-      lines[#lines + 1] = line
-    end
-  end
+  lines[#lines + 1] = M.left_out(out, width, enough)
   return table.concat(lines, "\n")
 end
 

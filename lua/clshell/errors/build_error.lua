@@ -463,6 +463,16 @@ local function missing(log)
   return lines
 end
 
+--- build_error.remedies() -> list of strings
+--- The remedies for the parts of OpenCL C that a device may lack.
+function M.remedies()
+  local list = {}
+  for i, part in ipairs(LACKS) do
+    list[i] = part[2]
+  end
+  return list
+end
+
 --- build_error.explain(e)
 --- Words the error of a failed build: sets its message, and `diagnostics`
 --- (see buildlog.parse). Its fields are those of cl.explain_build.

@@ -134,6 +134,25 @@ function M.pick(family, s, dev, try)
     {hint = reasons(passed, ""):sub(4)})
 end
 
+-- The parameters of the first row of this rung that fits and whose parameters
+-- `try(params)` takes; nil for no such row. The rows of choices.lua for any
+-- device and shape are not asked: they are for devices without much room.
+function M.params(family, rung, s, try)
+  local dev = s.context.device
+  for _, offer in ipairs(offered(family, s, dev)) do
+    local row = offer.row
+    local own = family.rows or not offer.number
+    if row.rung == rung.name and (own or row.class or row.device or row.type
+        or row.where) and (offer.number
+        or not user_choices.against(family, row, dev)) then
+      local params = rungs.parameters(rung, row.params or {}, family.name)
+      if try(params) then
+        return params
+      end
+    end
+  end
+end
+
 -- Raises unless each row has known fields, a rung of the family's ladder with
 -- legal parameters, and a known class.
 local function check(family, rows)

@@ -14,9 +14,9 @@
 --   where    conditions on the shape (for gemm m, n, k, batch, and work =
 --            m n k; for spmv format, rows, cols, ndiags, nnz, row = nnz / rows
 --            and bytes of the values; for transpose rows, cols, bytes of A;
---            for reduce, scan and sort n, bytes of x; for gemv, stencil and
---            conv2d rows, cols, bytes of A; for conv2d frows, fcols, rest =
---            lda modulo 4)
+--            for reduce, scan and sort n, bytes of x; for sort esize, index;
+--            for gemv, stencil and conv2d rows, cols, bytes of A; for conv2d
+--            frows, fcols, rest = lda modulo 4)
 --   guarded  true: only where the rung detects operands that it does not
 --            cover and hands them to another rung
 --   note     why, for people
@@ -196,6 +196,18 @@ return {
     {class = "cpu", rung = "blocks"},
     {rung = "bitonic_local", where = {n = {max = 2048}},
       note = "few launches"},
+    {class = "nvidia", rung = "nv_onesweep", params = {each = 4},
+      where = {n = {max = 2^17}}, note = "a tile for many units (H100)"},
+    {class = "nvidia", rung = "nv_onesweep", params = {each = 8},
+      where = {n = {max = 2^19}}, note = "small tiles (H100)"},
+    {class = "nvidia", rung = "nv_onesweep", params = {wg = 256, each = 22},
+      where = {esize = 8, index = true}, note = "8 bytes, places (H100)"},
+    {class = "nvidia", rung = "nv_onesweep", params = {each = 11},
+      where = {esize = 8}, note = "keys of 8 bytes (H100)"},
+    {class = "nvidia", rung = "nv_onesweep", params = {each = 18},
+      where = {index = true}, note = "with places (H100)"},
+    {class = "nvidia", rung = "nv_onesweep",
+      note = "one pass for each byte of the keys"},
     {rung = "wide", params = {each = 16}},
     {rung = "wide"},
     {rung = "wide", params = {each = 4}, note = "little local memory"},
@@ -209,13 +221,41 @@ return {
       params = {block = 16}, note = "small enough for few cores"},
     {class = "cpu", rung = "simd"},
     {class = "cpu", rung = "simd_split"},
+    {class = "nvidia", type = "float", rung = "lanes",
+      params = {lanes = 4, width = 1}, where = {cols = {max = 32}},
+      note = "very short rows (H100)"},
+    {class = "nvidia", type = "float", rung = "lanes",
+      params = {lanes = 16, width = 1}, where = {cols = {max = NARROW}},
+      note = "short rows (H100)"},
     {rung = "lanes", where = {cols = {max = NARROW}}, note = "short rows"},
+    {class = "nvidia", type = "float", rung = "parts",
+      params = {wg = 256, height = 1, part = 8192},
+      where = {rows = {max = 1024}, cols = {min = 2^15}},
+      note = "few long rows (H100)"},
     {class = "nvidia", type = "float", rung = "vector",
-      params = {wg = 32, width = 4, height = 1}, note = "tuned on an H200"},
+      params = {wg = 256, height = 1}, where = {cols = {min = 4096}},
+      note = "tuned on an H100"},
+    {class = "nvidia", type = "float", rung = "vector",
+      params = {height = 2}, note = "tuned on an H100"},
     {rung = "vector"},
+    {class = "nvidia", type = "float", rung = "columns", params = {wg = 64},
+      where = {rows = {max = 128}, cols = {min = 2^15}},
+      note = "transposed, few rows (H100)"},
     {class = "nvidia", type = "float", rung = "strips",
+      params = {lx = 32, ly = 16}, where = {cols = {min = 2^15}},
+      note = "transposed, many columns (H100)"},
+    {class = "nvidia", type = "float", rung = "strips", params = {lx = 16},
       where = {cols = {min = 8192}},
-      note = "transposed, strips for all compute units (H200)"},
+      note = "transposed, strips for all compute units (H100)"},
+    {class = "nvidia", type = "float", rung = "strips",
+      params = {lx = 16, width = 2, height = 4},
+      where = {rows = {max = 2^14}, cols = {min = NARROW + 1}},
+      note = "transposed, narrow strips (H100)"},
+    {class = "nvidia", type = "float", rung = "split",
+      params = {wg = 32, part = 512}, where = {cols = {max = NARROW}},
+      note = "transposed, few columns (H100)"},
+    {class = "nvidia", type = "float", rung = "split",
+      params = {part = 256}, note = "tuned on an H100"},
     {rung = "split"},
     {rung = "naive", params = {wg = 32}, note = "small work-groups"},
     {rung = "columns", params = {wg = 32}, note = "small work-groups"},

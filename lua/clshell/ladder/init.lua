@@ -92,7 +92,8 @@ end
 ---   params   none    a list such as {{name = "tile", values = {8, 16},
 ---            default = 16, help = "side of a tile"}}; a call that leaves one
 ---            out gets its default, or the nearest value that the device's
----            limits and `accepts` allow
+---            limits and `accepts` allow; a call that gives none has the
+---            parameters of the rung's row in family.choices, if there is one
 ---   defines  every parameter in upper case  defines(p, s) -> table
 ---   options  none    options(p, s) -> string, for the compiler
 ---   kernel   the only one  its name, where the file has several

@@ -217,13 +217,22 @@ function M.refusal(family, rung, p, s)
     or rungs.refusal(family.spec.ints, rung, p, s, s.context.device)
 end
 
--- The parameters of a call of a rung: the `given` values, and for the others
--- the defaults, or the nearest values that the device allows. Where it allows
--- none, the defaults stay and the call tells the reason.
+-- The parameters of a call of a rung. Where it gives none, the parameters of
+-- the row of family.choices for this device and shape; else the `given`
+-- values, and for the others the defaults, or the nearest values that the
+-- device allows. Where it allows none, the defaults stay and the call tells
+-- the reason.
 function M.parameters(family, rung, given, s)
-  return rungs.nearest(rung, given, family.name, function(p)
+  local function allowed(p)
     return not M.refusal(family, rung, p, s)
-  end) or rungs.parameters(rung, given, family.name)
+  end
+  local free = #rung.params > 0
+  for _, param in ipairs(rung.params) do
+    free = free and given[param.name] == nil
+  end
+  return free and require "clshell.ladder.choice".params(family, rung, s,
+    allowed) or rungs.nearest(rung, given, family.name, allowed)
+    or rungs.parameters(rung, given, family.name)
 end
 
 -- The kernel of a configuration, or nil and why the device cannot run it.

@@ -46,29 +46,34 @@ local function rung(trans, def)
   return def
 end
 
--- A rung of two launches: the sums of parts of the rows, then their sums.
-local function parted(def)
+-- A rung of two launches: the sums of parts of A, then their sums.
+local function parted(trans, def)
+  local along, n = trans and "rows" or "cols", trans and "cols" or "rows"
   local function parts(s, p)
-    return groups(s.rows, p.part)
+    return groups(s[along], p.part)
   end
   function def.args(s, _, o)
-    return {s.rows, s.cols, o.A, o.A.ld, o.x, o.sums}
+    local args = {s.rows, s.cols, o.A, o.A.ld, o.x, o.sums}
+    if not trans then -- the kernel of `vector` takes alpha and beta as well
+      args[7], args[8] = 1, 0
+    end
+    return args
   end
   function def.prepare(s, p)
-    return {sums = tiling.scratch(s, parts(s, p) * s.cols)}
+    return {sums = tiling.scratch(s, parts(s, p) * s[n])}
   end
   function def.finish(s, p, own, run)
     local most = tiling.group_size(s, SECOND)
     local lx = math.min(LX, most)
     local ly = s.context.device.type == "cpu" and 1 or most // lx
     run("add.cl", "add", {REAL = s.type, LX = lx, LY = ly},
-      {tiling.roundup(s.cols, lx), ly}, {lx, ly}, s.cols, parts(s, p),
+      {tiling.roundup(s[n], lx), ly}, {lx, ly}, s[n], parts(s, p),
       own.sums, own.y, s.alpha, s.beta)
   end
   function def.traffic(s, p)
-    return {moved = (s.rows + 2 * parts(s, p)) * s.cols * s.esize}
+    return {moved = (s[along] + 2 * parts(s, p)) * s[n] * s.esize}
   end
-  return rung(true, def)
+  return rung(trans, def)
 end
 
 local rungs = {
@@ -95,14 +100,15 @@ local rungs = {
   }),
   rung(false, {
     name = "lanes", file = "lanes.cl",
-    params = {wg, param("lanes", {4, 8, 16, 32}, 32, "work-items of a row")},
+    params = {wg, param("lanes", {4, 8, 16, 32}, 32, "work-items of a row"),
+      width},
     lesson = "several rows in a work-group: fewer work-items for each, fewer "
       .. "steps in local memory",
     range = tiling.line("rows", function(p) return p.wg // p.lanes end, "wg"),
     local_bytes = tiling.elements "wg",
     traffic = function(s, p)
-      local e, n = s.esize, groups(s.cols, p.lanes)
-      return {global = {folded(n, e, p.lanes, e, s.lda * e),
+      local e, n = p.width * s.esize, groups(s.cols, p.lanes * p.width)
+      return {global = {folded(n, e, p.lanes, e, s.lda * s.esize),
         folded(n, e, p.lanes, e, 0)}, locals = meeting(s)}
     end,
   }),
@@ -119,6 +125,16 @@ local rungs = {
       return {global = {access(n * p.height, e, e), access(n, e, e)},
         locals = {access(4 * p.height, s.esize, s.esize)}}
     end,
+  }),
+  parted(false, {
+    name = "parts", file = "vector.cl",
+    params = {wg, width, param("height", {1, 2, 4, 8}, 4,
+      "rows of a work-group"), param("part", {512, 1024, 2048, 4096, 8192,
+      16384}, 4096, "columns of a work-group")},
+    lesson = "of few long rows: parts of the columns apart, more work-groups; "
+      .. "their sums are added after",
+    range = tiling.grid("rows", "cols", "height", "part", "wg", 1),
+    local_bytes = tiling.elements "height wg",
   }),
   rung(false, {
     name = "simd", file = "simd.cl",
@@ -143,14 +159,14 @@ local rungs = {
       return {global = {access(s.rows, e, e), access(s.rows, e)}}
     end,
   }),
-  parted{
+  parted(true, {
     name = "split", file = "split.cl",
     params = {wg, width, param("part", {16, 32, 64, 128, 256, 512}, 128,
       "rows of a work-item")},
     lesson = "of A transposed: parts of the rows apart, more work-items; "
       .. "their sums are added after",
     range = tiling.grid("cols", "rows", "wg width", "part", "wg", 1),
-  },
+  }),
   rung(true, {
     name = "strips", file = "strips.cl",
     params = {param("lx", {4, 8, 16, 32}, 8, "work-items side by side"),
@@ -169,7 +185,7 @@ local rungs = {
         folded(n, e, p.lx, 0, e)}, locals = {access(4, v, v)}}
     end,
   }),
-  parted{
+  parted(true, {
     name = "simd_split", file = "simd_split.cl",
     params = {param("span", {256, 1024, 4096, 8192}, 8192,
       "columns of a work-item"),
@@ -179,7 +195,7 @@ local rungs = {
       .. "the columns stay in the nearest cache",
     accepts = tiling.cpu_only,
     range = tiling.grid("cols", "rows", "span", "part", 1, 1),
-  },
+  }),
 }
 
 -- A size of a vector: the columns of A, or its rows if it is transposed; of

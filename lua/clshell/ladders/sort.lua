@@ -171,6 +171,62 @@ local function in_groups(def, bits, step)
   end)
 end
 
+-- The rung for NVIDIA's GPUs: `count` counts the digits of all passes before.
+local nv_onesweep
+nv_onesweep = {
+  name = "nv_onesweep", file = "nv_onesweep.cl", kernel = "sweep",
+  lesson = "a digit of 8 bits in one pass over the keys: tiles tell one "
+    .. "another their counts while they move elements",
+  params = {
+    param("wg", {256, 384, 512}, 512, "work-items in a work-group"),
+    param("each", {4, 6, 8, 9, 10, 11, 12, 14, 16, 18, 20, 22}, 20,
+      "elements per work-item"),
+  },
+  defines = defines,
+  accepts = function(dev, s)
+    if s and s.n and s.n >= 1 << 30 then
+      return "it takes less than 2^30 elements"
+    end
+    return tiling.lacks(dev, 70)
+  end,
+  local_bytes = function(s, p)
+    local wide = math.max(s.esize, s.index and 4 or 0)
+    return math.max(p.wg * p.each * wide, p.wg // 32 * 1024) + 1280
+  end,
+  range = tiling.line("n", "wg each", "wg"),
+  prepare = function(s, p, o, run)
+    local tiles, digits = groups(s.n, p.wg * p.each), s.esize
+    local words = digits * 257
+    local tables = math.min(digits, 2)
+    local state = tiling.scratch(s, words + tables * tiles * 256, "uint")
+    local values = defines(p, s)
+    run("nv_onesweep.cl", "clear", values, {words}, nil, words, state)
+    local most = math.min(8 * tiling.units(s, 132), groups(s.n, 2048))
+    run("nv_onesweep.cl", "count", values, {256 * most}, {256}, s.n, tiles,
+      o.x, state)
+    local y = digits > 1 and tiling.scratch(s, s.n) or nil
+    local index = digits > 1 and s.index and tiling.scratch(s, s.n, "uint")
+      or nil
+    -- Two Buffers take turns; the call's Buffer has the last result.
+    local x, from, to_y, to_index = o.x, index or o.index, o.y, o.index
+    if digits % 2 == 0 then
+      to_y, y, to_index, index = y, to_y, index, to_index
+    end
+    local global, most_wg = nv_onesweep.range(s, p)
+    for pass = 0, digits - 2 do
+      run("nv_onesweep.cl", "sweep", values, global, most_wg, table.unpack{s.n,
+        tiles, 8 * pass, x, to_y, state, from, to_index})
+      x, from = to_y, to_index
+      to_y, y, to_index, index = y, to_y, index, to_index
+    end
+    return {tiles = tiles, x = x, y = o.y, state = state, from = from,
+      to = o.index, shift = 8 * (digits - 1)}
+  end,
+  args = function(s, _, o)
+    return {s.n, o.tiles, o.shift, o.x, o.y, o.state, o.from, o.to}
+  end,
+}
+
 local rungs = {
   bitonic,
   bitonic_local,
@@ -189,6 +245,7 @@ local rungs = {
     lesson = "by digits of 8 bits, in two steps in local memory: half of the "
       .. "traffic",
   }, 8, 4),
+  nv_onesweep,
   passes({
     name = "blocks", file = "blocks.cl",
     params = {param("block", {4096, 16384, 65536, 262144}, 65536,

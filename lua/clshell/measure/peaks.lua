@@ -283,7 +283,7 @@ printing = {
 }
 
 --- peaks([opts]) -> table
---- The measured peaks of the session's device, in FLOP/s, B/s and seconds:
+--- The measured peaks of the session's device, in FLOPS, B/s and seconds:
 --- fma_float, fma_double, fma_half (multiply-adds in registers count 2),
 --- tensor_half, tensor_tf32, tensor_double (the tensor cores of NVIDIA GPUs,
 --- by the type of the operands, with mma.sync, on Hopper also half and tf32

@@ -38,6 +38,7 @@ function M.new(name, context, opts)
   return {
     name = name, flags = {}, ok = true, status = "ok",
     device = context and M.device(context) or nil,
+    host = require("clshell.base.machine").host(),
     tag = opts.tag or M.tag, time = os.date("!%Y-%m-%dT%H:%M:%SZ"),
     protocol = protocol.version, version = cl.version,
   }

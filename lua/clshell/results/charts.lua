@@ -154,18 +154,23 @@ local function bar_chart(kind, rows, opts)
   chart, opts, labels = begin(kind, rows, opts)
   local y = opts.y or fields.rate(rows)
   local best, about, values = fields.best(rows, y), fields.about(y), {0}
+  local unsure
   chart.bars, chart.falling = {}, about.unit == "s"
   for i, r in ipairs(rows) do
     local value = not record.fails(r) and fields.base(r, y) or nil
     local lo, hi = fields.interval(r, y)
     chart.bars[i] = {
       label = labels[i], value = value, lo = lo, hi = hi, best = i == best,
+      unsure = value and fields.unsure(r), unchecked = fields.unchecked(r),
       digits = fields.digits(r),
       note = not value and (r.note or r.error or r.status or "no result"):
         gsub("%s+", " ") or nil,
     }
     values[#values + 1] = value
+    unsure = unsure or chart.bars[i].unsure
   end
+  chart.notes[1] = unsure and "hatched: uncertain, of few samples or flagged"
+    or nil
   local limit, words = opts.limit, opts.limit_label or "limit"
   if limit ~= nil then
     argument.check("plot." .. kind, "limit", limit, "number")
@@ -174,8 +179,8 @@ local function bar_chart(kind, rows, opts)
     values[#values + 1] = limit
     chart.limit = {value = limit, label = words}
   elseif limit then
-    chart.notes[1] = ("%s: %s, beyond this scale"):format(words,
-      quantity.format(limit, about.unit))
+    table.insert(chart.notes, 1, ("%s: %s, beyond this scale"):format(words,
+      quantity.format(limit, about.unit)))
   end
   chart.x = axis.new(values, {label = opts.y_label or about.title,
     unit = about.unit, log = false, zero = true})

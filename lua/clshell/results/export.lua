@@ -80,15 +80,14 @@ function M.csv(columns, records)
 end
 
 -- Records as a table of Markdown. columns: a list of {title, from, rule}; the
--- title stands as it is, the rule ("---:") aligns. format(value, record) may
--- return the text of a cell.
-local function markdown(columns, records, format)
+-- title stands as it is, the rule ("---:") aligns.
+local function markdown(columns, records)
   local head, rule = {}, {}
   for i, column in ipairs(columns) do
     head[i], rule[i] = column[1], column[3] or "---"
   end
-  local lines = cells_of(columns, records, function(value, record)
-    return format and format(value, record) or escape(cell_text(value))
+  local lines = cells_of(columns, records, function(value)
+    return escape(cell_text(value))
   end)
   table.move({head, rule}, 1, 2, 1, table.move(lines, 1, #lines, 3))
   for i, cells in ipairs(lines) do
@@ -133,17 +132,16 @@ local function flagged(r)
   return setmetatable({flags = all}, {__index = r})
 end
 
--- The columns {title, from, rule} of results by the lines of fields.list with
--- `wanted`, "export" or "md": none for an empty one, and several for a table
--- of parts.
-local function columns_of(results, wanted)
+-- The columns {title, from} of results by the lines of fields.list with
+-- `export`: none for an empty one, and several for a table of parts.
+local function columns_of(results)
   local columns = {}
   for _, field in ipairs(fields.list) do
     local key, values = field[1], {}
     local function from(r)
       return fields.exported(field, r)
     end
-    for _, r in ipairs(field[wanted] and results or {}) do
+    for _, r in ipairs(field.export and results or {}) do
       values[#values + 1] = from(r)
     end
     for _, part in ipairs(field.prefix and names_of(values) or {}) do
@@ -152,8 +150,7 @@ local function columns_of(results, wanted)
       end}
     end
     columns[#columns + 1] = #values > 0 and not field.prefix
-      and {field.export or key, from, field[2] == "number" and RIGHT or LEFT}
-      or nil
+      and {field.export, from} or nil
   end
   return columns
 end
@@ -228,17 +225,27 @@ local function result_object(r)
   return json.object(members)
 end
 
--- A float in Markdown has the digits that the noise of its result leaves.
-local function rounded(value, r)
-  if math.type(value) == "float" and text.finite(value) then
-    return (("%." .. fields.digits(r) .. "g"):format(value):gsub(",", "."))
+-- The columns of Markdown are those of the tables for people, rounded alike.
+local function shown_of(results)
+  local columns, at = {}, {}
+  for i, r in ipairs(results) do
+    at[r] = i
   end
+  for _, field in ipairs(fields.list) do
+    local c = field.md and require "clshell.results.tables".filled(
+      field.column or field[1], results)
+    columns[#columns + 1] = c and not c.empty and {c.title, function(r)
+      local s = c.cells[at[r]]:match "^%s*(.-)%s*$"
+      return (not c.right or s:find "%d") and s or nil -- a flag tells of NaN
+    end, c.right and RIGHT or LEFT} or nil
+  end
+  return columns
 end
 
 local WRITE = {}
 
 function WRITE.csv(results)
-  return M.csv(columns_of(results, "export"), results)
+  return M.csv(columns_of(results), results)
 end
 
 function WRITE.json(results)
@@ -256,7 +263,7 @@ function WRITE.json(results)
 end
 
 function WRITE.md(results)
-  local lines = {markdown(columns_of(results, "md"), results, rounded)}
+  local lines = {markdown(shown_of(results), results)}
   for _, entry in ipairs(M.meta(results)) do
     lines[#lines + 1] = ("- %s: %s"):format(entry.name, escape(entry.value))
   end
@@ -271,7 +278,8 @@ M.formats = {"csv", "json", "md"}
 --- export.text(results, format) -> string
 --- Results (or a single result) as "csv", "json" or "md" (Markdown). Numbers
 --- are in base units, which the names say (time_s, bandwidth_B_per_s), with
---- all their digits, except in Markdown. Device, driver, build options, source
+--- all their digits; Markdown has the columns of the tables for people, with
+--- the same units and digits. Device, driver, build options, source
 --- hash, date and version are columns of CSV, `meta` in JSON, a list below the
 --- table in Markdown. JSON has all samples. Numbers that are not finite are
 --- null, or empty, and named in the flags. A text of CSV that begins with

@@ -38,11 +38,6 @@ local function spread(r)
   return r.lo and 100 * M.noise(r) or nil
 end
 
--- The size of the problem as people write it: "512x512x512".
-local function size(r)
-  return r.title or type(r.shape) == "string" and r.shape or nil
-end
-
 -- A function that joins the flags of a result, and "unchecked" for the rate of
 -- a launch that nothing was compared with.
 local function flags(between)
@@ -71,6 +66,8 @@ end
 
 local OF_DEVICE = {name = "string", platform = "string", type = "string",
   driver = "string", version = "string"}
+local OF_HOST = {name = "string", os = "string", cpu = "string",
+  cores = "number"}
 local UID = "TEXT NOT NULL UNIQUE DEFAULT (lower(hex(randomblob(16))))"
 
 -- fields.list: a line for each field of a result, in the order of exports:
@@ -89,20 +86,19 @@ local UID = "TEXT NOT NULL UNIQUE DEFAULT (lower(hex(randomblob(16))))"
 --            the lists of runs leave it out
 --   title    its title in tables of results; column: its name there, if it
 --            differs; shown(result): the value there; format, align, drop,
---            wrap: see report.format. Without a format, a number with a unit
---            gets the prefix that suits
+--            wrap, cut, once: see report.format. Without a format, a number
+--            with a unit gets the prefix that suits
 M.list = {
   {"uid", "string", stored = UID, detail = true},
   {"name", "string", export = "name", md = true, stored = "TEXT",
-    title = "kernel", shown = first_of("label", "name")},
+    title = "kernel", shown = first_of("label", "name"), cut = 20},
   {"family", "string", export = "family", stored = "TEXT"},
   {"kernel", "string", export = "kernel", stored = "TEXT",
-    title = "kernel", shown = first_of("label", "kernel", "name")},
+    title = "kernel", shown = first_of("label", "kernel", "name"), cut = 20},
   {"config", "string", export = "config", md = true, stored = "TEXT",
-    title = "parameters", drop = 5},
-  {"size", from = size, md = true},
+    title = "parameters", wrap = 28},
   {"type", "string", export = "type", md = true, stored = "TEXT",
-    title = "type", drop = 4},
+    title = "type", drop = 4, once = "%s"},
   {"status", "string", export = "status", stored = "TEXT"},
   {"shape", "parts", export = "shape", prefix = "shape.", stored = "TEXT"},
   {"params", "parts", export = "params", prefix = "param.", stored = "TEXT",
@@ -111,19 +107,21 @@ M.list = {
   {"local", "string", export = "local_size", title = "local",
     align = "right", drop = 6},
   {"mode", "string", export = "cache_mode", md = true, stored = "TEXT",
-    title = "cache", drop = 7},
+    title = "cache", drop = 7, once = "%s cache"},
   {"cache", "string", export = "cache"},
-  {"timer", "string", export = "timer", title = "timer", drop = 9},
+  {"timer", "string", export = "timer", title = "timer", drop = 9,
+    once = "%s timer"},
   {"tick_ns", "number", unit = "s", scale = 1e-9, export = "tick_s"},
-  {"title", "string", stored = "TEXT", title = "shape", drop = 5},
+  {"title", "string", md = true, stored = "TEXT", title = "shape",
+    cut = 20, once = "%s"},
   {"median", "number", unit = "s", axis = "time", export = "time_s",
     md = true, stored = "REAL", column = "time", title = "time"},
   {"ms", "number", unit = "s", scale = 1e-3, axis = "time", title = "ms",
     format = measured},
   {"spread", title = style.utf8() and "±%" or "+-%", shown = spread,
-    format = "%.1f", drop = 7},
-  {"lo", "number", unit = "s", export = "time_lo_s", md = true},
-  {"hi", "number", unit = "s", export = "time_hi_s", md = true},
+    md = true, format = "%.1f", drop = 7},
+  {"lo", "number", unit = "s", export = "time_lo_s"},
+  {"hi", "number", unit = "s", export = "time_hi_s"},
   {"min", "number", unit = "s", axis = "least time", export = "time_min_s"},
   {"q1", "number", unit = "s", export = "time_q1_s"},
   {"q3", "number", unit = "s", export = "time_q3_s"},
@@ -144,8 +142,8 @@ M.list = {
   {"outliers", "number", export = "outliers"},
   {"flop", "number", unit = "FLOP", export = "work_FLOP"},
   {"bytes", "number", unit = "B", export = "traffic_B"},
-  {"gflops", "number", unit = "FLOP/s", scale = 1e9, axis = "throughput",
-    export = "throughput_FLOP_per_s", md = true, title = "GFLOPS",
+  {"gflops", "number", unit = "FLOPS", scale = 1e9, axis = "throughput",
+    export = "throughput_FLOPS", md = true, title = "GFLOPS",
     format = measured},
   {"gbs", "number", unit = "B/s", scale = 1e9, axis = "bandwidth",
     export = "bandwidth_B_per_s", md = true, title = "GB/s",
@@ -163,7 +161,7 @@ M.list = {
   {"ok", export = "verified", from = verified},
   {"verify", "string", export = "verify"},
   {"err", "number", export = "error", md = true, title = "error",
-    format = "%.0e", align = "right"},
+    format = "%.0e", align = "right", drop = 1},
   {"err_bound", "number", export = "error_bound"},
   {"flags", "list", of = "string", export = "flags", from = flags " ",
     md = true, title = "flags", shown = flags ", ", wrap = true},
@@ -178,6 +176,11 @@ M.list = {
     stored = "TEXT"},
   {"opencl_version", export = "opencl_version",
     from = part("device", "version"), meta = true},
+  {"host", "parts", of = OF_HOST, export = "host", from = part("host", "name"),
+    meta = true},
+  {"cpu", export = "cpu", from = part("host", "cpu"), meta = true},
+  {"cores", export = "cores", from = part("host", "cores"), meta = true},
+  {"os", export = "os", from = part("host", "os"), meta = true},
   {"options", "string", export = "build_options", meta = true,
     stored = "TEXT"},
   {"defines", "parts", export = "defines", from = defines},
@@ -208,7 +211,7 @@ for _, field in ipairs(M.list) do
     M.columns[field.column or field[1]] = {key = field.shown or field[1],
       title = field.title, unit = not field.format and field.unit or nil,
       format = field.format, align = field.align, drop = field.drop,
-      wrap = field.wrap}
+      wrap = field.wrap, cut = field.cut, once = field.once}
   end
 end
 
@@ -353,6 +356,26 @@ end
 -- Whether samples were taken, but too few for an interval.
 local function few(r)
   return r.n ~= nil and r.lo == nil
+end
+
+--- fields.unchecked(result) -> boolean
+--- Whether a time was taken and its result compared with nothing.
+function M.unchecked(r)
+  return r.verify == "unchecked" and (r.median or r.gflops or r.gbs or r.ms)
+    and true or false
+end
+
+local UNSURE = text.set "unconverged clock! IMPOSSIBLE?"
+
+--- fields.unsure(result) -> string or nil
+--- Why the time of a result is uncertain: it has too few samples for an
+--- interval, or a flag of the protocol.
+function M.unsure(r)
+  local words = {few(r) and "few samples" or nil}
+  for _, flag in ipairs(r.flags or {}) do
+    words[#words + 1] = UNSURE[flag] and flag or nil
+  end
+  return words[1] and table.concat(words, ", ") or nil
 end
 
 --- fields.digits(result) -> integer

@@ -69,27 +69,35 @@ local function groups(rows, without_config)
   return list
 end
 
--- A list of runs that prints as a table.
+-- A list of runs that prints as a table; list:table{width = 60} returns it.
 local function listed(list, columns)
-  return setmetatable(list, {__tostring = function(self)
+  local function format(self, opts)
     return #self == 0 and "no runs kept that fit"
-      or report.format(self, columns)
-  end})
+      or report.format(self, columns, opts)
+  end
+  return setmetatable(list, {__tostring = function(self)
+    return format(self)
+  end, __index = {table = format}})
 end
 
-local HISTORY = {
-  {key = "name", title = "name"},
-  {key = "config", title = "parameters", drop = 2},
-  {key = "title", title = "problem"},
-  {key = "mode", title = "cache", drop = 5},
-  {key = "device", title = "device", drop = 4},
+local NAME = {key = "name", title = "name", cut = 16}
+local CONFIG = {key = "config", title = "parameters", wrap = 28}
+local PROBLEM = {key = "title", title = "problem", cut = 20, once = "%s"}
+local CACHE = {key = "mode", title = "cache", drop = 5, once = "%s cache"}
+local DEVICE = {key = function(r)
+  return (record.device_of(r))
+end, title = "device", wrap = true, cut = 16, once = "on %s"}
+local TAG = {key = "tag", title = "tag", drop = 7}
+local DATE = {key = function(r)
+  return r.time and r.time:sub(1, 16):gsub("T", " ")
+end, title = "date (UTC)", drop = 8}
+
+local HISTORY = {NAME, CONFIG, PROBLEM, CACHE, DEVICE,
   {key = "count", title = "runs", align = "right"},
   {key = "median", title = "newest", unit = "s"},
   {key = "change", title = "change %", format = "%+.1f", drop = 6},
   {key = "trend", title = "medians"},
-  {key = "tag", title = "tag", drop = 7},
-  {key = "id", title = "run", align = "right", drop = 3},
-  {key = "time", title = "time", drop = 8},
+  TAG, {key = "id", title = "run", align = "right", drop = 3}, DATE,
 }
 
 -- The row of a group: the fields of its newest run, and all medians.
@@ -169,20 +177,11 @@ local function fastest(s, runs)
   end
 end
 
-local BEST = {
-  {key = "name", title = "name"},
-  {key = "config", title = "parameters", wrap = true},
-  {key = "title", title = "problem"},
-  {key = "mode", title = "cache", drop = 3},
-  {key = function(r)
-    return (record.device_of(r))
-  end, title = "device", drop = 2},
+local BEST = {NAME, CONFIG, PROBLEM, CACHE, DEVICE,
   {key = "median", title = "time", unit = "s"},
   "gflops", "gbs",
-  {key = "id", title = "run", align = "right"},
-  {key = "tag", title = "tag", drop = 5},
-  {key = "time", title = "time", drop = 6},
-  {key = "stale", title = "note", wrap = true},
+  {key = "id", title = "run", align = "right", drop = 1},
+  TAG, DATE, {key = "stale", title = "note", wrap = true},
 }
 
 --- s:best([opts]) -> list
@@ -358,11 +357,8 @@ local function selected(s, what)
   return {s:get(id) or cl.error(("no run %d is kept"):format(id))}, true
 end
 
-local COMPARED = {
-  {key = "name", title = "name"},
-  {key = "config", title = "parameters", drop = 1},
-  {key = "title", title = "problem"},
-  {key = "before", title = "A", unit = "s"},
+local COMPARED = {NAME, CONFIG, PROBLEM,
+  {key = "before", title = "A", unit = "s", like = "median"},
   {key = "median", title = "B", unit = "s"},
   {key = "change", title = "change %", format = "%+.1f"},
   {key = function(r)

@@ -9,68 +9,26 @@ local export = require "clshell.results.export"
 local fields = require "clshell.results.fields"
 local record = require "clshell.measure.record"
 local file = require "clshell.base.file"
+local frame = require "clshell.results.page"
 local options = require "clshell.base.options"
 local peaks = require "clshell.measure.peaks"
 local plot = require "clshell.results.charts"
 local svg = require "clshell.results.svg"
 local quantity = require "clshell.base.quantity"
 local report = require "clshell.results.tables"
+local text = require "clshell.base.text"
 local units = require "clshell.ladder.unit"
 
 local M = {}
 
 local escape = svg.escape
 
-local CSS = [[
-:root { color-scheme: light dark; --ink: #1f2328; --soft: #59636e;
-  --face: #ffffff; --line: #d1d9e0; --band: #f6f8fa; --mark: #0969b5;
-  --alarm: #b3261e }
-@media (prefers-color-scheme: dark) { :root { --ink: #e6edf3;
-  --soft: #9da7b3; --face: #0d1117; --line: #30363d; --band: #161b22;
-  --mark: #58a6ff; --alarm: #ff8a80 } }
-body { margin: 2rem auto; max-width: 62rem; padding: 0 1.25rem;
-  font: 15px/1.5 system-ui, "Segoe UI", "DejaVu Sans", sans-serif;
-  color: var(--ink); background: var(--face) }
-h1 { font-size: 1.6rem; margin: 0 0 .25rem }
-h2 { font-size: 1.15rem; margin: 2.2rem 0 .6rem }
-.lead, .soft, caption, figcaption { color: var(--soft) }
-.scroll { overflow-x: auto }
-table { border-collapse: collapse; font-variant-numeric: tabular-nums }
-th, td { padding: .3rem .7rem; text-align: left; vertical-align: top;
-  border-bottom: 1px solid var(--line) }
-thead th { border-bottom-width: 2px; font-weight: 600; white-space: nowrap }
-td.num, th.num { text-align: right; white-space: pre;
-  font-family: ui-monospace, "DejaVu Sans Mono", monospace;
-  font-size: .9em }
-td.name { white-space: nowrap }
-td.words, tr.best td.words { color: var(--soft); font-weight: 400;
-  font-size: .87em; min-width: 9rem }
-tr.best td { font-weight: 700; background: var(--band) }
-tr.best td:first-child { box-shadow: inset 3px 0 var(--mark) }
-.winner { font-size: 1.05rem; margin: .2rem 0 .6rem }
-.winner b { font-size: 1.5rem; color: var(--mark) }
-.winner .soft { display: block; font-size: .95rem }
-dl { display: grid; grid-template-columns: max-content 1fr;
-  gap: .15rem 1.2rem; margin: .5rem 0 }
-dt { color: var(--soft) }
-dd { margin: 0; overflow-wrap: anywhere }
-figure { margin: 1rem 0 1.5rem; overflow-x: auto }
-.plot { width: 100%; min-width: 420px; max-width: 720px; height: auto;
-  display: block }
-details { border-top: 1px solid var(--line); padding: .4rem 0 }
-summary { cursor: pointer }
-@page { margin: 15mm }
-@media print { :root { --ink: #000; --soft: #444; --face: #fff;
-  --line: #bbb; --band: #eee; --mark: #0969b5; --alarm: #a00;
-  color-scheme: light } body { margin: 0; max-width: none; font-size: 10pt }
-  figure, tr { break-inside: avoid } h2 { break-after: avoid } }
-]]
-
 local function remarks_of(r)
   local note, flags = r.note or r.error, r.flags or {}
   local said = not r.status or r.status == "ok"
     or note and note:find(r.status, 1, true) == 1
   local remarks = {not said and r.status or nil}
+  remarks[#remarks + 1] = fields.unchecked(r) and "unchecked" or nil
   table.move(flags, 1, #flags, #remarks + 1, remarks)
   remarks[#remarks + 1] = note
   return table.concat(remarks, "; ")
@@ -89,17 +47,38 @@ local function column(name, class, more)
   return setmetatable(more, {__index = fields.columns[name]})
 end
 
+-- The column of the factors over the first result, with as many digits as the
+-- noise of both leaves; nil for a single result and for several problems.
+local function factors(results, key)
+  local first, sign = results[1], fields.about(key).unit == "s" and -1 or 1
+  local base = #results > 1 and fields.base(first, key)
+  for _, r in ipairs(results) do
+    base = r.title == first.title and r.mode == first.mode and base
+  end
+  return base and base > 0 and {key = function(r)
+    local x = fields.base(r, key)
+    return x and x > 0 and (x / base) ^ sign or nil
+  end, title = "× " .. fields.labels(results)[1]:match "%S*", class = "num",
+    format = function(x, r)
+      return quantity.number(x, math.min(3, fields.digits(first),
+        fields.digits(r)))
+    end} or nil
+end
+
 -- The table's columns; the rate by which results are compared is the second
--- column. Columns of the class "once" tell the problem: they stand above the
--- table where all cells agree, and are left out where a heading tells it.
-local function columns_of(key)
+-- column, and the factors over the first result the third. Columns of the
+-- class "once" tell the problem: they stand above the table where all cells
+-- agree, and are left out where a heading tells it.
+local function columns_of(key, results)
   local list = {
     column("name", "name", {key = "name"}), column("title", "once"),
     column("mode", "once"), column("time", "num"),
     column("spread", "num", {title = "± %", format = function(x)
       return quantity.number(x, 2)
     end}),
-    column("roof", "num"), column("err", "num", {format = "%.1e"}),
+    column("roof", "num"), column("err", "num", {format = function(x)
+      return x == 0 and "0" or ("%.1e"):format(x)
+    end}),
     column("config", "words"),
     {key = remarks_of, title = "remarks", class = "words"},
   }
@@ -108,6 +87,7 @@ local function columns_of(key)
   if key ~= "median" then
     table.insert(list, 2, rate(key))
   end
+  table.insert(list, key == "median" and 5 or 3, factors(results, key))
   return list
 end
 
@@ -136,7 +116,7 @@ end
 -- the terms above the table.
 local function table_of(results, key, best, alone)
   local shown, once, head, out = {}, {}, {}, {}
-  for _, wanted in ipairs(columns_of(key)) do
+  for _, wanted in ipairs(columns_of(key, results)) do
     local c = report.filled(wanted, results)
     if c.class == "once" and not c.empty and constant(c.cells) then
       once[#once + 1] = {name = c.title, value = c.cells[1]}
@@ -271,7 +251,9 @@ end
 local function winner(results, key, best)
   local r = best and results[best]
   if not r then
-    return ""
+    return #results > 1 and '<p class="winner"><span class="soft">No result '
+      .. "is called the best: the fastest has fewer than 6 samples.</span></p>"
+      or ""
   end
   local digits, words = quantity.digits(fields.noise(r)), {}
   local unit, value = fields.about(key).unit or "", fields.base(r, key)
@@ -304,7 +286,7 @@ local function problem_of(problem, alone, charts)
     .. (problem.cache or "")
   local out = {"<h2>" .. escape(title) .. "</h2>",
     winner(good, key, best)}
-  if #good > 1 and best and not charts then
+  if #good > 1 and not charts then
     local bars, steps = by_kernel(good)
     out[#out + 1] = figure(plot[steps and "ladder" or "bar"](bars,
       {title = ""}))
@@ -364,39 +346,21 @@ function M.page(title, data, body)
   argument.check("html.page", "data", data, "string")
   argument.check("html.page", "body", body, "string")
   -- without "<", no text can end the script element
-  data = data:gsub("<", "\\u003c")
-  return ([[
-<!DOCTYPE html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<meta name="generator" content="clshell %s">
-<meta http-equiv="Content-Security-Policy" content="default-src 'none'; ]]
-.. [[style-src 'unsafe-inline'; img-src data:">
-<link rel="icon" href="data:,">
-<title>%s</title>
-<style>
-%s%s</style>
+  return frame.text(title, body, {head = [[
 <script type="application/json" id="results">
-%s</script>
-</head>
-<body>
-%s
-</body>
-</html>
-]]):format(escape(cl.version), escape(title), CSS, svg.css(), data, body)
+]] .. data:gsub("<", "\\u003c") .. "</script>\n"})
 end
 
 local NOTE = '<p class="soft">★ best. %s Times are medians; ± is half of '
   .. "their 95 %% interval, or with fewer than 6 samples half of the distance "
-  .. "of the quartiles. A factor at a bar compares it with the bar above.</p>"
+  .. "of the quartiles. A factor at a bar compares it with the bar above, a "
+  .. "factor in a table with its first row.</p>"
 
 -- What was checked: a rung always; a launch or function where it had a check.
 local function promise(results, labels)
   local open = {}
   for i, r in ipairs(results) do
-    if r.verify == "unchecked" and (r.gflops or r.gbs or r.ms) then
+    if fields.unchecked(r) then
       open[#open + 1] = labels[i]
     end
   end
@@ -405,29 +369,60 @@ local function promise(results, labels)
       .. "that were checked."):format(escape(table.concat(open, ", ")))
 end
 
--- A line with the device, the driver and the date, without the parts that
--- stand in the title.
+-- The facts of a report that stand below its title, and the words before each.
+local LEAD = {{"device", ""}, {"driver", "driver "}, {"os", ""},
+  {"host", "host "}, {"cpu", ""}, {"cores", ""}, {"date", ""}}
+
+-- A line with the device, the driver, the machine and the date, without the
+-- parts that stand in the title; and the command line.
 local function lead(meta, title)
   local named, words = {}, {}
   for _, entry in ipairs(meta) do
-    named[entry.name] = not title:find(entry.value, 1, true) and entry.value
-      or nil
+    local value = entry.value
+    named[entry.name] = value and value ~= "several"
+      and not title:find(value, 1, true) and value or nil
   end
-  for _, name in ipairs{"device", "driver", "date"} do
-    words[#words + 1] = named[name]
+  for _, part in ipairs(LEAD) do
+    words[#words + 1] = named[part[1]] and part[2] .. named[part[1]]
+      .. (part[1] == "cores" and " cores" or "")
   end
   return '<p class="lead">' .. escape(table.concat(words, " · ")) .. "</p>"
+    .. (named.command and '\n<p class="lead"><code>' .. escape(named.command)
+    .. "</code></p>" or "")
 end
 
--- The title of results that share no words: their family and device.
-local function title_of(results)
-  local family = results[1].family
-  for _, r in ipairs(results) do
-    family = r.family == family and family or nil
+-- The command line of this process; nil for a session without a script.
+local function command_line()
+  local words, first = {}, 0
+  while arg and arg[first - 1] do
+    first = first - 1
   end
-  return family and ("%s on %s"):format(family,
-    record.device_of(results[1]) or "a device")
-    or ("%d results"):format(#results)
+  for i = first, arg and #arg or -1 do
+    words[#words + 1] = arg[i]:find "^[%w_./:=,+@-]+$" and arg[i]
+      or text.quote(arg[i])
+  end
+  return #words > 1 and table.concat(words, " ") or nil
+end
+
+-- The title of a report: the families, the words that all results share, and
+-- the device.
+local function title_of(results, labels, common)
+  local families, words = {}, {}
+  for _, r in ipairs(results) do
+    families[#families + 1] = not text.set(table.concat(families, " "))[
+      r.family] and r.family or nil
+  end
+  common = common ~= "" and common or #results == 1 and labels[1] or ""
+  words[1] = #families > 0 and not (#families == 1
+    and common:find(families[1], 1, true)) and table.concat(families, ", ")
+    or nil
+  words[#words + 1] = common ~= "" and common
+    or #families == 0 and ("%d results"):format(#results) or nil
+  local device = record.device_of(results[1])
+  for _, r in ipairs(results) do
+    device = record.device_of(r) == (device or r) and device or nil
+  end
+  return table.concat(words, " ") .. (device and " on " .. device or "")
 end
 
 --- html.text(results [, opts]) -> string
@@ -447,12 +442,10 @@ function M.text(results, opts)
   end
   local labels, common = fields.labels(results)
   local list = problems(results)
-  local title = opts.title or common ~= "" and common
-    or #results == 1 and labels[1] or title_of(results)
+  local title = opts.title or title_of(results, labels, common)
   local meta = export.meta(results)
-  if opts.command then
-    meta[#meta + 1] = {name = "command", value = opts.command}
-  end
+  meta[#meta + 1] = {name = "command", value = opts.command
+    or command_line()}
   if opts.charts then
     argument.list("html", "charts", opts.charts, "chart")
   end
@@ -493,8 +486,8 @@ return setmetatable(M, {
   --- html(results, file [, opts]) -> file
   --- Writes a report, as html.write does.
   --- Options:
-  ---   title    the words that all results share  a title of the page
-  ---   command  -     a string: the command line of the run
+  ---   title    family, shared words, device  a title of the page
+  ---   command  the command line of this process  a string
   ---   reading  -     a text, or paragraphs, that explains the numbers
   ---   peaks    -     a table as of peaks(), for the roofline
   ---   charts   ladder and roofline  a list of charts of plot, instead

@@ -142,6 +142,7 @@ end
 function Output:say(words)
   if self.people then
     print(type(words) == "function" and words() or words)
+    io.stdout:flush()
   end
 end
 
@@ -154,22 +155,24 @@ end
 
 --- out:part(opts) -> part
 --- A table to come: part:step(label) announces a step on stderr,
---- part:add(result) takes a row. Its close prints the table, also after Ctrl-C
---- and errors: local part <close> = out:part{...}. `peak` and `base` are
---- fields that may be set later.
+--- part:add(result) takes a row, and prints it. Its close says which columns
+--- had no room, and the best row, also after Ctrl-C and errors: local part
+--- <close> = out:part{...}. `peak`, `base`, `title` may be set before a row.
 --- Options:
 ---   title    none    a title above the table
 ---   columns  needed  as for report.format
 ---   steps    -       the number of steps
 ---   by       gflops  the field that is compared with the peak
 ---   best     by      the field whose best row is marked
----   peak, base  -    see report.relate
+---   peak     -       see report.relate
+---   base     -       see report.relate; or the row by its kernel; "first"
+---   whole    false   true: the table comes as a whole, at the close
 --- Example: as for output.open
 function Output:part(opts)
   options.check(opts, "out:part")
   return setmetatable({out = self, rows = {}, title = opts.title,
     columns = opts.columns, by = opts.by or "gflops", peak = opts.peak,
-    best = opts.best or opts.by or "gflops",
+    best = opts.best or opts.by or "gflops", whole = opts.whole,
     base = opts.base, progress = script.progress(opts.steps or 1)}, Part)
 end
 
@@ -199,12 +202,36 @@ function Output:add(r)
   keep(self)
 end
 
+-- Prints a row, the first one below the title and the head of the table, which
+-- has columns for the share of a peak and for speed-ups if they are known.
+local function print_row(part, r)
+  report.relate({r}, {by = part.by, peak = part.peak,
+    base = type(part.base) == "table" and part.base})
+  local columns = {}
+  for _, column in ipairs(part.columns) do
+    local key = fields.columns[column] and fields.columns[column].key
+      or column.key
+    columns[#columns + 1] = (key ~= "percent" or r.percent or not r.ms)
+      and (key ~= "speedup" or part.base) and column or nil
+  end
+  local first = not part.lines and part.title and part.title .. "\n" or ""
+  part.lines = part.lines or report.live(columns)
+  part.progress:done()
+  part.out:say(first .. part.lines(r))
+end
+
 --- part:add(result) -> result
 --- Takes the result of a bench as the next row.
 --- Example: as for output.open
 function Part:add(r)
   self.rows[#self.rows + 1] = r
   self.out:add(r)
+  if self.base == "first" or self.base == (r.kernel or r.name) then
+    self.base = r
+  end
+  if not self.whole and self.out.people then
+    print_row(self, r)
+  end
   local best = fields.best(self.rows, self.best)
   local x = best and fields.base(self.rows[best], self.best)
   if x then
@@ -236,10 +263,26 @@ local function show(part, e)
   if #part.rows == 0 then
     return
   end
-  report.relate(part.rows, part)
-  part.out:say((part.title and part.title .. "\n" or "")
-    .. report.format(part.rows, part.columns, {best = part.best,
-      color = style.color(1)}))
+  report.relate(part.rows, {by = part.by, peak = part.peak,
+    base = type(part.base) == "table" and part.base})
+  if part.whole then
+    return part.out:say((part.title and part.title .. "\n" or "")
+      .. report.format(part.rows, part.columns, {best = part.best,
+        color = style.color(1)}))
+  end
+  local words = {part.lines and part.lines()}
+  local best = part.rows[2] and part.rows[fields.best(part.rows, part.best)]
+  if best then
+    words[#words + 1] = style.paint(table.concat(text.wrap(("best: %s%s%s")
+      :format(best.label or best.kernel or best.name, best.config
+      and best.config ~= "" and " " .. best.config or "", best.speedup
+      and best ~= part.base and (", %.3g times as fast as %s"):format(
+      best.speedup, part.base.kernel or part.base.name) or ""),
+      report.width()), "\n"), "bold", style.color(1))
+  end
+  if words[1] then
+    part.out:say(table.concat(words, "\n"))
+  end
 end
 
 function Part:__close(e)

@@ -45,25 +45,6 @@ for _, format in ipairs(export.formats) do
   end
 end
 
--- The columns whose cells differ, and a text of the cells that all results
--- share.
-local function columns_of(list)
-  local columns, common = {}, {}
-  for _, name in ipairs(COLUMNS) do
-    local value = list[1] and list[1][name]
-    local same = (name == "title" or name == "mode") and #list > 1
-    for _, r in ipairs(list) do
-      same = same and r[name] == value
-    end
-    if not same then
-      columns[#columns + 1] = name
-    elseif value ~= nil then
-      common[#common + 1] = name == "mode" and value .. " cache" or value
-    end
-  end
-  return columns, table.concat(common, ", ")
-end
-
 --- results:table([opts]) -> string
 --- The results as a table with the best result marked, below a line of the
 --- cells that all results share. Options as for report.format.
@@ -74,9 +55,7 @@ function Results:table(opts)
   fields.list_of(self, "results")
   local all = options.with({best = fields.rate(self)},
     options.check(opts, "report.format"))
-  local columns, common = columns_of(self)
-  return (common ~= "" and common .. "\n" or "")
-    .. report.format(self, columns, all)
+  return report.format(self, COLUMNS, all)
 end
 
 --- results:plot(opts) -> chart

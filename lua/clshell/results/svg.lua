@@ -22,6 +22,7 @@ local INKS = {
   {".plot .soft", "fill", "#59636e", "#9da7b3"},
   {".plot .grid", "stroke", "#e1e4e8", "#30363d"},
   {".plot .axis", "stroke", "#8c959f", "#6e7681"},
+  {".plot .hatch", "stroke", "#ffffff", "#0d1117"},
   {".plot .roof", "stroke", "#59636e", "#9da7b3"},
   {".plot .face", "fill", "#ffffff", "#0d1117"},
   {".plot .halo", "stroke", "#ffffff", "#0d1117"},
@@ -52,6 +53,7 @@ function M.css()
 .plot .grid, .plot .axis { stroke-width: 1; shape-rendering: crispEdges }
 .plot .roof { fill: none; stroke-width: 2 }
 .plot .limit { stroke-dasharray: 5 4 }
+.plot .hatch { fill: none; stroke-width: 2.5 }
 .plot .whisker { fill: none; stroke-width: 1.5 }
 .plot .halo { paint-order: stroke; stroke-width: 3px }
 ]] .. rules(1) .. "\n@media (prefers-color-scheme: dark) {\n" .. rules(2)
@@ -187,6 +189,18 @@ local function finish(drawing, chart, y, opts)
     table.concat(drawing, "\n"))
 end
 
+-- Slanted lines over a bar, without a pattern: a page has no identifiers and
+-- no links, and a converter to PNG draws them.
+local function hatch(drawing, x, y, width, height)
+  local lines = {}
+  for from = 4 - height, width, 7 do
+    local a, b = math.max(from, 0), math.min(from + height, width)
+    lines[#lines + 1] = a < b and ("M%.1f %.1fL%.1f %.1f"):format(x + a,
+      y + height - a + from, x + b, y + height - b + from) or nil
+  end
+  drawing:add('<path class="hatch" d="%s"/>', table.concat(lines))
+end
+
 -- A bar with its label before it and its value behind it.
 local function bar_row(drawing, chart, bar, y, box)
   local class = bar.best and "bold" or nil
@@ -197,8 +211,12 @@ local function bar_row(drawing, chart, bar, y, box)
   local width = chart.x:at(bar.value) * box.width
   drawing:add('<rect class="%s" x="%.1f" y="%d" width="%.1f" height="18" '
     .. 'rx="2">%s</rect>', bar.best and "s1" or "other",
-    box.left, y + 3, math.max(1, width), pointed(("%s: %s"):format(bar.label,
-    quantity.format(bar.value, chart.x.unit or "", bar.digits))))
+    box.left, y + 3, math.max(1, width), pointed(("%s: %s%s"):format(bar.label,
+    quantity.format(bar.value, chart.x.unit or "", bar.digits), bar.unsure
+    and ", uncertain: " .. bar.unsure or "")))
+  if bar.unsure then
+    hatch(drawing, box.left, y + 3, math.max(1, width), 18)
+  end
   local past = box.left + width
   if bar.lo and bar.hi then
     local lo = box.left + chart.x:at(bar.lo) * box.width
@@ -210,7 +228,8 @@ local function bar_row(drawing, chart, bar, y, box)
   drawing:add('<text class="%s halo" x="%.1f" y="%d">%s<tspan class="soft" '
     .. 'dx="6">%s</tspan></text>', class or "plain", past + 6, y + 16,
     quantity.number(bar.value / chart.x.factor, bar.digits),
-    bar.step and ("  ×%.2f"):format(bar.step) or "")
+    (bar.step and ("  ×%.2f"):format(bar.step) or "")
+    .. (bar.unchecked and "  unchecked" or ""))
 end
 
 local function bar_chart(chart, opts)

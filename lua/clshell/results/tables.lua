@@ -12,6 +12,10 @@ local text_table = require "clshell.base.text_table"
 
 local M = {}
 
+-- The least widths of columns of a table whose rows are still to come.
+local ROOM = {name = 24, kernel = 16, config = 12, tile = 4, ["local"] = 7,
+  err = 5}
+
 --- report.number(x [, digits]) -> string
 --- A number in plain decimals, with so many significant digits (4).
 --- Example: print(report.number(1234.5678)) --> 1235
@@ -32,7 +36,7 @@ M.align = text.align
 --- Compares bench results: sets `percent` of the peak and `speedup` over the
 --- result `base`. Results without a rate get neither.
 --- Options:
----   peak  -       FLOP/s, or B/s where `by` is "gbs"; or a function that
+---   peak  -       FLOPS, or B/s where `by` is "gbs"; or a function that
 ---                 returns it, as a result may raise the measured peak
 ---   by    gflops  the field that is compared with the peak
 ---   base  -       a result
@@ -56,11 +60,12 @@ function M.relate(rows, opts)
   end
 end
 
--- A column with the prefix that suits its middle value.
+-- A column with the prefix that suits its middle value, or the middle value of
+-- the field that it is `like`.
 local function with_prefix(column, rows)
   local values = {}
   for _, row in ipairs(rows) do
-    local x = fields.value(row, column.key)
+    local x = fields.value(row, column.like or column.key)
     values[#values + 1] = type(x) == "number" and text.finite(x) and x or nil
   end
   table.sort(values)
@@ -120,10 +125,14 @@ end
 --- report.format(rows, columns [, opts]) -> string
 --- A table of rows (tables) as text. A column is a name from report.columns
 --- or {key = field or function(row), title =, format = "%.2f" or a function,
---- align = "right", drop = n, wrap = true}: numbers with a format are aligned
---- on the point; columns with the highest `drop` are left out first where the
---- window is narrow, and named below the table; a `wrap` column is broken
---- into lines, or put under its row, where `below = true` always puts it.
+--- align = "right", drop = n, wrap = true, cut = n, once = "on %s"}: numbers
+--- with a format are aligned on the point; a column with `once` whose cells
+--- are all alike, or empty, is said once, above the table. Where the window is
+--- narrow, the cells of a `cut` column are cut in the middle, down to n
+--- columns; a `wrap` column is broken into lines, of 16 columns or wrap = n at
+--- least, or put under its row, where `below = true` always puts it; columns
+--- with the highest `drop` are left out first, and named below the table.
+--- Behind a pipe nothing is cut, unless COLUMNS is set.
 --- {key =, title =, unit = "s"} is in base units: the header names the prefix
 --- that suits. Columns that are empty are not shown.
 --- Options:
@@ -143,8 +152,23 @@ function M.format(rows, wanted, opts)
     columns[i] = resolved(column, rows)
   end
   return text_table.format(rows, columns, {color = opts.color,
-    width = opts.width or M.width(),
-    best = opts.best and fields.best(rows, opts.best)})
+    width = opts.width, best = opts.best and fields.best(rows, opts.best)})
+end
+
+-- report.live(columns) -> lines(row)
+-- A table whose rows come one after the other, see text_table.live. The first
+-- row also sets the prefixes of units.
+function M.live(wanted)
+  local lines
+  return function(row)
+    local columns = {}
+    for i, column in ipairs(not lines and wanted or {}) do
+      columns[i] = setmetatable({room = ROOM[column] or i == 1 and ROOM.name},
+        {__index = resolved(column, {row})})
+    end
+    lines = lines or text_table.live(columns, M.width())
+    return lines(row)
+  end
 end
 
 return setmetatable(M, {

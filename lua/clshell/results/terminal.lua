@@ -247,10 +247,11 @@ local function xy_chart(chart, how)
 end
 
 -- A bar of `size` columns, fractions of a column included.
-local function bar_of(size, ascii)
+local function bar_of(size, ascii, hatched)
   local least = size > 0 and 1 or 0
-  if ascii then
-    return ("#"):rep(math.max(least, math.floor(size + 0.5)))
+  if ascii or hatched then
+    return (hatched and (ascii and "/" or "▒") or "#"):rep(math.max(least,
+      math.floor(size + 0.5)))
   end
   local eighths = math.max(least, math.floor(size * 8 + 0.5))
   return ("█"):rep(eighths // 8) .. (EIGHTHS[eighths % 8] or "")
@@ -258,7 +259,7 @@ end
 
 -- The bar of a row, with the mark of a limit beyond the bar.
 local function bar_cell(chart, bar, width, how)
-  local filled = bar_of(chart.x:at(bar.value) * width, how.ascii)
+  local filled = bar_of(chart.x:at(bar.value) * width, how.ascii, bar.unsure)
   local at = chart.limit
     and math.floor(chart.x:at(chart.limit.value) * (width - 1) + 0.5)
   local rest = (" "):rep(width - length(filled))

@@ -64,16 +64,22 @@ local function ffma_defines(t, splits, s)
   return tiling.with_trans(defines, s)
 end
 
--- Runs nv_ffma after a rung that has refused its operands.
+-- Runs nv_ffma, with the tiling and the splits of its own choice, after a rung
+-- that has refused its operands. The products of a batch share the parts.
 local function stand_by(s, _, o, run)
-  local t = tiles.choose(FFMA[s.type], s, {tile = "auto", split = 1})
-  local size = 32 * tiles.warps(t)
-  local defines = ffma_defines(t, 1, s)
+  local t, splits = tiles.choose(FFMA[s.type], s, {tile = "auto", split = 0})
+  local size, count = 32 * tiles.warps(t), tiles.count(t, s)
+  local defines = ffma_defines(t, splits, s)
   defines.REAL, defines.STANDBY = s.type, 1
-  run("nv_ffma.cl", "gemm", defines,
-    {tiles.count(t, s) * size, 1}, {size, 1},
-    s.m, s.n, s.k, s.alpha, o.A, o.A.ld, o.B, o.B.ld, s.beta, o.C, o.C.ld,
-    s.k, o.refused)
+  local args = {s.m, s.n, s.k, s.alpha, o.A, o.A.ld, o.B, o.B.ld, s.beta, o.C,
+    o.C.ld, tiles.depth_of(s.k, splits)}
+  if splits > 1 then
+    s.standby = s.standby or tiles.parts(t, s, splits, count, run)
+    args[13], args[14] = s.standby.parts, s.standby.counters
+  end
+  args[#args + 1] = o.refused
+  run("nv_ffma.cl", "gemm", defines, {count * size, splits}, {size, 1},
+    table.unpack(args))
 end
 
 -- The arguments of a kernel of unknown signature: see ladder/ptx.lua.

@@ -39,7 +39,7 @@ end
 
 -- Length of the sums in one of several splits: whole tiles, whatever their
 -- depth, so that every split begins at a multiple of 16 bytes.
-local function depth_of(k, splits)
+function M.depth_of(k, splits)
   return tiling.roundup(groups(k, splits), 16)
 end
 
@@ -75,7 +75,7 @@ end
 -- reading of the parts.
 local function cost(t, splits, s, units)
   local most = groups(M.count(t, s) * splits * s.batch, units)
-  local depth = depth_of(s.k, splits)
+  local depth = M.depth_of(s.k, splits)
   local one = 2 * t.bm * t.bn * depth / (t.rate / 132 * 1e12)
   local function share(count) -- of the rate, with `count` tiles at once
     return 1 / (1 + 1.2 / (count * M.warps(t)))
@@ -204,7 +204,7 @@ function M.tiled(rung, tilings, least, only)
   function rung.args(s, p, o)
     local _, splits = choice(s, p)
     return {s.m, s.n, s.k, s.alpha, o.A, o.A.ld, o.B, o.B.ld, s.beta, o.C,
-      o.C.ld, depth_of(s.k, splits), o.parts, o.counters}
+      o.C.ld, M.depth_of(s.k, splits), o.parts, o.counters}
   end
   return rung
 end

@@ -37,6 +37,12 @@ local function opened()
   return file
 end
 
+-- The columns of a device for people; no title, as each cell says its noun.
+local COLUMNS = {{key = 1, title = "", align = "right"},
+  {key = 2, title = "", cut = 20}, {key = 3, title = ""},
+  {key = 4, title = "", cut = 12}, {key = 5, title = "", align = "right"},
+  {key = 6, title = "", align = "right"}}
+
 -- The row of a device for programs: columns, and fields where the names
 -- differ.
 local DEVICE = {"index", "name", "type", "platform", "vendor", "version",
@@ -66,10 +72,13 @@ function M.devices()
   end
   local out = opened()
   if human(format) then
+    local rows = {}
     for i, d in ipairs(devices) do
-      out:write(("%d  %s  %s  %s  %d units  %.1f GiB\n"):format(i, d.name,
-        d.type, d.platform, d.max_compute_units, d.global_mem_size / 2^30))
+      rows[i] = {i, d.name, d.type, d.platform, text.count(d.max_compute_units,
+        "unit"), ("%.1f GiB"):format(d.global_mem_size / 2^30)}
     end
+    out:write(require "clshell.base.text_table".format(rows, COLUMNS,
+      {width = out ~= io.stdout and math.huge or nil}), "\n")
     local version = require "clshell.parts.mpi.library".version()
     out:write(version and ("MPI for several processes: %s\n"):format(version)
       or "")
@@ -177,7 +186,8 @@ end
 
 --- actions.manual(kind) -> exit code
 --- --manual: prints a file that make install installs, "man" or the
---- completion for "bash", "zsh" or "fish".
+--- completion for "bash", "zsh" or "fish"; "html" opens the page of the word
+--- behind it.
 function M.manual(kind)
   return write_kind("manual", kind,
     require "clshell.shell.commands.completion".files)

@@ -11,12 +11,16 @@ local M = {}
 
 --- completion.files
 --- The files that make install makes, as texts or functions that return them:
---- the completion of each shell and the manual page. Each shell passes the
---- words from the second word to the word at the cursor, and gets lines: a
---- word, or a tab and its description behind it, or :file, :folder or :lua for
---- the files that the shell itself knows. --name=value gets the value.
+--- the completion of each shell and the manual page; html opens a page. Each
+--- shell passes the words from the second word to the word at the cursor, and
+--- gets lines: a word, or a tab and its description behind it, or :file,
+--- :folder or :lua for the files that the shell itself knows. --name=value
+--- gets the value.
 M.files = {
   man = require "clshell.shell.commands.usage".manual,
+  html = function(words)
+    return require "clshell.shell.site".manual(arg[-1] and words or {})
+  end,
   bash = [==[
 # bash completion for clshell; made by clshell --manual bash
 _clshell_files() {

@@ -115,7 +115,8 @@ end
 local function show(list, format, runs, path)
   local out = path or said "output" or io.stdout
   if format == "table" then
-    file.write(out, tostring(list) .. "\n", "the results")
+    local width = out ~= io.stdout and math.huge or nil -- uncut in a file
+    file.write(out, list:table{width = width} .. "\n", "the results")
   else
     require("clshell.results.export").write(runs, format, out)
   end

@@ -196,7 +196,7 @@ local COLUMNS = {
 local function tune_family(out, family, problems, o)
   local count, hurried = 0, 0
   local part <close> = out:part{title = "\n" .. family.name, best = "none",
-    columns = COLUMNS}
+    whole = true, columns = COLUMNS}
   for _, problem in ipairs(problems) do
     local make = LADDERS[family.name].operands or shape
     local operands = make(table.unpack(problem, 1, 3))

@@ -153,8 +153,13 @@ function M.host(topic, view)
 end
 
 --- pages.opencl(name, view) -> string or nil
---- The page of a word of OpenCL C.
+--- The page of a word of OpenCL C, or of an error of OpenCL.
 function M.opencl(name, view)
+  local failure = reference.errors[name]
+  if failure then
+    return layout.page(failure.signature, failure.text:gsub("^%l",
+      string.upper) .. ".", view)
+  end
   local entry = reference.opencl[name:match "^__(.*)" or name]
   return entry and layout.page(entry.signature,
     ("In kernels, OpenCL C: %s."):format(entry.text), view)
@@ -325,8 +330,10 @@ local function keys(list, field)
   return table.concat(words, " ")
 end
 
--- All topics: {name, signature, text, keys, last}; `last` divides the points.
-local function everything()
+--- pages.everything() -> list
+--- All topics: {name, signature, text, keys, last}; `last` divides the points
+--- of a search.
+function M.everything()
   local all = {}
   local function add(name, signature, about, words, last)
     all[#all + 1] = {name = name, signature = signature, text = about,
@@ -357,7 +364,8 @@ local function everything()
     add("%run " .. name, "", head(read(("%s/scripts/%s"):format(cl.home,
       name))):gsub("^%s*[%w_.]+ %- ", ""), name)
   end
-  for _, list in ipairs{reference.opencl, reference.lua} do
+  for _, list in ipairs{reference.opencl, reference.errors,
+      reference.lua} do
     for _, entry in ipairs(list) do
       add(entry.name, entry.signature, entry.text, "", 2)
     end
@@ -404,7 +412,7 @@ end
 -- The topics that answer to all of the words, best first.
 local function find(words)
   local found, list = {}, wanted(words)
-  for _, thing in ipairs(everything()) do
+  for _, thing in ipairs(M.everything()) do
     thing.score = 0
     local all = list[1] ~= nil
     for _, word in ipairs(list) do

@@ -235,6 +235,85 @@ wait_group_events(n, events)  waits for such copies
 printf(format, ...)  prints from a kernel; the order of work-items is open
 ]]
 
+-- The errors of OpenCL: the name with the code, the cause, and the remedy.
+local ERRORS = [[
+CL_DEVICE_NOT_FOUND (-1)  no device of that type: clshell --devices lists all
+CL_DEVICE_NOT_AVAILABLE (-2)  another process has the device to itself, or its
+  driver stopped: clshell --doctor tells
+CL_COMPILER_NOT_AVAILABLE (-3)  the driver compiles no source: build from a
+  binary or from SPIR-V (cl.build_il), or take another device
+CL_MEM_OBJECT_ALLOCATION_FAILURE (-4)  no memory for a Buffer: b:close() frees
+  others; a smaller one, or parts (cl.split), take less
+CL_OUT_OF_RESOURCES (-5)  registers, local memory or the device's memory are
+  not enough, or an earlier kernel failed: a smaller local size or tile;
+  check(launch, ...) finds stores outside a Buffer
+CL_OUT_OF_HOST_MEMORY (-6)  the host has no memory left: fewer or smaller
+  Arrays, or a limit of the job (ulimit -v) is too low
+CL_PROFILING_INFO_NOT_AVAILABLE (-7)  the queue keeps no times: cl.queue() of
+  clshell does, a queue of other code may not
+CL_MEM_COPY_OVERLAP (-8)  source and target of a copy overlap: copy by a third
+  Buffer
+CL_IMAGE_FORMAT_NOT_SUPPORTED (-10)  the device has no such pixels: the list is
+  ctx:image_formats()
+CL_BUILD_PROGRAM_FAILURE (-11)  the source does not compile: the message shows
+  the lines, e.log has the whole log
+CL_MAP_FAILURE (-12)  the driver could not map the memory: b:read() and
+  b:write() copy instead
+CL_MISALIGNED_SUB_BUFFER_OFFSET (-13)  a view begins at an address that the
+  device refuses: pass cl.base(view) and the offset view.start
+CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST (-14)  a command that this one
+  waited for has failed: look at the error of that one
+CL_COMPILE_PROGRAM_FAILURE (-15)  a part of a program does not compile: e.log
+CL_LINKER_NOT_AVAILABLE (-16)  the driver links no programs: build one source
+CL_LINK_PROGRAM_FAILURE (-17)  a function is missing, or in two of the
+  programs that are linked
+CL_DEVICE_PARTITION_FAILED (-18)  the device cannot be divided so: see
+  dev.partition_properties
+CL_INVALID_VALUE (-30)  a size, an offset or a flag that the driver refuses:
+  see the limits in cl.device():info()
+CL_INVALID_DEVICE (-33)  the device belongs to another context
+CL_INVALID_CONTEXT (-34)  objects of two contexts meet: make both in one
+CL_INVALID_QUEUE_PROPERTIES (-35)  the device has no such queue: leave out
+  order, priority or throttle
+CL_INVALID_COMMAND_QUEUE (-36)  the queue is gone, often since a kernel failed:
+  %restart begins anew
+CL_INVALID_HOST_PTR (-37)  memory of the host that the driver refuses: leave
+  out use_host_ptr
+CL_INVALID_MEM_OBJECT (-38)  no Buffer of this context, or a closed one
+CL_INVALID_IMAGE_FORMAT_DESCRIPTOR (-39)  no such format of pixels:
+  ctx:image_formats() has the list
+CL_INVALID_IMAGE_SIZE (-40)  the image is larger than the device takes: see
+  dev.image2d_max_width
+CL_INVALID_BINARY (-42)  the binary is of another device or driver: build from
+  source
+CL_INVALID_BUILD_OPTIONS (-43)  the compiler does not know an option
+CL_INVALID_PROGRAM_EXECUTABLE (-45)  the program is not built for this device
+CL_INVALID_KERNEL_NAME (-46)  the program has no such kernel: prog:kernels()
+CL_INVALID_KERNEL_DEFINITION (-47)  the kernel's arguments differ from device
+  to device
+CL_INVALID_ARG_VALUE (-50)  an argument that the kernel cannot take, such as a
+  Buffer for local memory
+CL_INVALID_ARG_SIZE (-51)  an argument has another size than the kernel's
+  type: cl.int(x), cl.float(x) or cl.bytes(s) give one of a definite type
+CL_INVALID_KERNEL_ARGS (-52)  an argument was not set: pass all of them
+CL_INVALID_WORK_DIMENSION (-53)  an NDRange has one to three dimensions
+CL_INVALID_WORK_GROUP_SIZE (-54)  the local size is too large for this kernel,
+  or does not divide the global size: k.work_group_size is the limit
+CL_INVALID_WORK_ITEM_SIZE (-55)  one dimension of the local size is too large:
+  see dev.max_work_item_sizes
+CL_INVALID_EVENT_WAIT_LIST (-57)  `after` has an event of another context
+CL_INVALID_OPERATION (-59)  the device cannot do this, or the object is in use
+CL_INVALID_BUFFER_SIZE (-61)  a Buffer of no bytes, or larger than
+  dev.max_mem_alloc_size: cl.split and out_of_core take parts
+CL_INVALID_GLOBAL_WORK_SIZE (-63)  an NDRange of no work-items, or of too many
+CL_INVALID_PROPERTY (-64)  the driver does not know a property
+CL_INVALID_COMPILER_OPTIONS (-66)  the compiler does not know an option
+CL_INVALID_LINKER_OPTIONS (-67)  the linker does not know an option
+CL_INVALID_DEVICE_PARTITION_COUNT (-68)  more parts than the device has units
+CL_PLATFORM_NOT_FOUND_KHR (-1001)  no OpenCL driver is installed: clshell
+  --doctor tells which to install
+]]
+
 -- Adds the entries of a text to a list, also by name.
 local function add(list, text, section)
   for line in text:gsub("\n  ", " "):gmatch "[^\n]+" do
@@ -254,10 +333,15 @@ M.lua = {}
 --- A list of {name, signature, text} of the words of OpenCL C, and by name.
 M.opencl = {}
 
+--- reference.errors
+--- A list of {name, signature, text} of OpenCL's errors, and by name.
+M.errors = {}
+
 for _, section in ipairs(SECTIONS) do
   add(M.lua, section[2], section[1])
 end
 add(M.opencl, OPENCL)
+add(M.errors, ERRORS)
 
 --- reference.name(value) -> name or nil
 --- The name of one of Lua's own functions or libraries.

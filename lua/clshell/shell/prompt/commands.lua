@@ -156,10 +156,10 @@ function M.save(path, replace)
 end
 
 --- commands.restore()
---- Runs the inputs of the newest session that ended without its exit: killed
---- by a kernel, a signal or a closed terminal. Its globals come back. Inputs
---- that only measured or printed are left out; inputs that were under way
---- then, and inputs that fail now, are printed.
+--- Runs the inputs of the newest session that was cut off: by a kernel, a
+--- signal or a closed terminal. Its globals come back. Inputs that only
+--- measured or printed are left out; the inputs that were under way then, and
+--- the inputs that fail now, are listed.
 --- Example: -- at the prompt of a new session, after a crash: %restore
 
 --- commands.restart()

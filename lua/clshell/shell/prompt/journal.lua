@@ -145,9 +145,10 @@ function M.start()
   end
   M.offered(path)
   local kernel = text:match "\n%-%-   under way: kernel ([%w_]+)"
-  return ("an earlier session ended %s%s; %%restore runs its inputs again")
-    :format(text:match("\n" .. CRASH:gsub("%-", "%%-") .. "([^\n]*)")
-      or "without its exit", kernel and " in kernel " .. kernel or "")
+  local how = text:match("\n" .. CRASH:gsub("%-", "%%-") .. "([^\n]*)")
+  return ("an earlier session %s%s; %%restore brings its variables back")
+    :format(how and "ended " .. how or "was cut off (killed, or its terminal "
+      .. "was closed)", kernel and " in kernel " .. kernel or "")
 end
 
 -- Begins the file.

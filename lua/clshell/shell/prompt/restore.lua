@@ -44,7 +44,7 @@ local function run(path)
   end
   restart.input(0)
   session.say(("restored %s%s"):format(count(done, "input"), printed == 0
-    and "" or ("; %s that only measured or printed left out"):format(printed)))
+    and "" or ("; left out %s that only measured or printed"):format(printed)))
   if lost[1] then
     session.say("not restored:\n" .. table.concat(lost, "\n"))
   end
@@ -113,7 +113,7 @@ end
 function M.restore()
   local path = journal.newest()
   if not path then
-    cl.error "no session of yours has ended without its exit"
+    cl.error "no session to restore: the earlier ones ended by exit or Ctrl-D"
   end
   session.say("running " .. path)
   run(path)

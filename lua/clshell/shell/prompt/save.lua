@@ -91,10 +91,14 @@ local function expression(input, most)
   return shown(line, input.values)
 end
 
-local function statement(input)
-  local set = words(input.code)
+local function statement(input, most)
   local code = input.code:gsub("^ +", "") -- a former local is a global now
-  if set["return"] then
+  local head = input.tail and code:sub(1, -#"return " - #input.tail - 1)
+  local set = words(head or code)
+  if head and not (input.kept or set["::"]) then
+    return head .. expression(setmetatable({code = input.tail},
+      {__index = input}), most)
+  elseif head or set["return"] then
     local call = ("(function(...)\n%s\nend)(...)"):format(code)
     return input.values > 0 and shown(call, input.values) or call .. ";"
   elseif input.kept or set["local"] or set["::"] then
@@ -113,18 +117,21 @@ function M.piece(input, most)
     return M.commented(input.text)
   end
   local code = input.kind == "expression" and expression(input, most)
-    or statement(input)
+    or statement(input, most)
   -- between two lines, `f` and `(g)()` would be one call
   return code:find("^%s*%(") and ";" .. code or code
 end
 
--- Functions and methods that change nothing. The arguments of a measurement
--- are its workload; calls in other arguments count.
-local MEASURES = base_text.set "access bench check compare lesson occupancy \z
-  peaks traffic"
-local LOOKS = base_text.set "all any argmax argmin clock date devices dot \z
-  getenv help info ipairs max mean min next norm pairs print rawequal rawget \z
-  rawlen select show std sum tonumber tostring type var"
+-- Functions and methods that change no variable. The arguments of a
+-- measurement are its workload; calls in other arguments count.
+local MEASURES = base_text.set "access bench check compare judge lesson \z
+  occupancy peaks traffic tune verify"
+local LOOKS = base_text.set "all any argmax argmin asm bar best choice \z
+  choices clock course date devices differences dot draw equal gbs getenv \z
+  gflops help history html info ipairs kept kernels ladder line live max \z
+  max_diff mean members min next norm now nrm2 pairs plot print rawequal \z
+  rawget rawlen results roofline select show std sum summary table \z
+  tonumber tostring type var who"
 
 -- The effect of the call whose bracket or string is token i: "measures",
 -- "looks" or "builds"; nil: that token begins no call.
@@ -139,7 +146,12 @@ local function effect(list, i)
     return "builds" -- the called function is a value: k:range(8)(x)
   end
   local name, mark = before.text, list[i - 2] and list[i - 2].text
-  local library = (mark == "." or mark == ":") and not name:find "^random"
+  local member = mark == "." or mark == ":"
+  local own = not member and rawget(_G, name)
+  if type(own) == "function" and debug.getinfo(own).source:find "^=input" then
+    return "builds" -- a function of the user's
+  end
+  local library = member and not name:find "^random"
     and (string[name] or math[name])
   local first = list[i + 1] and list[i + 1].text
   local reads = name == "read" and mark == ":" -- not into an Array
@@ -178,12 +190,13 @@ function M.quiet(input, most)
   if input.kind == "command" then
     return input.state and builds(input.state) and input.state or nil
   end
-  local kept = input.kind == "expression" and most and input.values == 1
+  local value = input.kind == "expression" or input.tail
+  local kept = value and most and input.values == 1
   if not kept and input.kind ~= "kernels" and not builds(input.code) then
     return nil
   end
   return M.piece(setmetatable({silent = true,
-    values = input.kind == "expression" and input.values or 0},
+    values = value and input.values or 0},
     {__index = input}), most)
 end
 

@@ -58,9 +58,34 @@ end
 -- so that the input is the caller in an error.
 local RETURN = "local _tail_ <close> = nil return "
 
+-- For statements with an expression at their end, as in `x = 1; x`: the code
+-- that returns its values, and the expression; false: it needs further lines;
+-- nil for other texts. A line that could continue the statement above it is no
+-- such expression.
+local function returning(text)
+  local lexer = require "clshell.base.lexer"
+  local list, depth = lexer.code(text), 0
+  for i = #list, 2, -1 do
+    local token, before = list[i], list[i - 1]
+    depth = depth - lexer.step(token)
+    local begins = before.text == ";" or (token.kind == "name"
+      or token.kind == "number" or token.kind == "keyword"
+      or token.text == "#")
+      and find(sub(text, before.last + 1, token.first - 1), "\n", 1, true)
+    if depth == 0 and begins then
+      local head, tail = sub(text, 1, token.first - 1), sub(text, token.first)
+      local run, message = load("return " .. tail)
+      if (run or find(message, "<eof>$")) and load(head) then
+        return run ~= nil and head .. "return " .. tail, tail
+      end
+    end
+  end
+end
+
 --- session.parse(text, chunk) -> input, or nil, message, more
 --- Compiles an input, as an expression if possible, without running it:
---- {kind=, code=, silent=, run=}. `more`: further lines could mend the text.
+--- {kind=, code=, silent=, run=, tail=}. `tail`: the expression at the end of
+--- statements. `more`: further lines could mend the text.
 function M.parse(text, chunk)
   text = gsub(text, "^%s*#![^\n]*", "") -- of a pasted script
   local body, silent = silenced(text)
@@ -73,10 +98,19 @@ function M.parse(text, chunk)
   local more = find(message, "<eof>$") ~= nil
   if not equals then
     run, message = load(text, chunk, "t")
-    if run then
+    local code, tail
+    local block = find(run and body or message, run and "%f[%w]end%s*$"
+      or "'[%a})%]]+' expected .*near <eof>")
+    if not block and find(body, "[;\n]") then
+      code, tail = returning(body)
+    end
+    if code then
+      return {kind = "statement", code = code, silent = silent, tail = tail,
+        run = load(code, chunk, "t")}
+    elseif run then
       return {kind = "statement", code = text, run = run}
     end
-    more = more or find(message, "<eof>$") ~= nil
+    more = more or code == false or find(message, "<eof>$") ~= nil
   end
   return nil, message, more
 end

@@ -20,8 +20,10 @@ end
 local function of_kernel(kernel)
   local list = {}
   for i, a in ipairs(kernel.args) do
-    list[i] = ("%s%s %s"):format(a.space and a.space ~= "private"
-      and a.space .. " " or "", a.type or "?", a.name or "")
+    list[i] = ("%s%s%s %s"):format(a.space and a.space ~= "private"
+      and a.space .. " " or "", a.const and a.space == "global"
+      and not a.type:find "const" and "const " or "", a.type or "?",
+      a.name or "")
   end
   return list
 end
@@ -128,13 +130,14 @@ end
 
 --- signature.kernel(input, cursor) -> string or nil
 --- For F1: the parameters of the kernel whose argument is at the cursor, a
---- line each.
+--- line each; nil on a documented name.
 function M.kernel(input, at)
   local place = find_place(input, at, 0)
-  local call = place and place.word == "" and place.call
+  local name = place and place.word .. input:match("^[%w_]*", at + 1)
+  local call = name and select(2, resolve.path(name)) ~= name and place.call
   local thing = call and resolve.thing(call.callee, place.locals)
   local kernel = thing and resolve.kernel(thing)
-  if kernel and not input:find("^[%w_]", at + 1) then
+  if kernel then
     return ("%s(\n  %s)"):format(kernel.name, table.concat(of_kernel(kernel),
       ",\n  "))
   end

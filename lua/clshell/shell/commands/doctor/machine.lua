@@ -8,7 +8,7 @@ local oclgrind = require "clshell.explain.oclgrind"
 local search = require "clshell.base.search"
 local text = require "clshell.base.text"
 
-local M = {}
+local M = setmetatable({}, {__index = require "clshell.base.machine"})
 
 --- machine.VENDORS
 --- The folder where drivers are registered.
@@ -51,19 +51,6 @@ local kernel
 function M.macos()
   kernel = kernel or M.capture("uname -s"):match("%S+")
   return kernel == "Darwin"
-end
-
---- machine.release(name) -> string or nil
---- A value of /etc/os-release.
-function M.release(name)
-  return ("\n" .. (contents "/etc/os-release" or "")):match("\n" .. name
-    .. '="?([^"\n]*)')
-end
-
---- machine.system() -> string
---- The name of the operating system.
-function M.system()
-  return M.release "PRETTY_NAME" or M.capture("uname -sr"):match("[^\n]*")
 end
 
 --- machine.library(part) -> path or nil
