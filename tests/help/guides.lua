@@ -209,4 +209,19 @@ for _, entry in ipairs(concepts.list) do
   end
 end
 
+t.test("the programs of ?compared have as many lines as it says", function()
+  local folder = t.here .. "/tests/peers/tasks"
+  local row = concepts.find "compared".text:match "GEMM, lines ([^\n]*)"
+  local counts = {}
+  for _, name in ipairs{".lua", "_pyopencl.py", "_kernel_tuner.py",
+      "_nvbench.py"} do
+    counts[#counts + 1] = t.capture(("grep -cv '^ *$' %s/gemm%s"):format(
+      quote(folder), name)):match "%d+"
+  end
+  t.eq(table.concat(counts, " "), row:gsub("%s+", " "))
+  local out = t.capture(("cd %s && CLSHELL_HOME=%s CLSHELL_STORE=none %s "
+    .. "gemm.lua 2>&1"):format(quote(folder), quote(cl.home), quote(PROGRAM)))
+  t.ok(out:find("GFLOPS", 1, true) and out:find("error", 1, true), out)
+end)
+
 t.done()

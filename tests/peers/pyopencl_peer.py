@@ -8,6 +8,8 @@ Takes one line at a time and answers with one, as cuda.c does:
                                  on N floats
   cg N DEVICE                    prepares conjugate gradient for the Poisson
                                  problem on N x N points, by pyopencl.array
+  launch DEVICE                  prepares a kernel with three arguments on one
+                                 work-item; run then tells the host's time
   run COUNT                      COUNT launches on end: the seconds from the
                                  first START to the last END of their events
 SPDX-License-Identifier: MIT
@@ -69,6 +71,33 @@ class Gemm:
                   for _ in range(count)]
         cl.wait_for_events(events)
         return (events[-1].profile.end - events[0].profile.start) * 1e-9
+
+
+class Launch:
+    """The host's time of a launch: three arguments set, and enqueued."""
+
+    SOURCE = """kernel void touch(float a, global float *x, global float *y) {
+      if (a < 0) y[0] = x[0];
+    }"""
+
+    def __init__(self, device):
+        context = cl.Context([find(device)])
+        self.queue = cl.CommandQueue(
+            context, properties=cl.command_queue_properties.PROFILING_ENABLE)
+        self.kernel = cl.Program(context, self.SOURCE).build().touch
+        self.kernel.set_scalar_arg_dtypes([np.float32, None, None])
+        self.buffers = [cl.Buffer(context, cl.mem_flags.READ_WRITE, 4096)
+                        for _ in range(2)]
+        self.run(WARMUP)
+
+    def run(self, count):
+        kernel, queue, (x, y) = self.kernel, self.queue, self.buffers
+        begin = time.perf_counter()
+        for _ in range(count):
+            kernel(queue, (1,), (1,), 1, x, y)
+        spent = time.perf_counter() - begin
+        queue.finish()
+        return spent
 
 
 class Chain:
@@ -146,6 +175,9 @@ def main():
                 subject = Gemm(words[1], int(words[2]), int(words[3]),
                                words[4].strip())
                 print(f"ok error {subject.error:.1e}", flush=True)
+            elif len(words) >= 2 and words[0] == "launch":
+                subject = Launch(line.split(None, 1)[1].strip())
+                print("ok", flush=True)
             elif len(words) >= 3 and words[0] == "chain":
                 subject = Chain(int(words[1]), line.split(None, 2)[2].strip())
                 print("ok", flush=True)

@@ -100,6 +100,7 @@ Pages by task, each with commands to type and their output.
   ?my_kernel_is_wrong    find the wrong element, the race, the stray store
   ?my_kernel_is_slow     find the limit, change one thing, prove the gain
   ?merge_gate            refuse changes that make a kernel slower; GitHub
+  ?compared              beside PyOpenCL, Kernel Tuner and nvbench
   ?glossary              a sentence for each word of the field
 Try: ??word searches all pages, and ?tutorial teaches the shell in lessons
 ]], [[
@@ -378,6 +379,63 @@ code is a gate as well: ?judge and ?task.
 Try: ?history, ?compare, ?judge, and clshell compare --help
 ]],
 [[
+compared, comparison, compared with others, other programs, alternatives, \
+versus, kernel tuner, nvbench, ipython
+clshell beside PyOpenCL 2026.1.4, Kernel Tuner 1.5.0 and nvbench (cuda-bench
+0.3.0, with CuPy), the same kernel: a plain product of 256x256 floats. Measured
+on 2026-11-27: PoCL 3.1 on two cores of an AMD EPYC that others used (PoCL),
+and an H100 80GB (H100). nvbench needs CUDA: its column is of the H100.
+
+                      clshell       PyOpenCL      Kernel Tuner  nvbench
+  checked GEMM, lines 4             21            10            18
+  first number, CPU s 37            19            64            -
+  launch, PoCL        12.1 us       10.9 us       -             -
+  launch, H100        14.4, 17.4 us 16.7, 16.4 us -             -
+  wrong result        WRONG, where  your assert   ends the run  your assert
+  A beside A, PoCL    3 UNCLEAR     no verdict    names a best  -
+  A beside A, H100    2 SAME of 3   no verdict    -             2 AMBG of 2
+  tuning, 16 points   38, 38, 66 s  no tuner      12, 13, 18 s  no tuner
+  typo: lines printed 5             19            51            47
+  kernel crashes      names launch  exit code 139 exit code 139 exit code 1
+  local size 64x128   gives limit   gives code    leaves it out says no data
+  after an edit       next launch   build, run    new process   new process
+
+First number: processor seconds from a source tree (git clone, make, run) or an
+empty Python environment (pip, run), without the system's packages. Here
+Python's wheels are ahead.
+
+Launch: the host's time to set three arguments and enqueue, medians of 21
+rounds in turns; two runs on the H100. PyOpenCL is 1.2 times as fast on PoCL;
+on the H100 neither leads in both runs.
+
+Wrong result: the last term of each sum is missing. clshell names elements and
+shows no time; Kernel Tuner, given the answer, ends with a traceback, and the
+other points are not measured. In the others the check is the user's.
+
+A beside A: a kernel and itself, by compare, by a parameter that changes
+nothing (Kernel Tuner: of four equal kernels the best took 30 ms, the slowest
+76), and by nvbench-compare-robust; nvbench-compare-legacy says SAME.
+
+Tuning: Kernel Tuner takes seven launches of each point. clshell stops slow
+points early and measures the finalists in turns, which a busy machine
+prolongs; the winners of both could not be told apart. On a quiet machine 25
+points of a convolution took 11.5 s here and 12.6 s there (medians of 14
+pairs).
+
+Typo: clshell shows the line of the source, a caret and "did you mean 'B'?";
+the others the compiler's line in a traceback. Crash: clshell names kernel,
+sizes and arguments; its prompt begins anew and restores the session. In
+IPython the session is lost.
+
+Where they are better. PyOpenCL: NumPy, notebooks and all of Python around the
+kernel. Kernel Tuner: CUDA, HIP and compilers as well as OpenCL, a choice of
+search strategies, and energy by NVML. nvbench: it
+times each launch alone behind a blocking kernel, drops samples of a throttled
+GPU, reads CUPTI's counters, and measures CUDA C++ in the program's own build.
+
+tests/peers/tasks in the source tree has the programs; tasks.lua runs them.
+Try: ?compare, ?tune and ?merge_gate
+]], [[
 glossary, vocabulary, terms
 A sentence for each word of the field. Most have a page: ?roof, ?warp, ?tile.
 

@@ -451,7 +451,8 @@ end
 --- pages.overview(view) -> string
 --- The list of the topics.
 function M.overview(view)
-  local modules, further, classes, words, commands = {}, {}, {}, {}, {}
+  local modules, further, classes, words, commands, guides = {}, {}, {}, {},
+    {}, {}
   local lists = {} -- by group
   for _, entry in ipairs(index.entries()) do
     local group, mark = entry.name:match("^(.-)([%.:])")
@@ -465,13 +466,13 @@ function M.overview(view)
   for group, its in pairs(lists) do
     its[#its + 1] = group
   end
-  for i, entry in ipairs(concepts.list) do
-    words[i] = entry.name
+  for _, entry in ipairs(concepts.list) do
+    table.insert(entry.guide and guides or words, entry.name)
   end
   for name in pairs(index.commands()) do
     commands[#commands + 1] = "%" .. name
   end
-  local sections = {{"Modules and functions", modules},
+  local sections = {{"By task", guides}, {"Modules and functions", modules},
     {"Modules for require: local json = require \"clshell.json\"", further},
     {"Objects", classes}, {"Concepts", words}, {"Commands", commands}}
   for _, section in ipairs(sections) do
