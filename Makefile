@@ -301,6 +301,18 @@ dist wheel: ## build a tarball that runs in any folder; the same for pip
 	@$(CC) $(CF) $(LDFLAGS) $(EXPORT) $(ANYWHERE) -o build/tree/bin/clshell \
 	  $(OBJ) $(READLINE_LIBS) $(LIBS)
 	@.ci/package $@ $(VERSION)
+# Intel's driver for CPUs, from Python's index, alone: kept under build.
+INTEL = build/intel
+$(INTEL)/icd/intel.icd:
+	python3 -m venv $(INTEL)
+	$(INTEL)/bin/pip -q install intel-opencl-rt intel-cmplr-lib-rt
+	@mkdir -p $(@D)
+	echo '$(CURDIR)/$(INTEL)/lib/libintelocl.so' >$@
+check-intel: $(INTEL)/icd/intel.icd ## tests on Intel's driver for CPUs, installed under build [ARGS=]
+	@OCL_ICD_VENDORS='$(CURDIR)/$(INTEL)/icd' $(MAKE) test \
+	  ARGS='$(or $(ARGS),$(INTELTESTS))'
+INTELTESTS = $(wildcard tests/cl/*.lua tests/arrays/*.lua tests/gemm/*.lua \
+             tests/ladders/*.lua tests/spmv/*.lua tests/ladder/*.lua)
 check-packages: ## the tests of these, in a bare system and from Python's index
 	@$(DEPS) package
 	@CLSHELL_PACKAGES=1 $(MAKE) test ARGS=tests/commands/packages.lua
@@ -310,13 +322,13 @@ compile_commands.json: FORCE ## for editors, made with bear
 clean: ## remove all that was built
 	rm -rf build compile_commands.json
 help: ## this list
-	@sed -n 's/^\([a-z_. ]*\):.*## /make \1	/p' Makefile | expand -t 28
+	@sed -n 's/^\([-a-z_. ]*\):.*## /make \1	/p' Makefile | expand -t 28
 
 FORCE:
 .PHONY: all lib objects peers deps mpi run check check-tools test quick asan lint lint-format \
   lint-gcc lint-clang lint-floors lint-lua lint-cl lint-man lint-words format docs \
   install install-files uninstall deb dist wheel \
-  check-packages clean help FORCE
+  check-packages check-intel clean help FORCE
 .DELETE_ON_ERROR:
 
 -include $(OBJ:.o=.d) $(MPIOBJ:.o=.d) $(TESTS:=.d)

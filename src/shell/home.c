@@ -59,8 +59,8 @@ static void nohome(lua_State *L, const char *where, const char *dir) {
 }
 
 /*
-** Names Intel's driver to the OpenCL loader where pip put it beside the program,
-** unless the user names drivers.
+** Names Intel's driver to the OpenCL loader where pip put it beside the
+** program, unless the user names drivers.
 */
 static void namedriver(lua_State *L, const char *root) {
   const char *file = lua_pushfstring(L, "%s/lib/libintelocl.so", root);

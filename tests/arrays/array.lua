@@ -173,7 +173,9 @@ t.test("unary operators, shifts of bits, powers", function()
   t.eq(list(x >> 1), {-2, 0, 2, 3})
   t.eq(list(x ^ 2), {9.0, 0.0, 25.0, 49.0})
   t.eq((x ^ 2).type, "float")
-  t.eq(list(x ^ 3), {-27.0, 0.0, 125.0, 343.0})
+  for i, y in ipairs(list(x ^ 3)) do -- OpenCL's pow is exact to 16 ulp
+    t.near(y, ({-27, 0, 125, 343})[i])
+  end
   t.eq(list(x:abs()), {3, 0, 5, 7})
   t.eq(list(x:clamp(-1, 6)), {-1, 0, 5, 6})
   t.eq(list(x:lt(1):where(10, x)), {10, 10, 5, 7})
@@ -244,10 +246,11 @@ t.test("a power beyond the whole numbers of float keeps its sign", function()
   local x = cl.buffer("float", 2, {-1, 1 + 2.0^-23})
   for _, k in ipairs{16777217, -16777217, 100000001, (1 << 31) + 1,
       (1 << 40) + 1, math.maxinteger, 16777217.0} do
-    t.eq({k, (x ^ k):read()[1]}, {k, -1.0})
+    t.near((x ^ k):read()[1], -1, 1e-6, k)
   end
   t.near((x ^ 16777217):read()[2], (1 + 2.0^-23)^16777217, 1e-5)
-  t.eq({(x ^ 16777218):read()[1], (x ^ (1 << 40)):read()[1]}, {1.0, 1.0})
+  t.near((x ^ 16777218):read()[1], 1)
+  t.near((x ^ (1 << 40)):read()[1], 1)
   for _, type in ipairs{"int", "uint"} do
     t.eq((x ^ cl.buffer(type, 2, 16777217)):read()[1], -1.0)
   end
