@@ -591,4 +591,75 @@ local small_rungs = {
   },
 }
 
+-- The product as a matrix M times a vector x, which family gemv computes: M,
+-- its size and x; `across` where x runs over the rows of M. nil where neither
+-- A nor B is a vector.
+local function as_gemv(s, o)
+  if s.n == 1 then
+    return {M = o.A, x = o.B, rows = s.trans_a and s.k or s.m,
+      cols = s.trans_a and s.m or s.k, across = s.trans_a or false,
+      gap = not s.trans_b and s.ldb ~= 1 or s.ldc ~= 1}
+  elseif s.m == 1 then
+    return {M = o.B, x = o.A, rows = s.trans_b and s.n or s.k,
+      cols = s.trans_b and s.k or s.n, across = not s.trans_b,
+      gap = s.trans_a and s.lda ~= 1}
+  end
+end
+
+-- A rung with a kernel of family gemv: for x over the rows of M if `across`,
+-- else over its columns.
+local function gemv_rung(across, def)
+  def.trans = {a = "any", b = "any"}
+  function def.accepts(_, s)
+    local v = as_gemv(s, {})
+    if not v or v.across ~= across then
+      return ("for m = 1 with B %s, or n = 1 with A %s"):format(
+        across and "as it stands" or "transposed",
+        across and "transposed" or "as it stands")
+    elseif s.placed or v.gap or s.out ~= s.type or s.type == "half" then
+      return "for one product in float or double, of whole Buffers"
+    end
+  end
+  local range = def.range
+  function def.range(s, p)
+    return range(as_gemv(s, {}), p)
+  end
+  function def.args(s, _, o)
+    local v = as_gemv(s, o)
+    return {v.rows, v.cols, v.M, v.M.ld, v.x, o.C, s.alpha, s.beta}
+  end
+  return def
+end
+
+local vector_rungs = {
+  gemv_rung(false, {
+    name = "gemv_rows", file = "../gemv/vector.cl", kernel = "gemv",
+    lesson = "one row or column of C: memory is the limit, and a row of the "
+      .. "matrix for each work-group reads it once",
+    params = {param("wg", {32, 64, 128, 256}, 256, "work-items of a row")},
+    defines = function(p)
+      return {WG = p.wg, WIDTH = 4, HEIGHT = 1}
+    end,
+    range = tiling.line("rows", 1, "wg"),
+    local_bytes = tiling.elements "wg",
+  }),
+  gemv_rung(true, {
+    name = "gemv_strips", file = "../gemv/strips.cl", kernel = "gemv",
+    lesson = "the same, down the columns of the matrix: a strip of them for "
+      .. "each work-group",
+    params = {param("lx", {8, 16, 32}, 16, "work-items side by side"),
+      param("ly", {16, 32, 64}, 64, "rows side by side")},
+    defines = function(p)
+      return {LX = p.lx, LY = p.ly, WIDTH = 4, HEIGHT = 8}
+    end,
+    range = function(s, p)
+      return tiling.range(s.cols, p.ly, p.lx * 4, p.ly, p.lx, p.ly)
+    end,
+    local_bytes = tiling.elements(function(p)
+      return 4 * p.lx * p.ly
+    end),
+  }),
+}
+table.move(vector_rungs, 1, #vector_rungs, #rungs + 1, rungs)
+
 return table.move(small_rungs, 1, #small_rungs, #rungs + 1, rungs)
