@@ -81,7 +81,7 @@ end
 ---   exe          this program  another one
 function M.start(jobs, opts)
   opts = opts or {}
-  local script, guard = file.temporary ".lua"
+  local script = file.temporary ".lua" -- the shell below removes it
   local folder = script .. ".d"
   local exe = opts.exe or cl.commandline.program
   local code = {"local jobs = {}\n"}
@@ -91,14 +91,14 @@ function M.start(jobs, opts)
   end
   file.write(script, table.concat(code) .. (opts.prelude or "") .. "\n"
     .. RUNNER, "the examples")
-  local pipe = assert(io.popen(("mkdir -p %s && cd %s && env CLSHELL_HOME=%s "
+  local pipe = assert(io.popen(("trap 'rm -rf \"$d\" \"$s\"' EXIT; trap "
+    .. "'exit 130' INT TERM; s=%s d=%s; mkdir \"$d\" && cd \"$d\" && env "
+    .. "CLSHELL_HOME=%s "
     .. "CLSHELL_STORE=$PWD/runs.db XDG_STATE_HOME=$PWD "
-    .. "XDG_CONFIG_HOME=$PWD COLUMNS=80 %s %s -q %s 2>&1; code=$?; "
-    .. "rm -rf %s; exit $code"):format(quote(folder), quote(folder),
-    quote(cl.home), opts.environment or "", quote(exe), quote(script),
-    quote(folder))))
+    .. "XDG_CONFIG_HOME=$PWD COLUMNS=80 %s %s -q \"$s\" 2>&1"):format(
+    quote(script), quote(folder), quote(cl.home), opts.environment or "",
+    quote(exe))))
   return function()
-    local _ <close> = guard
     local rest = pipe:read "a"
     local ended, how, status = pipe:close()
     for _, job in ipairs(jobs) do

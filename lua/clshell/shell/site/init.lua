@@ -73,8 +73,11 @@ local function run_all(book)
   book.device = cl.device().name
 end
 
+-- Writes the book into a folder, from which pages of an older one go.
 local function write(book, folder, lax)
-  if not os.execute("mkdir -p " .. text.quote(folder)) then
+  if not os.execute(("mkdir -p %s && cd %s && rm -f api-*.html class-*.html "
+      .. "family-*.html kernel-*.html topic-*.html"):format(
+      text.quote(folder), text.quote(folder))) then
     cl.error("cannot make the folder " .. folder)
   end
   file.write(folder .. "/llms.txt", part "sheets".llms(book), "the page")
