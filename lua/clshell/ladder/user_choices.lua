@@ -15,7 +15,6 @@ local program = require "clshell.ladder.program"
 local rungs = require "clshell.ladder.rung"
 local system = require "clshell.system"
 local text = require "clshell.base.text"
-local text_table = require "clshell.base.text_table"
 
 local M = {}
 
@@ -192,7 +191,7 @@ local listing = {
     if #list == 0 then
       return "no kept choices"
     end
-    return text_table.format(list, {
+    return require("clshell.base.text_table").format(list, {
       {key = "title", title = "shape"}, {key = "rung", title = "kernel"},
       {key = "config", title = "parameters", wrap = true},
       {key = function(row) return row.time:sub(1, 10) end, title = "kept"},
