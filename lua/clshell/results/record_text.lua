@@ -4,6 +4,7 @@
 
 local fields = require "clshell.results.fields"
 local quantity = require "clshell.base.quantity"
+local text = require "clshell.base.text"
 
 local M = {}
 
@@ -65,9 +66,9 @@ end
 -- Adds lines of whole words; with `behind` the words continue the last line,
 -- if all of them have room there.
 local function flow(lines, words, behind)
-  local text = table.concat(words, "  ")
-  if behind and #lines[#lines] + 2 + #text <= WIDTH then
-    lines[#lines] = lines[#lines] .. "  " .. text
+  local all = table.concat(words, "  ")
+  if behind and #lines[#lines] + 2 + #all <= WIDTH then
+    lines[#lines] = lines[#lines] .. "  " .. all
     return
   end
   for i, word in ipairs(words) do
@@ -85,8 +86,8 @@ function M.text(r)
   local function number(x)
     return fields.number(x, r)
   end
-  local lines = {(("%s %s %s"):format(r.name, r.config or "",
-    r.title or ""):gsub(" +", " "):gsub(" $", ""))}
+  local lines = {text.fold(("%s %s %s"):format(r.name, r.config or "",
+    r.title or ""):gsub(" +", " "):gsub(" $", ""), WIDTH)}
   if r.ms then
     flow(lines, time_words(r, number), true)
     flow(lines, how_words(r))
@@ -95,7 +96,7 @@ function M.text(r)
   if r.flags and #r.flags > 0 then
     lines[#lines + 1] = "  " .. table.concat(r.flags, ", ")
   end
-  lines[#lines + 1] = r.note and "  " .. r.note or nil
+  lines[#lines + 1] = r.note and text.fold("  " .. r.note, WIDTH) or nil
   return table.concat(lines, "\n")
 end
 

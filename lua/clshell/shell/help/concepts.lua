@@ -138,7 +138,7 @@ A compute unit runs other work-items while some wait for memory. It takes many
 work-items at once (occupancy), or several independent loads in each.
 Try: course "B14", and ?occupancy
 
-arithmetic intensity, ai, flop per byte
+arithmetic intensity, ai, FLOP/B, flop per byte
 Floating-point operations for each byte that moves to or from memory. A sum of
 two vectors has 1/12, a large matrix product hundreds. It bounds the rate of a
 kernel: see roofline.
