@@ -118,7 +118,7 @@ const Option clsh_optiontable[] = {
      "Prints a file that make install installs: man, the manual page, or the "
      "completion of a shell: bash, zsh or fish."},
     {OPT_CALLS, "calls", NULL, NULL, "calls", NULL, NULL,
-     "For clshell itself, which starts this process: does its calls."},
+     "For clshell itself: runs the calls that another clshell sends."},
     {0, NULL, NULL, NULL, NULL, NULL, NULL, NULL},
 };
 
