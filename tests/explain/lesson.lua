@@ -424,7 +424,7 @@ t.test("a roof of the traffic model below the result is told", function()
   local reading = lesson.read(product("naive", 512, 0.12, {params = {
     map = "col"}}), {device = CPU, peaks = SLOW})
   t.eq({reading.limit, reading.over.model}, {"unknown", true})
-  has(reading.text, "the traffic model counts more than was moved: by it its "
+  has(reading.text, "the traffic model counts too many bytes: with them its "
     .. "work-items move 480", "160 % of the 300 GB/s")
 end)
 
@@ -479,7 +479,7 @@ t.test("no cause in the model: the simulator names a line", function()
   t.ok(text:find("%(tiled%.cl:%d+, branches at `As%[ty%]%[tx%] = INSIDE.-`: "
     .. "512, then 0%)"), text)
   contains(step("tiled", {}, "tiled_padded", {}, CPU), "simulated at "
-    .. "64x64x64, its accesses, branches and instructions are as many")
+    .. "64x64x64, both have equal accesses, branches, instructions")
 end)
 
 -- What the simulator counts for the step from a rung to another, in words.

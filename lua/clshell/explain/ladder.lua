@@ -486,7 +486,7 @@ function M.difference(a, b, opts)
     return nil
   end
   return ("simulated at %s, %s"):format(size, counted(x, y, a, b, warp)
-    or "its accesses, branches and instructions are as many")
+    or "both have equal accesses, branches, instructions")
 end
 
 -- The words -----------------------------------------------------------------

@@ -238,8 +238,8 @@ local function unknown(reading, roof)
     or "its occupancy is unknown: " .. reading.reason
   local slow = reading.one_lane and ("; and its rate is below 1/%d of the "
     .. "peak, as if it used no vectors"):format(reading.one_lane) or ""
-  local over = reading.over and ("; the traffic model counts more than was "
-    .. "moved: by it %s"):format(reading.over.words) or ""
+  local over = reading.over and ("; the traffic model counts too many "
+    .. "bytes: with them %s"):format(reading.over.words) or ""
   return ("The limit is unknown: %s; %s%s%s."):format(words, rest, slow, over)
 end
 

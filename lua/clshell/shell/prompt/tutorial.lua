@@ -116,8 +116,8 @@ local function show()
     add("    " .. style.paint(line, "cyan", how.color))
   end
   add ""
-  add(style.paint("  (%tutorial again shows this again, next or back moves, "
-    .. "stop ends)", "dim", how.color))
+  add(style.paint("  (%tutorial again repeats this step; next, back and stop "
+    .. "work too)", "dim", how.color))
   local page = table.concat(lines, "\n")
   local _, rows = system.winsize(1)
   local _, breaks = page:gsub("\n", "")
