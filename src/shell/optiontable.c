@@ -119,7 +119,7 @@ const Option clsh_optiontable[] = {
      "completion of a shell: bash, zsh or fish. html opens the help in a "
      "browser, html WORD the page of a word, and prints its address."},
     {OPT_CALLS, "calls", NULL, NULL, "calls", NULL, NULL,
-     "For clshell itself, which starts this process: does its calls."},
+     "For clshell itself: runs the calls that another clshell sends."},
     {0, NULL, NULL, NULL, NULL, NULL, NULL, NULL},
 };
 

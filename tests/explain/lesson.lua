@@ -133,8 +133,8 @@ t.test("a CPU: no registers are told, and it says so", function()
   local r = product("tiled", 512, 0.003)
   local reading = lesson.read(r, {device = CPU, peaks = SLOW})
   t.eq({reading.limit, reading.one_lane}, {"unknown", 16})
-  has(reading.text, "this driver tells no registers", "one lane",
-    "vectors of 16")
+  has(reading.text, "this driver tells no registers",
+    "below 1/16 of the peak, as if it used no vectors")
   reading = lesson.read(product("simd", 512, 0.35), {device = CPU,
     peaks = SLOW})
   t.eq({reading.limit, reading.one_lane}, {"compute"})
@@ -362,7 +362,7 @@ t.test("a step within the noise is neither paid nor lost", function()
     .. "compare measures in turns"})
   local kind, line = step_of(around(1.35, 0.1), around(1, 0.1))
   t.eq(kind, "noisy") -- by the quartiles alone x1.10 to x1.65: "paid"
-  t.ok(line:find("x1.35 (0.90 to 2.02), which the noise leaves open", 1,
+  t.ok(line:find("x1.35 (0.90 to 2.02), and the noise hides which ", 1,
     true), line)
   t.eq(step_of(around(4, 0.1), around(1, 0.1)), "paid")
 end)
@@ -424,7 +424,7 @@ t.test("a roof of the traffic model below the result is told", function()
   local reading = lesson.read(product("naive", 512, 0.12, {params = {
     map = "col"}}), {device = CPU, peaks = SLOW})
   t.eq({reading.limit, reading.over.model}, {"unknown", true})
-  has(reading.text, "the traffic model counts more than was moved: by it its "
+  has(reading.text, "the traffic model counts too many bytes: with them its "
     .. "work-items move 480", "160 % of the 300 GB/s")
 end)
 
@@ -432,7 +432,7 @@ t.test("ordinary local memory: no cause is stated for sure", function()
   local text = lesson.ladder({product("naive", 512, 0.003),
     product("tiled", 512, 0.002)}, {device = CPU, peaks = SLOW, width = 200})
   contains(text, "lost  tiled over naive: x0.67; the driver tells that local "
-    .. "memory is ordinary memory, and with it 1.1 times the bytes are moved; "
+    .. "memory is ordinary memory, and its use moves 1.1 times the bytes; "
     .. "the cause of the rest of the loss is open\n")
 end)
 
@@ -441,8 +441,8 @@ t.test("a gain on a CPU has no cause that its rate does not prove", function()
     return lesson.ladder({product("naive", 512, 0.003), product("simd", 512,
       tflops)}, {device = CPU, peaks = SLOW, width = 200, access = false})
   end
-  contains(told(0.03), "paid  simd over naive: x10.00 (9.96 to 10.04); it is "
-    .. "faster than one lane of the device's vectors of 16 can be\n")
+  contains(told(0.03), "paid  simd over naive: x10.00 (9.96 to 10.04); its "
+    .. "rate is above 1/16 of the peak, so it uses the device's vectors\n")
   contains(told(0.02), "through the caches go 1/")
 end)
 
@@ -479,7 +479,7 @@ t.test("no cause in the model: the simulator names a line", function()
   t.ok(text:find("%(tiled%.cl:%d+, branches at `As%[ty%]%[tx%] = INSIDE.-`: "
     .. "512, then 0%)"), text)
   contains(step("tiled", {}, "tiled_padded", {}, CPU), "simulated at "
-    .. "64x64x64, its accesses, branches and instructions are as many")
+    .. "64x64x64, both have equal accesses, branches, instructions")
 end)
 
 -- What the simulator counts for the step from a rung to another, in words.

@@ -483,7 +483,7 @@ t.test("concepts, by any of their names", function()
       "segfault"} do
     has(word, "Try: ")
   end
-  has("roofline", "roofline([r])", "peak arithmetic rate")
+  has("roofline", "roofline([r])", "peak of arithmetic")
   has("occupancy", "occupancy.of(")
 end)
 

@@ -66,7 +66,7 @@ for _, name in ipairs{"exhaustive", "local", "surrogate"} do
           t.ok(launch < build.begin or launch > build.stop)
         end
       end
-      scratch.has(tostring(r), "2 builders built", "ahead, handed over by")
+      scratch.has(tostring(r), "2 helpers compiled", "in advance")
     end)
 end
 

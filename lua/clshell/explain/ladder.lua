@@ -237,7 +237,7 @@ local function why_not(a, b, ra, rb, list, device)
     local loss = b.median / a.median
     local words = "the driver tells that local memory is ordinary memory"
     if ratio >= PAID then
-      words = ("%s, and with it %s times the bytes are moved"):format(words,
+      words = ("%s, and its use moves %s times the bytes"):format(words,
         times(ratio))
     end
     return loss > PAID * math.max(ratio, 1) and ("%s; the cause of %s is open")
@@ -259,8 +259,8 @@ end
 -- bytes save at most their share of the time.
 local function why_paid(ra, rb, list, factor)
   if ra.one_lane and rb.vectors then
-    return ("it is faster than one lane of the device's vectors of %d can be")
-      :format(rb.vectors)
+    return ("its rate is above 1/%d of the peak, so it uses the device's "
+      .. "vectors"):format(rb.vectors)
   end
   local c = find(list, ra.limit, true)
   local limit = c and (", and %s was the limit"):format(ra.limit) or ""
@@ -486,7 +486,7 @@ function M.difference(a, b, opts)
     return nil
   end
   return ("simulated at %s, %s"):format(size, counted(x, y, a, b, warp)
-    or "its accesses, branches and instructions are as many")
+    or "both have equal accesses, branches, instructions")
 end
 
 -- The words -----------------------------------------------------------------
@@ -509,7 +509,7 @@ local function step(g, a, opts, simulate)
       or factor < PAID and factor > 1 / PAID and "level within the noise"
       or (lo >= PAID or hi <= 1 / PAID) and "and a CPU may be slower by 25 % "
       .. "in one run"
-      or "which the noise leaves open")
+      or "and the noise hides which is faster")
   end
   local reason, short = M.why(old, new, kind == "paid", opts)
   local parts, missing = {head, reason or "the model sees no cause"}, nil

@@ -236,10 +236,10 @@ local function unknown(reading, roof)
   local rest = reading.occupancy and ("occupancy is high enough (%s; %s)")
     :format(reading.occupancy.words, reading.occupancy.source)
     or "its occupancy is unknown: " .. reading.reason
-  local slow = reading.one_lane and ("; and it is no faster than one lane of "
-    .. "the device's vectors of %d"):format(reading.one_lane) or ""
-  local over = reading.over and ("; the traffic model counts more than was "
-    .. "moved: by it %s"):format(reading.over.words) or ""
+  local slow = reading.one_lane and ("; and its rate is below 1/%d of the "
+    .. "peak, as if it used no vectors"):format(reading.one_lane) or ""
+  local over = reading.over and ("; the traffic model counts too many "
+    .. "bytes: with them %s"):format(reading.over.words) or ""
   return ("The limit is unknown: %s; %s%s%s."):format(words, rest, slow, over)
 end
 

@@ -693,7 +693,7 @@ function M.pairs(list)
     words = ("the simulator's sum is %g, and it finds %s; "):format(sum,
       found and found.text or "no race")
   elseif not right then
-    list:cannot("neither this device nor a simulator tells its sum")
+    list:cannot("this device and the simulator give no sum")
   end
   return {holds = right, reason = words .. (there == 64
       and "the device's sum is 64" or right and ("the compiler of this "

@@ -229,8 +229,8 @@ end
 --- builders:note() -> string, or nil
 --- A line about the builders of a search.
 function Builders:note()
-  return self.built > 0 and ("%s built %s ahead, handed over by the driver")
-    :format(text.count(self.number, "builder"), text.count(self.built,
+  return self.built > 0 and ("%s compiled %s in advance")
+    :format(text.count(self.number, "helper"), text.count(self.built,
     "configuration")) or nil
 end
 

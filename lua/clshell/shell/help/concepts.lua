@@ -10,8 +10,8 @@ local M = {}
 -- line to type.
 local TEXT = [[
 ndrange, global size, index space
-The index space of a launch: one, two or three dimensions of work-items.
-Each work-item runs the kernel once and finds its place by get_global_id(d).
+The grid of work-items of a launch, in one, two or three dimensions. Each
+work-item runs the kernel once; get_global_id(d) is its place in dimension d.
 Dimension 0 comes first in the list of sizes and varies fastest: neighbours in
 it should touch neighbours in memory.
 Try: ?Kernel:range
@@ -24,29 +24,29 @@ Try: ?ndrange
 
 work-group, group, thread block, block
 Work-items that run together on one compute unit, share local memory, and can
-wait for each other at a barrier. Work-groups know nothing of each other: they
-run in any order. The local size is the number of work-items in each dimension;
-the device sets the largest product.
+wait for each other at a barrier. Work-groups cannot wait for each other, as
+they run in any order. The local size is the number of work-items in each
+dimension; the device sets the largest product.
 Try: cl.device().max_work_group_size
 
 local size, work-group size
 The shape of a work-group, such as {16, 16}. A multiple of the warp or vector
-width keeps all lanes busy; too large a group leaves no room for a second one
-on the compute unit. Without one the driver chooses.
+width keeps all lanes busy; a large group may leave no room for a second group
+on the compute unit. Without a local size the driver chooses.
 Try: ?Kernel:range
 
 warp, wavefront, sub-group, subgroup, simd width
 The work-items that a GPU issues one instruction for: 32 on NVIDIA, 32 or 64
 on AMD, 8 to 32 on Intel. Where they branch differently, the branches run one
-after the other. k.preferred_multiple is its size as the driver tells it.
+after the other. k.preferred_multiple is the size that the driver tells.
 Try: ?coalescing
 
 divergence, warp divergence, branch divergence
 Work-items of a warp that take different sides of an `if`, or leave a loop at
 different times: the warp runs both sides, and each side leaves some lanes
-idle. A condition that is the same in the whole warp costs nothing. Let whole
-warps take a side (get_local_id(0) < n, not % 2), or choose a value by ?: or
-select.
+idle. A condition with one result in the whole warp costs nothing. So let whole
+warps take the same side (get_local_id(0) < n, not % 2), or choose between two
+values by ?: or select.
 Try: course "B13", %exercise 16, and ?warp
 
 compute unit, multiprocessor, sm
@@ -65,17 +65,17 @@ It returns nothing; it writes its results into buffers.
 Try: ?cl.kernel
 
 global memory
-The device's large memory, seen by all work-items: buffers live there. It is
-hundreds of cycles away, so the fewer bytes go through it and the better they
-coalesce, the faster the kernel.
+The device's large memory, seen by all work-items: buffers live there. A read
+takes hundreds of cycles. A kernel is faster if it moves fewer bytes, and if
+its reads and writes coalesce.
 Try: ?coalescing
 
 local memory, shared memory
 Memory of a work-group, on the compute unit: a few tens of KiB, some ten times
-nearer than global memory. A tiled kernel is fast because a group reads each
-tile once from global memory and uses it many times from local memory. CUDA
-calls it shared memory. On a CPU device it is ordinary cached memory and buys
-little.
+faster to reach than global memory. A tiled kernel is fast because a group
+reads each tile once from global memory and uses it many times from local
+memory. CUDA calls it shared memory. On a CPU it is ordinary memory, in the
+same caches, and gains little.
 Try: ?gemm.tiled
 
 private memory, registers
@@ -84,8 +84,8 @@ rest to global memory, which is slow.
 Try: ?gemm.register
 
 constant memory
-A small read-only memory with a cache made for all work-items of a warp reading
-the same address at once; other patterns take one address after another.
+A small read-only memory with a cache. It is fast when all work-items of a warp
+read the same address; different addresses are read one after the other.
 Try: ?gemm.tiled_constant
 
 barrier
@@ -103,39 +103,39 @@ Try: bench("gemm.naive", {256, 256, 256}, {map = "row"}), and ?gemm.naive
 
 bank conflict
 Local memory is split into banks (32 on NVIDIA) that each serve one address at
-a time. Work-items of a warp that want different rows of one bank wait for each
-other: reading a column of a 32x32 tile is the usual case. A row one element
-longer, or permuted columns, puts them in different banks.
+a time. Work-items of a warp that read different addresses of one bank wait for
+each other, as in a column of a 32x32 tile. Rows that are one element longer,
+or permuted columns, spread the column over different banks.
 Try: course "B5", %exercise 4, ?gemm.tiled_padded and ?gemm.tiled_swizzled
 
 tile, tiling, blocking
-A part of the operands small enough for local memory or registers. A tile of
-side T is loaded once and used T times: the traffic to global memory falls by
-T.
+A part of the operands that fits local memory or registers. A tile of side T is
+loaded once and used T times: T times fewer bytes come from global memory.
 Try: ?gemm.tiled
 
 register blocking, thread coarsening
-Each work-item computes a block of outputs rather than one, so a value loaded
-once is used for a whole row of them: more arithmetic for each byte of local
-memory.
+Each work-item computes a block of results, not a single one. It loads a value
+once and uses it for a whole row of the block: more arithmetic for each byte of
+local memory.
 Try: ?gemm.register
 
 vector, float4, vector load
-Four floats in one load or store, and on CPUs in one instruction. It saves
-instructions and wants addresses that are multiples of 16 bytes.
+Four floats in one load or store, and on CPUs in one instruction. This saves
+instructions; the address must be a multiple of 16 bytes.
 Try: ?gemm.tiled_float4
 
 occupancy, registers per thread, spill, spilling
 The number of work-items on a compute unit, as a share of the number that it
-has room for. Registers, local memory and the group's size set it. Enough
-work-items hide memory's latency: while some wait, others run. More than enough
-help nothing. A work-item that needs more registers than it gets spills: the
-rest lies in memory.
+has room for. It depends on registers, local memory and the size of a group.
+While some work-items wait for memory, others run: this hides the latency. More
+work-items than that gain nothing. A work-item that needs more registers than
+it gets spills: the rest lies in memory.
 Try: occupancy{gpu = "H100", registers = 64}, and lesson(r) of a result
 
 latency hiding
-A compute unit runs other work-items while some wait for memory. It takes many
-work-items at once (occupancy), or several independent loads in each.
+A compute unit runs other work-items while some wait for memory. For this it
+needs many work-items at once (occupancy), or several independent loads in
+each.
 Try: course "B14", and ?occupancy
 
 arithmetic intensity, ai, FLOP/B, flop per byte
@@ -145,19 +145,20 @@ kernel: see roofline.
 Try: print(bench("gemm.tiled", {256, 256, 256}).ai)
 
 roofline, roof
-The bound on a kernel: the smaller of the device's peak arithmetic rate and of
-its memory bandwidth times the kernel's arithmetic intensity. Left of the ridge
-memory limits, right of it arithmetic. Here both are measured on the device.
+The highest rate that a kernel can reach: the device's peak of arithmetic, or
+its memory bandwidth times the kernel's arithmetic intensity if that is less.
+In the plot, memory is the limit left of the ridge, and arithmetic right of it.
+Both rates are measured on the device.
 Try: ?peaks, ?lesson and %bench
 
 memory bound, compute bound, bound, memory, compute
-A kernel is memory bound if the bytes it moves take longer than its arithmetic
-would, compute bound if it is the other way round.
+A kernel is memory bound if its bytes take longer than its arithmetic, and
+compute bound if its arithmetic takes longer.
 Try: ?lesson
 
 bandwidth, gb/s
-Bytes to or from memory per second, in GB/s (10^9). A kernel's bandwidth counts
-the bytes it has to move, each once.
+Bytes to or from memory per second, in GB/s (10^9). The bandwidth of a kernel
+counts each byte that it must read or write once.
 Try: peaks.get "copy"
 
 flops, gflops
@@ -168,8 +169,8 @@ Try: ?Event:gflops
 event, event timer, profiling, queued, submit, before
 The object that a launch or a transfer returns. The device notes when the
 command was queued, submitted, started and stopped, in nanoseconds. STOP -
-START is the time on the device; the host's time is longer by the launch. The
-line `before` of a printed event has the waits from queued to submit to start.
+START is the time on the device; the host's time has the launch in addition.
+The line `before` of a printed event has the waits before the start.
 Try: ?Event:info
 
 queue, command queue, priority, throttle
@@ -237,9 +238,9 @@ M*N) elements, so that it can be compute bound if each element is used often.
 Try: gemm.kernels()
 
 rung, ladder
-A kernel of a family, one step better than the one below: from the plain
-version to the fastest, each teaching one thing. A rung of your own is checked,
-measured and tuned as the built-in ones are.
+A kernel of a family. A ladder leads from the plain kernel to the fastest, and
+each rung teaches one idea. A rung of your own is checked, measured and tuned
+like the others.
 Try: gemm.kernels() and ?gemm.define
 
 expression, arithmetic, elementwise, broadcasting, operators, fused, outer
@@ -335,15 +336,16 @@ Try: course "B2", course "C1", and cl.device():has "cl_khr_fp64"
 
 roundoff, epsilon
 Each float operation is off by at most half a unit in the last place: 6e-8 of
-it in float, 1e-16 in double. Sums of n products gather it, so that two right
-results differ in their last digits.
+it in float, 1e-16 in double. A sum of n products adds up such errors, so two
+right results differ in their last digits.
 Try: ?verify.bound
 
 median, noise, ±, ±%, 95%, interval, n, dropped
-Other work on the machine skews times. The median of n samples, with its 95 %
-interval in brackets, tells the time of a kernel; the mean or a single run does
-not. In a table ±% is half the interval as a share of the median. `min` is the
-least sample, `dropped` the number of samples before the clock was steady.
+Other work on the machine disturbs times, and with them the mean or a single
+run. So the time of a kernel is the median of n samples, with its 95 % interval
+in brackets. In a table ±% is half the interval as a share of the median. `min`
+is the least sample, `dropped` the number of samples before the clock was
+steady.
 Try: ?stats.interval
 
 FASTER, SLOWER, SAME, UNCLEAR, verdict, rounds
@@ -366,14 +368,15 @@ Try: ?bench
 
 tick, timer step
 The step of a device's event timer, as measured: durations are multiples of it.
-A launch that is short against it runs several times in a sample.
+A launch that is not much longer runs several times in a sample.
 Try: calibrate(), and ?batch
 
 batch, wall, inside the commands
-batch 10 in a result: ten launches on end are one sample, because one is short
-against the timer. The time is still of one launch. wall +5% says how much
-longer a launch takes by the host's clock than by its events, and "inside the
-commands" is the time between START and END alone, without the gaps between.
+batch 10 in a result: a sample has ten launches, because a single launch is too
+short for the timer. The time is still the time of one launch. wall +5% says
+how much longer a launch takes by the host's clock than by its events, and
+"inside the commands" is the time between START and END alone, without the gaps
+between.
 Try: ?bench
 
 unconverged
@@ -395,13 +398,13 @@ Try: calibrate()
 
 no event timer
 Flag of a result: the host's clock timed it, from the call until all commands
-had ended, because no event was returned or the device's stamps cannot be.
+had ended. The function returned no event, or the device's times are not right.
 Try: ?calibrate
 
 IMPOSSIBLE?
 Flag of a result: its rate is above 105 % of the measured roofline. Either the
-roofline was measured at a bad moment, the flop or bytes given are too many, or
-the kernel does less than they say.
+roofline was measured at a bad moment, or the given flop or bytes are too high:
+the kernel does less.
 Try: ?peaks and ?roofline
 
 refused, wrong, failed, interrupted

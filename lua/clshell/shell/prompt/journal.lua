@@ -131,7 +131,7 @@ end
 
 --- journal.start() -> string or nil
 --- Lets the journal begin with the first input. The string tells of a session
---- that ended without its exit; each such session is told once.
+--- that was cut off; each such session is told once.
 function M.start()
   ready = files.folder "STATE" ~= nil
   local paths = left()
@@ -221,8 +221,8 @@ function M.update(leaves)
 end
 
 --- journal.newest() -> path or nil
---- The newest journal, with inputs that run again, of a session that ended
---- without its exit.
+--- The newest journal, with inputs that run again, of a session that was cut
+--- off.
 function M.newest()
   local paths = left()
   for i = #paths, 1, -1 do

@@ -147,7 +147,8 @@ local function through(pager, text)
   local _ <close> = temporary
   file.write(path, text .. "\n", "the text")
   io.stdout:flush()
-  return (os.execute(("LESS=${LESS-FRSX} %s <%s"):format(pager,
+  return (os.execute(("LESS=${LESS-'FRSXPs-- Space goes on, q leaves --$'} "
+    .. "%s <%s"):format(pager,
     require "clshell.base.text".quote(path))))
 end
 

@@ -116,8 +116,8 @@ local function show()
     add("    " .. style.paint(line, "cyan", how.color))
   end
   add ""
-  add(style.paint("  (%tutorial again shows this again, next or back moves, "
-    .. "stop ends)", "dim", how.color))
+  add(style.paint("  (%tutorial again repeats this step; next, back and stop "
+    .. "work too)", "dim", how.color))
   local page = table.concat(lines, "\n")
   local _, rows = system.winsize(1)
   local _, breaks = page:gsub("\n", "")
@@ -175,8 +175,8 @@ function M.start()
   end
   local l, n = saved()
   if l == 1 and n == 1 then
-    say("Lesson 1 of %d: %s. You type, the tutorial watches; whatever else "
-      .. "you want to try is welcome in between.", #lessons, lessons[1].title)
+    say("Lesson 1 of %d: %s. Type the lines that a step shows; you may try "
+      .. "anything else between two steps.", #lessons, lessons[1].title)
   else
     say("Going on at step %d of lesson %d; %%tutorial lists the lessons.", n,
       l)

@@ -101,9 +101,9 @@ local memory, wait for each other at a barrier, and use each element as often
 as the tile is wide. Measure two tile sizes; ?gemm.tiled has the picture.]]
 local TILES_ON_CPU = [[
 
-On this device, a CPU, local memory is ordinary memory behind the same caches:
-a tile saves no way to a slower memory, and copies and barriers come on top.
-So tiles need not win here; what pays on a CPU is ?gemm.simd.]]
+This device is a CPU: its local memory is ordinary memory behind the same
+caches. A tile is no faster to read there, and its copies and barriers are
+extra work, so tiles need not win. ?gemm.simd shows what is fast on a CPU.]]
 local SOURCE = [=[
 mine = [[
 kernel void mine(int M, int N, int K, REAL alpha,
@@ -234,9 +234,9 @@ end
 local first = {
   title = "from the list of devices to a tiled kernel of your own",
   {title = "Devices", text = [[
-OpenCL runs kernels on devices: GPUs, and the CPU itself where a driver for
-it is installed. The list has GPUs first. The session uses one of them, the
-first unless you choose another. An expression at the prompt prints its
+OpenCL runs kernels on devices: on GPUs, and on the CPU where a driver for it
+is installed. The list begins with the GPUs. The session uses the first device
+unless you choose another with %device. An expression at the prompt prints its
 value.]],
     code = "cl.devices()",
     done = function(s)
@@ -246,60 +246,63 @@ value.]],
     end},
 
   {title = "Buffers", text = [[
-Kernels work on memory of the device: buffers. A buffer has an element type,
-by its OpenCL C name, and a shape. Make two of a million floats, one full of
-1, one full of 5. A semicolon at the end keeps a value from being printed;
-without it you see a summary. ?cl.buffer tells more, and Tab completes
-names.]],
+Kernels work on buffers: memory of the device. A buffer has a shape and an
+element type, which has its name from OpenCL C. Make two buffers of a
+million floats; one holds 1 everywhere, the other 5. A value is printed as a
+summary; a semicolon after it prints nothing. ?cl.buffer tells more, and Tab
+completes names.]],
     code = BUFFERS, done = function(s)
       local n = #s.of "Buffer"
       return n >= 2 or n == 1 and "One buffer is there; make another."
     end},
 
   {title = "A kernel", text = [[
-A kernel is a function of OpenCL C. It is run once for each work-item;
-get_global_id(0) tells a work-item which one it is. This one adds a * x[i] to
-y[i], an element each. Several lines are one statement: it is run when
-it is complete. A mistake in it? The compiler's message shows the place; Up
-brings the whole text back.]],
+A kernel is a function in OpenCL C. The device runs it once for each
+work-item; get_global_id(0) is the number of the work-item. This kernel adds
+a * x[i] to y[i], one element for each work-item. The prompt takes all lines
+as one statement and runs it after the last. If the kernel has a mistake,
+the compiler's message shows the place, and Up brings the text back.]],
     code = KERNEL,
     need = no "Buffer", again = BUFFERS, done = function(s)
       return #s.of "Kernel" > 0
     end},
 
   {title = "A launch, and its event", text = [[
-axpy:range(n) lays an NDRange of n work-items over the kernel; calling that
-with the kernel's arguments puts it on the device's queue and returns an
-event. Launches do not wait: the event knows when the device was done, and
-event.ms how long it took there, without the way to the device.]],
+axpy:range(n) is a launch of the kernel over n work-items, its NDRange. Call
+it with the kernel's arguments: the kernel goes to the device's queue, and
+you get an event. The call does not wait for the kernel. event.ms is the
+time that the kernel took on the device, without any copy between host and
+device.]],
     code = "event = axpy:range(#x)(3, x, y)\nevent.ms",
     need = no "Kernel", again = BUFFERS .. "\n" .. KERNEL,
     done = kernel_event},
 
   {title = "Is it right?", text = [[
-A time says nothing while the result may be wrong. y:read() brings a buffer
-back to the host; compare it with what it has to hold. After one launch with
-a = 3 that is 3 * 1 + 5 = 8 everywhere, after two 11. The comparison
-gives the greatest difference.]],
+The time of a kernel counts only if its result is right. y:read() copies the
+buffer back to the host; compare it with the right values. After one launch
+with a = 3 each element is 3 * 1 + 5 = 8, after two launches 11. max_diff
+gives the greatest difference: it should be 0.]],
     code = 'y:read():max_diff(cl.array("float", #y, 8))',
     need = no "Kernel", again = BUFFERS .. "\n" .. KERNEL
       .. "\nevent = axpy:range(#x)(3, x, y)", done = compared},
 
   {title = "A ladder of kernels", text = [[
-The matrix product is where tuning pays most. gemm has a ladder of
-kernels, each rung one step better than the last; gemm.kernels() lists them,
-and ?gemm.naive, say, shows the lesson of one. Without a name gemm takes the
-best known for your device. Multiply two matrices with a rung that you name.]],
+The matrix product gains much from tuning. gemm has a ladder of kernels, and
+each rung adds one idea to the rung before; gemm.kernels() lists the rungs,
+and ?gemm.naive shows the lesson of the rung naive. Without a name gemm
+takes the best known rung for your device. Multiply two matrices with a rung
+that you name.]],
     code = "gemm.kernels()\n" .. MATRICES .. ";\n"
       .. 'C, event = gemm(A, B, {kernel = "naive"})', done = product},
 
   {title = "Coalescing", text = [[
 Work-items with neighbouring numbers run together. If they read neighbouring
-addresses, their reads become few wide ones (they coalesce); with a stride
-between them each pays alone. The rung naive has both: its parameter map says
-whether work-item dimension 0 walks along a row of C or down a column. Measure
-both: bench verifies first, then takes samples until the median is sure. On a
-GPU expect several times; on a CPU caches decide.]],
+addresses, the device joins their reads into a few wide ones: the reads
+coalesce. If the addresses lie apart, each read costs a transfer of its own.
+The rung naive can do both: its parameter map says whether neighbouring
+work-items follow a row of C or a column. Measure both: bench checks the
+result and takes samples until the median is sure. A GPU is several times
+faster with one of them; on a CPU the caches decide.]],
     code = 'bench("gemm.naive", {256, 256, 256}, {map = "col"})\n'
       .. 'bench("gemm.naive", {256, 256, 256}, {map = "row"})',
     after = times("gemm", {"naive", "map", "row"}, {"naive", "map", "col"}),
@@ -317,23 +320,25 @@ GPU expect several times; on a CPU caches decide.]],
       "One tile size is measured; now another: 4, 8, 16 or 32.", "tile")},
 
   {title = "What is possible, and what limits", text = [[
-A rate means something beside what the device can do. The roofline has two
-limits: arithmetic, and memory times the operations done for each byte. Both
-are measured on your device (some seconds, the first time). roofline(r) tells
-where a result lies, lesson(r) in a sentence what holds it back.]],
+Compare a rate with the most that the device can do. The roofline is that
+limit: the peak of arithmetic, or the rate of memory times the operations
+for each byte, if that is less. Both are measured on your device (some
+seconds, the first time). roofline(r) shows how near a result comes to the
+limit, and lesson(r) says in a sentence what holds it back.]],
     code = 'r = bench("gemm.tiled", {256, 256, 256}, {tile = 16})\nlesson(r)',
     done = explained},
 
   {title = "A tiled kernel of your own: the kernel", text = [[
-Tiles of A and B in local memory. Every rung of gemm has these arguments; T,
-the side of a tile, and REAL, the type, come with the next step.]],
+This kernel keeps tiles of A and B in local memory. Every rung of gemm has
+these arguments. The next step sets T, the side of a tile, and REAL, the
+type.]],
     code = SOURCE, done = own_source},
 
   {title = "A tiled kernel of your own: the rung", text = [[
-gemm.define makes a kernel a rung: checked against a float64 reference,
-measured and listed like the others. The parameter t reaches the kernel as T,
-range gives the global and the local size. Change the kernel: there is much to
-win.]],
+gemm.define makes your kernel a rung. Like the other rungs it is checked
+against a reference in float64, measured and listed. The kernel gets the
+parameter t as T; the function range returns the global and the local size.
+Then change the kernel: it can become much faster.]],
     need = unset "mine",
     again = "%tutorial back",
     code = [=[
@@ -351,8 +356,8 @@ bench("gemm.mine", {256, 256, 256}, {t = 8})]=],
 local banks = {title = "banks and local memory",
   {title = "Room for tiles", text = [[
 Local memory belongs to a work-group, and there is little of it. gemm.tiled
-with tile = 32 keeps two tiles of 32 x 32 floats there, 8 KiB; a group that
-wants more than the device has does not start. Ask your device, in bytes.]],
+with tile = 32 keeps two tiles of 32 x 32 floats there, 8 KiB. The
+device refuses a group that needs more than it has. Ask it for the bytes.]],
     code = "cl.device().local_mem_size",
     done = function(s)
       return s.results[1] == cl.device().local_mem_size
@@ -360,10 +365,11 @@ wants more than the device has does not start. Ask your device, in bytes.]],
 
   {title = "A column of a tile", text = function()
       return [[
-A GPU's local memory lies in banks, on NVIDIA 32 of 4 bytes, and each serves
-one address at a time. transpose.tiled writes its tile by rows and reads it by
-columns: in rows of 32 floats a column lies in a single bank. tiled_padded has
-rows one element longer, so that a column meets all banks. Measure both.]]
+A GPU's local memory has banks (on NVIDIA 32, each 4 bytes wide), and a bank
+serves one address at a time. transpose.tiled writes its tile by rows and
+reads it by columns: with rows of 32 floats a column lies in a single bank.
+The rows of tiled_padded are one element longer, which spreads a column over
+all banks. Measure both.]]
         .. (cl.device().type == "cpu" and [[
 
 This device is a CPU: it has no banks, so expect no gain from padding.]]
@@ -376,9 +382,9 @@ This device is a CPU: it has no banks, so expect no gain from padding.]]
       "One of them is measured; now the other.")},
 
   {title = "The same without the extra element", text = [[
-tiled_swizzled keeps rows of 32 and puts element (r, c) of the tile into column
-c xor r: a column of the matrix meets all banks as well, and no local memory is
-lost. ?transpose.tiled_swizzled has the kernel's text. Measure it.]],
+tiled_swizzled keeps rows of 32 floats and puts element (r, c) of the tile
+into column c xor r. This spreads a column over all banks too, without an
+extra element. ?transpose.tiled_swizzled has the kernel's text. Measure it.]],
     code = 'bench("transpose.tiled_swizzled", {1024, 1024})',
     after = times("transpose", {"tiled"}, {"tiled_padded"},
       {"tiled_swizzled"}),
@@ -390,7 +396,7 @@ x = cl.buffer("float", 4000000); h = cl.array("float", #x):random(1)]]
 
 local transfers = {title = "transfers between host and device",
   {title = "To the device", text = [[
-write copies from the host to a buffer, read back again. Both wait for the
+write copies from the host to a buffer, read copies back. Both wait for the
 data. The event of a write knows how long the copy took; ev:gbs(bytes) is its
 rate, in GB/s.]],
     code = BIG .. "\nev = x:write(h)\nev:gbs(x.bytes)",
@@ -404,9 +410,9 @@ rate, in GB/s.]],
     end},
 
   {title = "Only a part", text = [[
-To see a little, read a little: first and count take elements in order, from
-and size a rectangle of a matrix. The prompt does the same when it shows the
-corners of a buffer.]],
+You can read a part of a buffer: first and count choose elements in order,
+from and size choose a rectangle of a matrix. The prompt does so when it
+shows the corners of a buffer.]],
     need = no "Buffer",
     again = BIG,
     code = "x:read{first = 1, count = 10}",
@@ -418,10 +424,11 @@ corners of a buffer.]],
       end
     end},
 
-  {title = "The way, and the work", text = [[
-A kernel that does little for each byte may take less time than the way there.
-Measure the copy to the device, and a fill of the same buffer on the device:
-bytes = gives both a rate. What has to come from the host counts as well.]],
+  {title = "The copy, and the work", text = [[
+The copy to the device may take longer than the kernel, if the kernel does
+little for each byte. Measure the copy, and a fill of the same buffer on the
+device: with bytes = both results have a rate. If your data comes from the
+host, add the time of the copy to the time of the kernel.]],
     need = unset("x", "h"),
     again = BIG,
     code = "bench(function() return x:write(h) end, {bytes = x.bytes})\n"
@@ -440,9 +447,10 @@ M = dia.poisson2d(256, 256); x = cl.buffer("float", M.cols, 1)]]
 
 local sparse = {title = "sparse matrices: SpMV by diagonals",
   {title = "A matrix of five diagonals", text = [[
-dia.poisson2d makes the matrix of a grid with four neighbours each: 65536 rows,
-five diagonals, stored as five dense rows of values. spmv multiplies it by a
-vector. Inside the grid each row sums to 0: 4 - 1 - 1 - 1 - 1.]],
+dia.poisson2d makes the matrix of a grid whose points have four neighbours:
+65536 rows and five diagonals, stored as five dense rows of values. spmv
+multiplies it by a vector. Inside the grid the values of a row, 4 and four
+times -1, have the sum 0.]],
     code = SPARSE .. "\ny = spmv(M, x)\ny",
     done = function(s)
       local y, x = s.results[1], rawget(_G, "x")
@@ -452,10 +460,10 @@ vector. Inside the grid each row sums to 0: 4 - 1 - 1 - 1 - 1.]],
     end},
 
   {title = "Memory decides", text = [[
-Each entry is read once and takes part in two operations: far fewer for a byte
-than a matrix product has, so memory limits and the rate to look at is GB/s.
-The caches are cold. specialised has the offsets compiled in and tests no index
-inside. Measure both.]],
+Each entry is read once and takes part in two operations. A matrix product
+does many more for each byte; here memory is the limit, so look at GB/s.
+bench measures with cold caches. The rung specialised is compiled for the
+offsets of this matrix and tests no index inside it. Measure both.]],
     need = unset("M", "x"), again = SPARSE,
     code = 'bench("spmv.naive", {M = M, x = x})\n'
       .. 'bench("spmv.specialised", {M = M, x = x})',
@@ -466,8 +474,8 @@ inside. Measure both.]],
 
 local store = {title = "the store of results, and comparisons",
   {title = "A result is kept", text = [[
-Each bench is kept on disk, with device, driver, time and the kernel's hash. A
-tag finds it again.]],
+Each result of bench is kept on disk, with the device, the driver, the time
+and the kernel's hash. A tag helps to find it again.]],
     code = 'r = bench("gemm.tiled", {128, 128, 128}, {tile = 8}, '
       .. '{tag = "mine"})\nr',
     done = function(s)
@@ -477,8 +485,9 @@ tag finds it again.]],
     end},
 
   {title = "What was measured before", text = [[
-history lists the runs kept, also of earlier sessions; best the fastest of each
-kernel. In a shell, `clshell history` and `clshell compare` do the same.]],
+history lists the results that were kept, in earlier sessions too; best lists
+the fastest of each kernel. In the system's shell `clshell history` and
+`clshell compare` do the same.]],
     code = 'history{tag = "mine"}',
     done = function(s)
       local list = s.results[1]
@@ -487,9 +496,9 @@ kernel. In a shell, `clshell history` and `clshell compare` do the same.]],
     end},
 
   {title = "Is it faster?", text = [[
-Two results taken one after the other also differ by what else the machine did.
-compare runs both in turns, and says FASTER, SLOWER, SAME or UNCLEAR with an
-interval.]],
+Two results that were measured one after the other also differ because the
+machine did other work meanwhile. compare measures both in turns, and says
+FASTER, SLOWER, SAME or UNCLEAR with an interval.]],
     code = 'compare({"gemm.tiled", {128, 128, 128}, {tile = 8}},\n'
       .. '  {"gemm.tiled", {128, 128, 128}, {tile = 16}})',
     done = function(s)
