@@ -73,13 +73,16 @@ local function run_all(book)
   book.device = cl.device().name
 end
 
--- Writes the book into a folder, from which pages of an older one go.
-local function write(book, folder, lax)
+-- Makes a folder for pages; the pages of an older site go.
+local function prepare(folder)
   if not os.execute(("mkdir -p %s && cd %s && rm -f api-*.html class-*.html "
       .. "family-*.html kernel-*.html topic-*.html"):format(
       text.quote(folder), text.quote(folder))) then
     cl.error("cannot make the folder " .. folder)
   end
+end
+
+local function write(book, folder, lax)
   file.write(folder .. "/llms.txt", part "sheets".llms(book), "the page")
   return book:write(folder, lax)
 end
@@ -91,6 +94,7 @@ end
 ---   examples  true  false: examples without their output
 function M.build(folder, opts)
   local book = book_of()
+  prepare(folder)
   if not opts or opts.examples ~= false then
     run_all(book)
   end
@@ -116,6 +120,7 @@ local function folder_of(book)
     cl.error("cannot write the pages: " .. reason)
   end
   local folder = file.folder "CACHE" .. "/docs"
+  prepare(folder)
   write(book, folder, true)
   return folder
 end
