@@ -8,6 +8,8 @@ local concepts = require "clshell.shell.help.concepts"
 local quote = require("clshell.base.text").quote
 local screen = require "screen"
 
+t.keeps "Device"
+
 -- Pages whose blocks are tables.
 local TABLES = {glossary = true, compared = true, how_to = true}
 
@@ -185,6 +187,9 @@ for _, entry in ipairs(concepts.list) do
       local needs = entry.text:find "%%check" or entry.text:find "%%access"
       if needs and not simulated then
         t.skip "there is no simulator, or no plugin for it"
+      end
+      if cl.device().type ~= "cpu" then
+        t.skip "the outputs are of a CPU"
       end
       local folder <close> = new_folder()
       local session <close> = setmetatable({}, {__close = function(self)
