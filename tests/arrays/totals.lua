@@ -381,4 +381,16 @@ t.test("a reduction that is interrupted anywhere spoils no later one",
     end
   end)
 
+t.test("a device without doubles sums floats", function()
+  local layer = ("OPENCL_LAYERS=%s/tests/faultlayer.so CLFAULT=hints:1:0 ")
+    :format(t.build)
+  local x = [[-p 'cl.buffer("%s", 10, 2):sum()' 2>&1]]
+  local out = t.capture(layer .. t.exe .. " " .. x:format "double")
+  if not out:find "cl_khr_fp64" then
+    t.skip "the OpenCL loader takes no layers (OPENCL_LAYERS)"
+  end
+  out = t.capture(layer .. t.exe .. " " .. x:format "float")
+  t.eq(out:match "^[^\n]*", "20.0", out)
+end)
+
 t.done()

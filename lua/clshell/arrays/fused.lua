@@ -407,7 +407,8 @@ local function source(c, parts, dims, way, each)
     c.file and body or ("kernel void %s(%s)\n{\n%s\n}\n"):format(c.name, list,
       body),
   }, "\n")
-  local double = text:find "%f[%w]double%d*%f[%W]"
+  local code = text:gsub("/%*.-%*/", ""):gsub("//[^\n]*", "")
+  local double = code:find "%f[%w]double%d*%f[%W]"
   return (double and "#pragma OPENCL EXTENSION cl_khr_fp64 : enable\n" or "")
     .. text, double, 8 * #parameters
 end
