@@ -10,7 +10,7 @@ local script = require "clshell.script"
 local parser = script.parser("bench_tiles.lua",
   "Tiled matrix products C = A B, N x N, over tile sizes and variants.",
   "Every rate belongs to a result that was compared with float64.")
-parser:argument("N", "size; 256 on a CPU, 4096 on a GPU if left out")
+parser:argument("N", "size; 256 on a CPU, 2048 on a GPU if left out")
   :args("?"):convert(script.size)
 parser:option("--seconds", "for all rows; 15 on a CPU if N is left out")
   :convert(function(s)
@@ -24,7 +24,7 @@ parser:option("--seed", "of the random matrices", "1")
 output.options(parser)
 local args = script.parse(parser)
 local cpu = cl.device().type == "cpu"
-local n = args.N or (cpu and 256 or 4096)
+local n = args.N or (cpu and 256 or 2048)
 local short = cpu and not (args.N or args.output)
 local seconds = args.seconds or short and 15 or math.huge
 script.fits(parser, ("three matrices of %dx%d"):format(n, n),

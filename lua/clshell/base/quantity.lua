@@ -56,7 +56,7 @@ function M.prefix(x, unit, digits)
       chosen = entry
     end
   end
-  local name = chosen[2] .. (unit == "FLOP/s" and "FLOPS" or unit)
+  local name = chosen[2] .. unit
   return chosen[1], style.utf8() and name or (name:gsub("µ", "u"))
 end
 

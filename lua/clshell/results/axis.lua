@@ -62,7 +62,7 @@ end
 -- zero (a linear axis begins at 0), names (a list; the values are its places).
 function M.new(values, opts)
   local axis = setmetatable({label = opts.label,
-    unit = opts.unit == "FLOP/s" and "FLOPS" or opts.unit,
+    unit = opts.unit,
     names = opts.names, factor = 1}, Axis)
   if opts.names then
     axis.lo, axis.hi = 0.5, #opts.names + 0.5

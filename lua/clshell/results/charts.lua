@@ -281,7 +281,7 @@ local function roof_lines(compute, memory, lo, hi, bottom)
     add(m, "B/s", true, math.max(lo, bottom / m.value), top / m.value)
   end
   for _, c in ipairs(compute) do
-    add(c, "FLOP/s", false, c.value / wide, hi)
+    add(c, "FLOPS", false, c.value / wide, hi)
   end
   return lines
 end
@@ -291,7 +291,7 @@ end
 --- intensity, both logarithmic.
 --- Options:
 ---   peaks  needed  a table as of peaks(), or {compute = {{name =, value =
----          FLOP/s}}, memory = {{name =, value = B/s}}}
+---          FLOPS}}, memory = {{name =, value = B/s}}}
 ---   title  the words that all results share  a title of the chart
 ---   file   -       a path: writes the chart there too, see chart:save
 ---   width, height  window, 16  characters, of the text
@@ -333,7 +333,7 @@ function M.roofline(rows, opts)
   chart.x = axis.new({lo, hi}, {label = "arithmetic intensity, FLOP/B",
     log = true, base = 10})
   chart.y = axis.new({bottom, math.max(top, most) * 1.6},
-    {label = "throughput", unit = "FLOP/s", log = true})
+    {label = "throughput", unit = "FLOPS", log = true})
   chart.roofs = roof_lines(compute, memory, lo, hi, bottom)
   return finished(chart, opts, #rows - #chart.series)
 end

@@ -395,16 +395,28 @@ function M.number(x, r)
     or x, digits)
 end
 
+-- Whether the rung of a result rounds its operands.
+local function rounds(r)
+  local family = r.kernel and r.family and families.get(r.family)
+  for _, rung in ipairs(family and family.list or {}) do
+    if rung.name == r.kernel then
+      return rung.input_roundoff
+    end
+  end
+end
+
 --- fields.best(results, key) -> index or nil
 --- The best of the results: the least time, the greatest value of other
---- fields. Failed results do not count; where the best has too few samples for
---- an interval, the answer is nil.
+--- fields. Failed results do not count, nor do rungs that round their
+--- operands, as those of TF32 do; where the best has too few samples for an
+--- interval, the answer is nil.
 function M.best(results, key)
   local sign = M.about(key).unit == "s" and -1 or 1
   local best, most
   for i, r in ipairs(results) do
     local x = M.base(r, key)
-    if x and not record.fails(r) and (not most or sign * x > most) then
+    if x and not record.fails(r) and (not most or sign * x > most)
+        and not rounds(r) then
       best, most = i, sign * x
     end
   end

@@ -351,7 +351,8 @@ function M.page(title, data, body)
 ]] .. data:gsub("<", "\\u003c") .. "</script>\n"})
 end
 
-local NOTE = '<p class="soft">★ best. %s Times are medians; ± is half of '
+local NOTE = '<p class="soft">★ best, of the kernels that do not round their '
+  .. 'operands as TF32 does. %s Times are medians; ± is half of '
   .. "their 95 %% interval, or with fewer than 6 samples half of the distance "
   .. "of the quartiles. A factor at a bar compares it with the bar above, a "
   .. "factor in a table with its first row.</p>"

@@ -71,7 +71,8 @@ local function groups_of(entries)
       groups[#groups + 1] = groups[name]
     end
     if entry.file or not entry.minor then
-      table.insert(groups[name], entry)
+      table.insert(groups[name], name == entry.name and 1
+        or #groups[name] + 1, entry)
     end
   end
   return groups

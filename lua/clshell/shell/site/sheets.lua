@@ -194,11 +194,21 @@ local function parts(book)
   }
 end
 
+local START = [[
+<p>Type experiments at a prompt, or run them as scripts: build matrices, choose
+a kernel, set its tile and local size, and read milliseconds, GFLOPS and GB/s.
+A result is compared with float64 before its rate is printed. New kernels are
+plain <code>.cl</code> files; nothing is compiled on the host.</p>
+<pre>make run        # installs what is missing, builds, measures
+build/clshell   # the prompt; ?first_hour shows the way</pre>
+]]
+
 --- sheets.front(book)
 function M.front(book)
   book:page("index", "clshell", function()
-    local out = {("<p class=lead>%s.</p>\n<div class=cards>"):format(escape(
-      (usage.PURPOSE:gsub("^%l", string.upper))))}
+    local out = {("<p class=lead>%s.</p>\n"):format(escape(
+      (usage.PURPOSE:gsub("^%l", string.upper)))) .. START
+      .. reference.example(M.measured[1].code, book) .. "<div class=cards>"}
     for _, part in ipairs(parts(book)) do
       local links = {}
       for i, link in ipairs(part[3]) do
