@@ -281,8 +281,10 @@ t.test("every rung of the portable ladders has a model or none", function()
     local rung = item.rung
     local p = require("clshell.ladder.rung").parameters(rung, {}, "test")
     if not item.name:find("^nv_") then
+      local shape = {m = item.name == "gemv_strips" and 1 or 64,
+        n = item.name == "gemv_rows" and 1 or 64, k = 64}
       local m = traffic.of({family = "gemm", kernel = item.name}, rung, H100,
-        gemm.spec.shape{m = 64, n = 64, k = 64}, p)
+        gemm.spec.shape(shape), p)
       t.ok(m.global > 0, item.name)
     end
   end

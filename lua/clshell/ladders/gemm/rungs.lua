@@ -624,6 +624,9 @@ local function gemv_rung(across, def)
   function def.range(s, p)
     return range(as_gemv(s, {}), p)
   end
+  function def.traffic(s)
+    return {moved = (s.m * s.k + s.k * s.n) * s.esize}
+  end
   function def.args(s, _, o)
     local v = as_gemv(s, o)
     return {v.rows, v.cols, v.M, v.M.ld, v.x, o.C, s.alpha, s.beta}
@@ -634,8 +637,7 @@ end
 local vector_rungs = {
   gemv_rung(false, {
     name = "gemv_rows", file = "../gemv/vector.cl", kernel = "gemv",
-    lesson = "one row or column of C: memory is the limit, and a row of the "
-      .. "matrix for each work-group reads it once",
+    lesson = "one row or column of C: memory limits, each row is read once",
     params = {param("wg", {32, 64, 128, 256}, 256, "work-items of a row")},
     defines = function(p)
       return {WG = p.wg, WIDTH = 4, HEIGHT = 1}
@@ -645,8 +647,7 @@ local vector_rungs = {
   }),
   gemv_rung(true, {
     name = "gemv_strips", file = "../gemv/strips.cl", kernel = "gemv",
-    lesson = "the same, down the columns of the matrix: a strip of them for "
-      .. "each work-group",
+    lesson = "the same, down the columns: a strip of them for each work-group",
     params = {param("lx", {8, 16, 32}, 16, "work-items side by side"),
       param("ly", {16, 32, 64}, 64, "rows side by side")},
     defines = function(p)
