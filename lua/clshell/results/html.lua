@@ -288,8 +288,13 @@ local function problem_of(problem, alone, charts)
     winner(good, key, best)}
   if #good > 1 and not charts then
     local bars, steps = by_kernel(good)
-    out[#out + 1] = figure(plot[steps and "ladder" or "bar"](bars,
-      {title = ""}))
+    local chart = plot[steps and "ladder" or "bar"](bars, {title = ""})
+    local first = chart.bars[1].value
+    for i, bar in ipairs(chart.bars) do -- over the first, as in the table
+      bar.step = i > 1 and bar.step and first and (chart.falling
+        and first / bar.value or bar.value / first) or nil
+    end
+    out[#out + 1] = figure(chart)
   end
   for _, chart in ipairs(charts or {}) do
     out[#out + 1] = figure(chart)
@@ -354,8 +359,7 @@ end
 local NOTE = '<p class="soft">★ best, of the kernels that do not round their '
   .. 'operands as TF32 does. %s Times are medians; ± is half of '
   .. "their 95 %% interval, or with fewer than 6 samples half of the distance "
-  .. "of the quartiles. A factor at a bar compares it with the bar above, a "
-  .. "factor in a table with its first row.</p>"
+  .. "of the quartiles. Factors are over the first bar, or row.</p>"
 
 -- What was checked: a rung always; a launch or function where it had a check.
 local function promise(results, labels)

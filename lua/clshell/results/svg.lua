@@ -231,7 +231,7 @@ local function bar_row(drawing, chart, bar, y, box)
   drawing:add('<text class="%s halo" x="%.1f" y="%d">%s<tspan class="soft" '
     .. 'dx="6">%s</tspan></text>', class or "plain", past + 6, y + 16,
     quantity.number(bar.value / chart.x.factor, bar.digits),
-    (bar.step and ("  ×%.2f"):format(bar.step) or "")
+    (bar.step and "  ×" .. quantity.number(bar.step, 3) or "")
     .. (bar.unchecked and "  unchecked" or ""))
 end
 
