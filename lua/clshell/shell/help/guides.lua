@@ -61,7 +61,7 @@ alike. The verdict is on the second.
   gemm.simd is 42.8 [40.2, 49.3] times as fast as gemm.naive
     a: gemm.naive  56.3 ms
     b: gemm.simd   1.32 ms
-    b: FASTER by 11 rounds ...
+    b: FASTER after 11 rounds ...
     results of both right: all elements
 
 tune searches the parameters of a kernel. Each setting is checked before it is
@@ -349,7 +349,7 @@ The table of the comparison stands in the summary of the run, as here in a
 file:
 
   $ tail -n 1 summary.md
-  | scale | 0.03851 | 2.596 | +6642.3 | 3e-92 | SLOWER |
+  | scale | 0.03851 | 2.596 | +6642.3 | +6010.7 | +7405.2 | 3e-92 | SLOWER |
 
 clshell itself comes from its package, or from a step that builds it (make).
 A script of the ladders has the tag as an option: clshell bench_tiles.lua --tag
