@@ -393,6 +393,7 @@ t.test("a kernel that never ends keeps nobody: prompt, end, three Ctrl-C",
       send b = cl.buffer("int", 2, 0)\r
       expect cl>
       send print("go") ; k:range(1)(b):wait()\r
+      expect wait()
       expect go
       settle
       send \x03
@@ -401,6 +402,7 @@ t.test("a kernel that never ends keeps nobody: prompt, end, three Ctrl-C",
       ]]
     terminal.run(begin .. [[
       send print("again") cl.context().queue:finish()\r
+      expect finish()
       expect again
       settle
       send \x03
@@ -411,6 +413,7 @@ t.test("a kernel that never ends keeps nobody: prompt, end, three Ctrl-C",
       exit 0]], "-q")
     quits(begin .. [[
       send print("in") ; ("a"):rep(60):find(("a*"):rep(20) .. "b")\r
+      expect "b")
       expect in
       ]])
   end)
