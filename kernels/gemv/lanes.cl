@@ -25,7 +25,6 @@
 ** short rows leave fewer of them idle, and there are fewer steps in local
 ** memory. Every work-item passes every barrier, also without a row.
 */
-#include "result.cl"
 #ifndef WG
 #define WG 128 /* work-group size */
 #endif
@@ -35,17 +34,7 @@
 #ifndef WIDTH
 #define WIDTH 4 /* elements per load */
 #endif
-
-#define JOIN_(a, b) a##b
-#define JOIN(a, b) JOIN_(a, b)
-#if WIDTH == 1
-#define VECTOR REAL
-#define STORE(v, p) (p)[0] = v
-#else
-#define VECTOR JOIN(REAL, WIDTH)
-#define STORE(v, p) JOIN(vstore, WIDTH)(v, 0, p)
-#endif
-#define ALIGNED(p) ((uintptr_t)(p) % sizeof(VECTOR) == 0)
+#include "vectors.cl"
 
 kernel __attribute__((reqd_work_group_size(WG, 1, 1)))
 void gemv(int rows, int cols, global const REAL *restrict A, int lda,

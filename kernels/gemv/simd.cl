@@ -23,7 +23,6 @@
 ** a stream of its own, and elements are asked for a little early. No local
 ** memory, no barrier.
 */
-#include "result.cl"
 #include "../cache/lines.cl"
 #ifndef BLOCK
 #define BLOCK 64 /* rows of a work-item */
@@ -34,18 +33,14 @@
 #ifndef WIDTH
 #define WIDTH 16 /* elements per vector */
 #endif
+#include "vectors.cl"
 
 #define AHEAD 128 /* elements between a request and the use */
-
-#define JOIN_(a, b) a##b
-#define JOIN(a, b) JOIN_(a, b)
-#define VECTOR JOIN(REAL, WIDTH)
-#define VLOAD(p) JOIN(vload, WIDTH)(0, p)
 
 static REAL total(VECTOR v)
 {
   REAL lanes[WIDTH], sum = 0;
-  JOIN(vstore, WIDTH)(v, 0, lanes);
+  STORE(v, lanes);
   for (int k = 0; k < WIDTH; k++)
     sum += lanes[k];
   return sum;
@@ -77,11 +72,11 @@ void gemv(int rows, int cols, global const REAL *restrict A, int lda,
     for (int r = 0; r < HEIGHT; r++)
       sums[r] = (VECTOR)(0);
     for (size_t j = 0; j < whole; j += WIDTH) {
-      const VECTOR v = VLOAD(x + j);
+      const VECTOR v = LOAD(x + j);
 #pragma unroll
       for (int r = 0; r < HEIGHT; r++) {
         ASK(a + (size_t)r * lda + j + AHEAD);
-        sums[r] += v * VLOAD(a + (size_t)r * lda + j);
+        sums[r] += v * LOAD(a + (size_t)r * lda + j);
       }
     }
     for (int r = 0; r < HEIGHT; r++)
@@ -91,7 +86,7 @@ void gemv(int rows, int cols, global const REAL *restrict A, int lda,
   for (; i < end; i++) {
     VECTOR sums = (VECTOR)(0);
     for (size_t j = 0; j < whole; j += WIDTH)
-      sums += VLOAD(x + j) * VLOAD(A + i * lda + j);
+      sums += LOAD(x + j) * LOAD(A + i * lda + j);
     y[i] = result(alpha, total(sums) + rest(A + i * lda, x, whole, n), beta,
                   y + i);
   }

@@ -24,7 +24,6 @@
 ** time, so that a sum, which lies in the nearest cache, is loaded and stored
 ** once for HEIGHT products. Elements are asked for a little early.
 */
-#include "result.cl"
 #include "../cache/lines.cl"
 #ifndef SPAN
 #define SPAN 8192 /* columns of a work-item */
@@ -38,13 +37,9 @@
 #ifndef WIDTH
 #define WIDTH 16 /* elements per vector */
 #endif
+#include "vectors.cl"
 
 #define AHEAD 128 /* elements between a request and the use */
-
-#define JOIN_(a, b) a##b
-#define JOIN(a, b) JOIN_(a, b)
-#define VECTOR JOIN(REAL, WIDTH)
-#define VLOAD(p) JOIN(vload, WIDTH)(0, p)
 
 /* out += n columns of HEIGHT rows of a times x */
 static void add_rows(size_t n, global const REAL *a, size_t lda,
@@ -52,13 +47,13 @@ static void add_rows(size_t n, global const REAL *a, size_t lda,
 {
   size_t j = 0;
   for (; j + WIDTH <= n; j += WIDTH) {
-    VECTOR sum = VLOAD(out + j);
+    VECTOR sum = LOAD(out + j);
 #pragma unroll
     for (int r = 0; r < HEIGHT; r++) {
       ASK(a + r * lda + j + AHEAD);
-      sum += x[r] * VLOAD(a + r * lda + j);
+      sum += x[r] * LOAD(a + r * lda + j);
     }
-    JOIN(vstore, WIDTH)(sum, 0, out + j);
+    STORE(sum, out + j);
   }
   for (; j < n; j++) {
     REAL sum = out[j];

@@ -23,25 +23,15 @@
 ** PART times the work-items, enough to keep memory busy; 16 bytes a load. The
 ** sums of the parts are 1 / PART of A, written and read once.
 */
-#include "result.cl"
 #ifndef WG
 #define WG 64 /* work-group size */
 #endif
 #ifndef WIDTH
 #define WIDTH 4 /* columns of a work-item */
 #endif
+#include "vectors.cl"
 #ifndef PART
 #define PART 128 /* rows of a work-item */
-#endif
-
-#define JOIN_(a, b) a##b
-#define JOIN(a, b) JOIN_(a, b)
-#if WIDTH == 1
-#define VECTOR REAL
-#define STORE(v, p) (p)[0] = v
-#else
-#define VECTOR JOIN(REAL, WIDTH)
-#define STORE(v, p) JOIN(vstore, WIDTH)(v, 0, p)
 #endif
 
 kernel __attribute__((reqd_work_group_size(WG, 1, 1)))
@@ -53,7 +43,7 @@ void gemv(int rows, int cols, global const REAL *restrict A, int lda,
   const size_t end = min(begin + PART, (size_t)rows);
   global REAL *out = sums + get_global_id(1) * n;
   if (j + WIDTH <= n && lda % WIDTH == 0
-      && (uintptr_t)A % sizeof(VECTOR) == 0) {
+      && ALIGNED(A)) {
     VECTOR sum = (VECTOR)(0);
 #pragma unroll 8
     for (size_t i = begin; i < end; i++)

@@ -26,7 +26,6 @@
 ** has one for each compute unit, and many work-items read rows of it at a
 ** time. A matrix of few columns has too few strips.
 */
-#include "result.cl"
 #ifndef LX
 #define LX 8 /* work-items side by side */
 #endif
@@ -36,20 +35,9 @@
 #ifndef WIDTH
 #define WIDTH 4 /* columns of a work-item */
 #endif
+#include "vectors.cl"
 #ifndef HEIGHT
 #define HEIGHT 8 /* rows that are loaded together */
-#endif
-
-#define JOIN_(a, b) a##b
-#define JOIN(a, b) JOIN_(a, b)
-#if WIDTH == 1
-#define VECTOR REAL
-#define LOAD(p) (p)[0]
-#define STORE(v, p) (p)[0] = v
-#else
-#define VECTOR JOIN(REAL, WIDTH)
-#define LOAD(p) JOIN(vload, WIDTH)(0, p)
-#define STORE(v, p) JOIN(vstore, WIDTH)(v, 0, p)
 #endif
 
 kernel __attribute__((reqd_work_group_size(LX, LY, 1)))
@@ -63,7 +51,7 @@ void gemv(int rows, int cols, global const REAL *restrict A, int lda,
   VECTOR sum = (VECTOR)(0);
   REAL sums[WIDTH];
   if (j + WIDTH <= n && lda % WIDTH == 0 &&
-      (uintptr_t)A % sizeof(VECTOR) == 0) {
+      ALIGNED(A)) {
     const size_t step = HEIGHT * LY, whole = m / step * step;
     for (size_t i = ty; i < whole; i += step) {
       VECTOR a[HEIGHT];

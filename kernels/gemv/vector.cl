@@ -32,30 +32,19 @@
 ** x is loaded once for HEIGHT of A. Few rows keep few work-groups busy, however
 ** long they are: parts of them are as good as rows.
 */
-#include "result.cl"
 #ifndef WG
 #define WG 128 /* work-group size */
 #endif
 #ifndef WIDTH
 #define WIDTH 4 /* elements per load */
 #endif
+#include "vectors.cl"
 #ifndef HEIGHT
 #define HEIGHT 4 /* rows of a work-group */
 #endif
 #ifndef PART
 #define PART 0x7fffffff /* columns of a work-group */
 #endif
-
-#define JOIN_(a, b) a##b
-#define JOIN(a, b) JOIN_(a, b)
-#if WIDTH == 1
-#define VECTOR REAL
-#define STORE(v, p) (p)[0] = v
-#else
-#define VECTOR JOIN(REAL, WIDTH)
-#define STORE(v, p) JOIN(vstore, WIDTH)(v, 0, p)
-#endif
-#define ALIGNED(p) ((uintptr_t)(p) % sizeof(VECTOR) == 0)
 
 kernel __attribute__((reqd_work_group_size(WG, 1, 1)))
 void gemv(int rows, int cols, global const REAL *restrict A, int lda,

@@ -3,7 +3,7 @@
 -- SPDX-License-Identifier: MIT
 local t = require "t"
 local cl = require "cl"
-local machine = require "clshell.shell.commands.doctor.machine"
+local facts = require "clshell.shell.commands.doctor.facts"
 local scratch = require "scratch"
 
 t.keeps("Device")
@@ -13,7 +13,7 @@ local create, dir, has = scratch.create, scratch.dir, scratch.has
 
 -- The report, its lines unwrapped, and the exit code.
 local function doctor(environment)
-  local out, how, code = machine.capture(("exec env %s COLUMNS=400 " ..
+  local out, how, code = facts.capture(("exec env %s COLUMNS=400 " ..
     "%s/clshell --doctor 2>&1 </dev/null"):format(environment or "", build))
   t.eq(how, "exit", out)
   return out, code
@@ -54,10 +54,10 @@ t.test("no OpenCL platform: not a cryptic -1001, but what to do", function()
   has(out, "!!  no driver is registered", dir .. "/nothing",
     "the loader finds no OpenCL platform", "Unset OCL_ICD_VENDORS",
     "No device is usable")
-  out = machine.capture(("OCL_ICD_VENDORS=%s/nothing %s/clshell -p " ..
+  out = facts.capture(("OCL_ICD_VENDORS=%s/nothing %s/clshell -p " ..
     "'cl.device()' 2>&1"):format(dir, build))
   has(out, "no OpenCL device", "install PoCL", "clshell --doctor")
-  out = machine.capture(("OCL_ICD_VENDORS=%s/nothing %s/clshell -e " ..
+  out = facts.capture(("OCL_ICD_VENDORS=%s/nothing %s/clshell -e " ..
     "'pcall(cl.device) print(1 + 1)' 2>&1"):format(dir, build))
   t.eq(out, "2\n")
 end)
@@ -87,7 +87,7 @@ t.test("a driver that hangs as it is loaded", function()
   t.nodevices()
   local environment = vendors("hang", {["x.icd"] = build
     .. "/tests/crashlayer.so\n"}) .. " CRASHLAYER=hang"
-  local out = machine.capture(("exec 2>&1; export %s; "
+  local out = facts.capture(("exec 2>&1; export %s; "
     .. "%s/clshell --timeout 0.1 --devices; echo $?; "
     .. "timeout -k 60 2 %s/clshell --devices; echo $?"):format(environment,
     build, build))
@@ -97,46 +97,46 @@ end)
 
 -- The loader's cache as a text; drivers of a machine may be registered or not.
 t.test("installed drivers that no .icd file names are found", function()
-  local capture <const> = machine.capture
+  local capture <const> = facts.capture
   local _ <close> = setmetatable({}, {__close = function()
-    machine.capture = capture
+    facts.capture = capture
   end})
-  function machine.capture()
+  function facts.capture()
     return "\tlibc.so.6 (libc6) => /lib/libc.so.6\n"
       .. "\tlibpocl.so.2 (libc6) => /lib/libpocl.so.2\n"
       .. "\tlibnvidia-opencl.so.1 (libc6) => /lib/libnvidia-opencl.so.1\n"
   end
-  t.eq(machine.forgotten({}), {"libnvidia-opencl.so.1", "libpocl.so.2"})
-  t.eq(machine.forgotten{{library = "/opt/libpocl.so.2.9"}},
+  t.eq(facts.forgotten({}), {"libnvidia-opencl.so.1", "libpocl.so.2"})
+  t.eq(facts.forgotten{{library = "/opt/libpocl.so.2.9"}},
     {"libnvidia-opencl.so.1"})
-  t.eq(machine.forgotten{{library = "libpocl.so"},
+  t.eq(facts.forgotten{{library = "libpocl.so"},
     {library = "libnvidia-opencl.so.1"}}, {})
-  function machine.capture()
+  function facts.capture()
     return ""
   end
-  t.eq(machine.forgotten({}), {})
+  t.eq(facts.forgotten({}), {})
 end)
 
 t.test("PoCL's cache in a folder that cannot be written", function()
-  if not machine.registered "pocl" then
+  if not facts.registered "pocl" then
     t.skip("no PoCL")
   end
   local out = doctor("OCL_ICD_VENDORS= POCL_CACHE_DIR=/proc/none/kcache")
   has(out, "!!  /proc/none/kcache cannot be written", "POCL_CACHE_DIR to a")
-  t.ok(machine.writable(dir .. "/deep/down"))
-  t.ok(not machine.writable(dir .. "/text.so/x"))
+  t.ok(facts.writable(dir .. "/deep/down"))
+  t.ok(not facts.writable(dir .. "/text.so/x"))
 end)
 
 t.test("packages for every system", function()
   for _, name in ipairs{"pocl", "nvidia", "amd", "intel", "rsvg",
     "argparse", "dbi", "openblas"} do
-    local advice = machine.advice(name)
+    local advice = facts.advice(name)
     t.ok(advice:find("install ", 1, true) or advice:find("pacman", 1, true),
       advice)
   end
-  t.ok(#machine.system() > 0)
-  for _, gpu in ipairs(machine.gpus()) do
-    t.ok(machine.advice(gpu.driver))
+  t.ok(#facts.system() > 0)
+  for _, gpu in ipairs(facts.gpus()) do
+    t.ok(facts.advice(gpu.driver))
   end
 end)
 

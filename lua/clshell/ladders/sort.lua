@@ -105,6 +105,21 @@ bitonic_local = {
   end,
 }
 
+-- The Buffers of `count` passes, {x, y, from, to} each: two take turns, and
+-- the last pass writes the Buffers of the call.
+local function turns(s, o, count)
+  local y = count > 1 and tiling.scratch(s, s.n) or nil
+  local index = count > 1 and s.index and tiling.scratch(s, s.n, "uint") or nil
+  local list = {}
+  for i = 1, count do
+    local before, own = list[i - 1], (count - i) % 2 == 0
+    list[i] = {x = before and before.y or o.x, y = own and o.y or y,
+      from = before and before.to or index or o.index,
+      to = own and o.index or index}
+  end
+  return list
+end
+
 -- A rung of passes, each over a digit of `bits` bits: groups of `size`
 -- work-items take each(p) elements.
 local function passes(def, bits, fixed, size, each)
@@ -120,35 +135,23 @@ local function passes(def, bits, fixed, size, each)
     local counts = tiling.scratch(s, count << bits, "int")
     local offsets = tiling.scratch(s, count << bits, "int")
     local sums = scan.plan(counts, {kind = "exclusive", y = offsets})
-    local last = 8 * s.esize - bits
-    local y = last > 0 and tiling.scratch(s, s.n) or nil
-    local index = last > 0 and s.index and tiling.scratch(s, s.n, "uint")
-      or nil
-    local own = {count = count, offsets = offsets, x = o.x, y = o.y,
-      from = index or o.index, to = o.index, shift = last}
-    -- Two Buffers take turns; the call's Buffer has the last result.
-    local x, from = o.x, own.from
-    local to_y, to_index = o.y, o.index
-    if (last // bits) % 2 == 1 then
-      to_y, y = y, to_y
-      to_index, index = index, to_index
-    end
+    local list = turns(s, o, 8 * s.esize // bits)
     local global, most = def.range(s, p)
     local values = def.defines(p, s)
-    while true do
-      run(file, "count", values, global, most, s.n, shift, count, x, counts)
+    for i, pass in ipairs(list) do
+      run(file, "count", values, global, most, s.n, shift, count, pass.x,
+        counts)
       run(sums)
-      if shift == last then
-        own.x, own.from = x, from
-        return own
+      if i < #list then
+        run(file, "scatter", values, global, most, table.unpack{s.n, shift,
+          count, i == 1 and 1 or 0, pass.x, pass.y, offsets, pass.from,
+          pass.to})
+        shift = shift + bits
       end
-      run(file, "scatter", values, global, most, table.unpack{s.n, shift,
-        count, shift == 0 and 1 or 0, x, to_y, offsets, from, to_index})
-      x, from = to_y, to_index
-      to_y, y = y, to_y
-      to_index, index = index, to_index
-      shift = shift + bits
     end
+    local own = list[#list]
+    own.count, own.offsets, own.shift = count, offsets, shift
+    return own
   end
   function def.args(s, _, o)
     return {s.n, o.shift, o.count, o.shift == 0 and 1 or 0, o.x, o.y,
@@ -204,23 +207,16 @@ nv_onesweep = {
     local most = math.min(8 * tiling.units(s, 132), groups(s.n, 2048))
     run("nv_onesweep.cl", "count", values, {256 * most}, {256}, s.n, tiles,
       o.x, state)
-    local y = digits > 1 and tiling.scratch(s, s.n) or nil
-    local index = digits > 1 and s.index and tiling.scratch(s, s.n, "uint")
-      or nil
-    -- Two Buffers take turns; the call's Buffer has the last result.
-    local x, from, to_y, to_index = o.x, index or o.index, o.y, o.index
-    if digits % 2 == 0 then
-      to_y, y, to_index, index = y, to_y, index, to_index
+    local list = turns(s, o, digits)
+    local global, size = nv_onesweep.range(s, p)
+    for i = 1, digits - 1 do
+      local pass = list[i]
+      run("nv_onesweep.cl", "sweep", values, global, size, table.unpack{s.n,
+        tiles, 8 * (i - 1), pass.x, pass.y, state, pass.from, pass.to})
     end
-    local global, most_wg = nv_onesweep.range(s, p)
-    for pass = 0, digits - 2 do
-      run("nv_onesweep.cl", "sweep", values, global, most_wg, table.unpack{s.n,
-        tiles, 8 * pass, x, to_y, state, from, to_index})
-      x, from = to_y, to_index
-      to_y, y, to_index, index = y, to_y, index, to_index
-    end
-    return {tiles = tiles, x = x, y = o.y, state = state, from = from,
-      to = o.index, shift = 8 * (digits - 1)}
+    local own = list[digits]
+    own.tiles, own.state, own.shift = tiles, state, 8 * (digits - 1)
+    return own
   end,
   args = function(s, _, o)
     return {s.n, o.tiles, o.shift, o.x, o.y, o.state, o.from, o.to}

@@ -19,12 +19,12 @@ end
 local function book_of()
   local book = part "book".new()
   book.entries = require "clshell.shell.help.index".entries()
-  local reference, kernels = part "reference", part "kernels"
-  reference.api(book)
+  local entries, kernels = part "entries", part "kernels"
+  entries.api(book)
   kernels.files(book)
   kernels.families(book)
-  reference.topics(book)
-  reference.words(book)
+  entries.topics(book)
+  entries.words(book)
   part "messages".page(book)
   for _, sheet in ipairs{"course", "gallery", "cheat", "front"} do
     part "sheets"[sheet](book)

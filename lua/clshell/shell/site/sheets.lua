@@ -8,7 +8,7 @@ local course = require "clshell.explain.course"
 local families = require "clshell.ladder.families"
 local layout = require "clshell.shell.help.page_layout"
 local markup = require "clshell.shell.site.markup"
-local reference = require "clshell.shell.site.reference"
+local entries = require "clshell.shell.site.entries"
 local usage = require "clshell.shell.commands.usage"
 
 local M = {}
@@ -82,7 +82,7 @@ function M.gallery(book)
       .. book.device or "; here the examples were not run") .. ".</p>"}
     local function add(title, code)
       out[#out + 1] = #(book.runs[code] or {charts = ""}).charts > 0
-        and "<h2>" .. title .. "</h2>\n" .. reference.example(code, book)
+        and "<h2>" .. title .. "</h2>\n" .. entries.example(code, book)
         or nil
     end
     for _, one in ipairs(M.measured) do
@@ -122,7 +122,7 @@ function M.cheat(book)
       .. "</code> help, <code>??word</code> search, <code>?tutorial</code>, "
       .. "F1 at a call, Tab completes.</p>")
     for _, one in ipairs(M.sheet) do
-      add(one.name, reference.example(one.code, book))
+      add(one.name, entries.example(one.code, book))
     end
     add("Families", links(families.own()))
     add("Commands", links(book.commands))
@@ -208,7 +208,7 @@ function M.front(book)
   book:page("index", "clshell", function()
     local out = {("<p class=lead>%s.</p>\n"):format(escape(
       (usage.PURPOSE:gsub("^%l", string.upper)))) .. START
-      .. reference.example(M.measured[1].code, book) .. "<div class=cards>"}
+      .. entries.example(M.measured[1].code, book) .. "<div class=cards>"}
     for _, part in ipairs(parts(book)) do
       local links = {}
       for i, link in ipairs(part[3]) do

@@ -4,7 +4,7 @@
 -- SPDX-License-Identifier: MIT
 
 local cl = require "cl"
-local machine = require "clshell.shell.commands.doctor.machine"
+local facts = require "clshell.shell.commands.doctor.facts"
 local report = require "clshell.results.tables"
 local style = require "clshell.base.style"
 local text = require "clshell.base.text"
@@ -55,7 +55,7 @@ local function child(code, options, environment)
   local words = ("exec 2>&1; exec env %s %s -q -n --timeout %d %s -e %s")
     :format(environment or "", text.quote(cl.commandline.program), PATIENCE,
       options or "", text.quote("io.stdout:setvbuf 'line' " .. code))
-  local out, how, status = machine.capture(words)
+  local out, how, status = facts.capture(words)
   if how == "signal" or status and status > 128 then
     return out, ("crashed with signal %d"):format(how == "signal" and status
       or status - 128)
@@ -69,7 +69,7 @@ end
 
 local function loader()
   title "OpenCL loader"
-  local path = machine.library("OpenCL")
+  local path = facts.library("OpenCL")
   say(path and "ok" or "note", "%s", path
     or "cannot tell which library is loaded here")
   for _, name in ipairs{"OCL_ICD_VENDORS", "OCL_ICD_FILENAMES"} do
@@ -105,11 +105,11 @@ end
 
 local function drivers()
   title "Drivers"
-  if machine.macos() then
+  if facts.macos() then
     say("ok", "the OpenCL framework of macOS")
     return {}
   end
-  local list, where = machine.drivers()
+  local list, where = facts.drivers()
   for _, icd in ipairs(list) do
     driver(icd)
   end
@@ -118,13 +118,13 @@ local function drivers()
       where)
     if os.getenv "OCL_ICD_VENDORS" then
       advise("Unset OCL_ICD_VENDORS: it hides the drivers of %s",
-        machine.VENDORS)
+        facts.VENDORS)
     end
   end
-  for _, name in ipairs(machine.forgotten(list)) do
+  for _, name in ipairs(facts.forgotten(list)) do
     say("note", "%s is installed, but no .icd file of %s names it", name,
       where)
-    if where == machine.VENDORS then
+    if where == facts.VENDORS then
       advise("echo %s | sudo tee %s/%s.icd", name, where, name:match(
         "^lib(%a+)"))
     end
@@ -193,12 +193,12 @@ end
 
 local function permissions(vendors)
   title "GPUs and permissions"
-  local gpus, nodes = machine.gpus(), machine.nodes()
+  local gpus, nodes = facts.gpus(), facts.nodes()
   for _, gpu in ipairs(gpus) do
     local fine = vendors and vendors:find(gpu.driver, 1, true)
     judge(fine, ("a GPU of %s at %s%s"):format(gpu.name, gpu.slot,
       fine and "" or ": no OpenCL device is of this vendor"), #nodes > 0
-      and machine.advice(gpu.driver) or ("The GPU of %s has no device file in "
+      and facts.advice(gpu.driver) or ("The GPU of %s has no device file in "
         .. "/dev: its kernel module is not loaded, or this container was "
         .. "started without the GPU"):format(gpu.name))
   end
@@ -213,7 +213,7 @@ local function permissions(vendors)
     say("note", "no GPU: there is neither /dev/dri/render*, /dev/nvidia* "
       .. "nor /dev/kfd")
   end
-  say("note", "your groups: %s", machine.groups())
+  say("note", "your groups: %s", facts.groups())
 end
 
 local function cache(list)
@@ -225,19 +225,19 @@ local function cache(list)
     return
   end
   title "PoCL's cache"
-  local path = machine.pocl_cache()
-  local fine = machine.writable(path)
+  local path = facts.pocl_cache()
+  local fine = facts.writable(path)
   judge(fine, path .. (fine and "" or " cannot be written"), ("Make %s "
     .. "writable, or set POCL_CACHE_DIR to a folder that is"):format(path))
 end
 
 local function programs()
   title "Programs and libraries"
-  for _, what in ipairs(machine.programs()) do
+  for _, what in ipairs(facts.programs()) do
     say(what.found and "ok" or "note", "%s: %s", what.name, what.found
       or "missing; it is for " .. what.use)
     if not what.found then
-      advise("%s", machine.advice(what.package))
+      advise("%s", facts.advice(what.package))
     end
   end
 end
@@ -248,13 +248,13 @@ end
 function M.run()
   steps = {}
   io.write(("clshell %s, %s, %s\n"):format(cl.version, _VERSION,
-    machine.system()))
+    facts.system()))
   loader()
   local list = drivers()
   local vendors = devices(list)
   permissions(vendors)
-  if not vendors and not machine.macos() and not machine.registered "pocl" then
-    advise("%s", machine.advice "pocl")
+  if not vendors and not facts.macos() and not facts.registered "pocl" then
+    advise("%s", facts.advice "pocl")
   end
   cache(list)
   programs()

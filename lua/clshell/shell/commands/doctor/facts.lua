@@ -1,4 +1,4 @@
--- shell/commands/doctor/machine.lua - facts about the machine for the doctor,
+-- shell/commands/doctor/facts.lua - facts about the machine for the doctor,
 -- without OpenCL, and the packages of programs
 -- SPDX-License-Identifier: MIT
 
@@ -10,7 +10,7 @@ local text = require "clshell.base.text"
 
 local M = setmetatable({}, {__index = require "clshell.base.machine"})
 
---- machine.VENDORS
+--- facts.VENDORS
 --- The folder where drivers are registered.
 M.VENDORS = "/etc/OpenCL/vendors"
 
@@ -20,7 +20,7 @@ local NODES = "/dev/dri/render* /dev/nvidia[0-9]* /dev/nvidiactl "
 -- The names of vendors by their PCI numbers.
 local GPUS = {["0x10de"] = "NVIDIA", ["0x1002"] = "AMD", ["0x8086"] = "Intel"}
 
---- machine.capture(command) -> output, how it ended ("exit", "signal"), code
+--- facts.capture(command) -> output, how it ended ("exit", "signal"), code
 function M.capture(command)
   local p = assert(io.popen(command))
   local out = p:read("a")
@@ -47,13 +47,13 @@ local function variable(name)
 end
 
 local kernel
---- machine.macos() -> boolean
+--- facts.macos() -> boolean
 function M.macos()
   kernel = kernel or M.capture("uname -s"):match("%S+")
   return kernel == "Darwin"
 end
 
---- machine.library(part) -> path or nil
+--- facts.library(part) -> path or nil
 --- The library loaded into this process with `part` in its file name.
 function M.library(part)
   if M.macos() then
@@ -82,7 +82,7 @@ local function icds(folder)
   return list
 end
 
---- machine.drivers() -> list of {file, library}, where
+--- facts.drivers() -> list of {file, library}, where
 --- The drivers that the loader loads: by the .icd files of a folder, and by
 --- OCL_ICD_VENDORS and OCL_ICD_FILENAMES, which also name libraries.
 function M.drivers()
@@ -104,9 +104,9 @@ end
 local DRIVERS = {"libnvidia-opencl.so.1", "libamdocl64.so", "libigdrcl.so",
   "libpocl.so.2"}
 
---- machine.forgotten(list) -> list of names
+--- facts.forgotten(list) -> list of names
 --- Drivers that the dynamic linker knows and that the list, of
---- machine.drivers, lacks.
+--- facts.drivers, lacks.
 function M.forgotten(list)
   local cached = M.capture("PATH=$PATH:/sbin:/usr/sbin ldconfig -p "
     .. "2>/dev/null")
@@ -124,7 +124,7 @@ function M.forgotten(list)
   return names
 end
 
---- machine.registered(word) -> boolean
+--- facts.registered(word) -> boolean
 --- Whether a driver is registered whose library has `word` in its name.
 function M.registered(word)
   for _, driver in ipairs(icds(M.VENDORS)) do
@@ -135,7 +135,7 @@ function M.registered(word)
   return false
 end
 
---- machine.gpus() -> list of {name, slot, driver}
+--- facts.gpus() -> list of {name, slot, driver}
 --- The display controllers and accelerators on the PCI bus, of vendors that
 --- have OpenCL drivers. driver: part of its OpenCL name, and the package.
 function M.gpus()
@@ -159,7 +159,7 @@ local function holds(command, path)
     command))) == 0
 end
 
---- machine.nodes() -> list of {path, mode, owner, group, usable}
+--- facts.nodes() -> list of {path, mode, owner, group, usable}
 --- The device files of GPUs.
 function M.nodes()
   local list = {}
@@ -174,12 +174,12 @@ function M.nodes()
   return list
 end
 
---- machine.groups() -> string
+--- facts.groups() -> string
 function M.groups()
   return M.capture("id -Gn 2>/dev/null"):match("[^\n]*")
 end
 
---- machine.pocl_cache() -> path
+--- facts.pocl_cache() -> path
 --- The folder of PoCL's compiled kernels.
 function M.pocl_cache()
   local home = variable "HOME"
@@ -187,7 +187,7 @@ function M.pocl_cache()
   return variable "POCL_CACHE_DIR" or (base or "/tmp") .. "/pocl/kcache"
 end
 
---- machine.writable(path) -> boolean
+--- facts.writable(path) -> boolean
 --- Whether a folder can be written, or made if it is missing: it tries with a
 --- file, as permissions tell root nothing.
 function M.writable(path)
@@ -195,7 +195,7 @@ function M.writable(path)
     .. 'f=$(mktemp "$1/clshell.XXXXXX" 2>/dev/null) && rm -f "$f"', path)
 end
 
---- machine.programs() -> list of {name, package, found, use}
+--- facts.programs() -> list of {name, package, found, use}
 --- The programs and libraries that clshell uses if they are installed.
 function M.programs()
   local blas, list = host.blas(), {}
@@ -263,7 +263,7 @@ local function place()
   end
 end
 
---- machine.advice(name) -> string
+--- facts.advice(name) -> string
 --- The command that installs a program: on this system, or, on an unknown
 --- system, the commands of all systems.
 function M.advice(name)

@@ -1,4 +1,4 @@
--- site/reference.lua - the pages of the API by module and class, of the
+-- site/entries.lua - the pages of the API by module and class, of the
 -- topics, the %commands, the words of Lua, OpenCL C and CUDA, the glossary
 -- SPDX-License-Identifier: MIT
 
@@ -16,7 +16,7 @@ local M = {}
 
 local escape = markup.escape
 
---- reference.example(code, book) -> HTML
+--- entries.example(code, book) -> HTML
 --- An example, with the output and the charts of its run.
 function M.example(code, book)
   local run = book.runs[code] or {}
@@ -91,7 +91,7 @@ local function body_of(group, book)
   return use .. out[1], table.concat(out, "\n", 2)
 end
 
---- reference.api(book)
+--- entries.api(book)
 --- A page for each module and class, and the list of all. The pages of
 --- families are of kernels.families, which calls book.families[name]().
 function M.api(book)
@@ -146,7 +146,7 @@ local function words(book, page, title, list)
   end)
 end
 
---- reference.words(book)
+--- entries.words(book)
 --- The pages of %commands, and of the words of OpenCL C, Lua, CUDA and hosts.
 function M.words(book)
   local foreign = {}
@@ -169,7 +169,7 @@ function M.words(book)
   words(book, "foreign", "CUDA's words, and hosts in C and Python", foreign)
 end
 
---- reference.topics(book)
+--- entries.topics(book)
 --- A page for each topic, and the glossary.
 function M.topics(book)
   local list = {}
