@@ -367,7 +367,8 @@ t.test("commands", function()
   local page = t.tmp "trend.html"
   says("history mine.k -o " .. page, 0, "1 subjects in " .. page)
   t.ok(io.open(page):read "a":find("<title>Trend of mine.k</title>", 1, true))
-  says("history more -o " .. page, 1, "at least one run must fit")
+  says("history more -o " .. page, 1,
+    "no kept run fits the name 'more'")
   says("history -o /nonexistent/t.html", 1, "cannot write the trend")
   local csv = t.tmp "t.csv"
   says("history -o " .. csv, 0)

@@ -149,7 +149,9 @@ function M.history(s, opts)
     list[#list + 1] = summary(runs)
   end
   if path and #list == 0 then
-    cl.error("history: at least one run must fit for a page; none does")
+    cl.error(("history: no kept run fits%s, so there is no page; history "
+      .. "alone lists the names"):format(filter.name and " the name '"
+      .. filter.name .. "'" or ""))
   elseif path or filter.name and #rows <= MOST then
     local subjects
     subjects, list.words = trends(s, list)
