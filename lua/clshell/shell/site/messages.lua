@@ -70,8 +70,10 @@ local function all()
       local said = plain(message(words) or "")
       if #said > 14 and said:find "%l %l" and not seen[said] then
         seen[said] = true
-        list[#list + 1] = {said = said, hint = hint and plain(hint),
-          from = path, key = said:gsub("^[^%a]+", ""):lower() .. said}
+        hint = hint and plain(hint)
+        list[#list + 1] = {said = said, from = path,
+          hint = hint and hint:find "%a" and hint,
+          key = said:gsub("^[^%a]+", ""):lower() .. said}
       end
     end
   end
