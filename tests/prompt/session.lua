@@ -101,7 +101,9 @@ t.test("habits of IPython and of a system's shell", function()
     expect cl>
     send nil\r
     expect nil
+    settle
     refute note:
+    expect cl>
     send \x04
     exit 0]]
 end)
