@@ -152,4 +152,38 @@ t.test("names give their middle, and words that are too long break", function()
     {"ab.gh", "éé…é", "abc", "."})
 end)
 
+t.test("rows of any size keep to the width that the first row set", function()
+  local quantity = require "clshell.base.quantity"
+  local function number(x)
+    return quantity.number(x)
+  end
+  local columns = {{key = "name", title = "kernel", room = 20}}
+  for _, key in ipairs{"ms", "gbs", "gflops", "times", "share"} do
+    columns[#columns + 1] = {key = key, format = number, drop = 2}
+  end
+  columns[#columns + 1] = {key = "per", title = "%", format = "%.1f"}
+  columns[#columns + 1] = {key = "count", format = "%d", drop = 1}
+  local seed = 20261127
+  math.randomseed(seed)
+  print("# seed " .. seed)
+  local function row()
+    local r = {name = "rung"}
+    for _, c in ipairs(columns) do
+      r[c.key] = r[c.key] or 10 ^ (math.random() * 14 - 6)
+    end
+    r.count = math.floor(r.count)
+    return r
+  end
+  for _ = 1, 200 do
+    local first, lines = row(), text_table.live(columns, 80)
+    fits(lines(first), 80, {"rung"})
+    for _ = 1, 10 do
+      fits(lines(row()), 80, {"rung"})
+    end
+  end
+  local lines = text_table.live(columns, 80)
+  lines{name = "a", ms = 8.123}
+  t.eq(lines{name = "b", ms = 0.05174}:match "%S+$", "0.05174")
+end)
+
 t.done()

@@ -190,7 +190,8 @@ local function window()
 end
 
 -- The cell of a row to come: a number has room for two more digits on both
--- sides of the point than in the first row.
+-- sides of the point than in the first row. A number that needs more keeps its
+-- digits and leaves the line of points, or has fewer digits.
 local function live_cell(c, row)
   local s = cell(c, row)
   local whole, part = s:match("^(%-?%d+)(%.?%d*)$")
@@ -200,7 +201,10 @@ local function live_cell(c, row)
       or ("0"):rep(math.max(3, #part + 1)))}
     local both = {s, c.digits[1]}
     text.align(both)
-    s = both[1]
+    s = (#both[1] <= #both[2] or not c.width) and both[1] or s
+    if c.width and #s > c.width then
+      s = ("%.0e"):format(s)
+    end
   end
   return s
 end
