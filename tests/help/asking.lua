@@ -38,6 +38,8 @@ t.test("?name of a function typed at the prompt has its comment and source",
     s:wait "  Doubles a number."
     s:run("x = cl.array('int', 3);")
     s:run("?x:fill", "Array:fill(value")
+    s:run("?x:expect", "no help on 'x:expect'") -- progress:expect is another
+    s:run("?Buffer:expect", "no help on 'Buffer:expect'")
   end)
 
 t.test("F1 shows help on the call at the cursor and keeps the line",

@@ -107,7 +107,13 @@ t.test("results stand on the roofline, and none far above it", function()
   t.ok(planted.note:find("IMPOSSIBLE%? [%d%.]+ %%"))
   local honest = {median = 1, bytes = p.copy / 2, mode = "cold"}
   t.eq(select(2, roofline(honest)), "memory")
-  t.eq({honest.flags, roofline{median = 1}}, {})
+  t.eq(honest.flags, nil)
+  for why, other in pairs{["has no time; pass"] = {bytes = 1},
+      ["FLOP nor its bytes are known; give"] = {median = 1},
+      ["no peak of int8 is known"] = {median = 1, flop = 1, unit = "int8"}} do
+    local place, said = roofline(other)
+    t.ok(place == nil and said:find(why, 1, true), said)
+  end
 end)
 
 t.test("measurements are private; without a home none are kept", function()

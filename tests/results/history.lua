@@ -368,7 +368,7 @@ t.test("commands", function()
   says("history mine.k -o " .. page, 0, "1 subjects in " .. page)
   t.ok(io.open(page):read "a":find("<title>Trend of mine.k</title>", 1, true))
   says("history more -o " .. page, 1,
-    "no kept run fits the name 'more'")
+    "clshell history: no kept run fits the name 'more'")
   says("history -o /nonexistent/t.html", 1, "cannot write the trend")
   local csv = t.tmp "t.csv"
   says("history -o " .. csv, 0)

@@ -121,13 +121,16 @@ t.test("sentences at the prompt, values in a script; lists have times",
     local inputs = t.tmp "inputs"
     local f <close> = io.open(inputs, "w")
     f:write(begin, "\nroofline(r)\nlesson(r)\n{r, r}\n{first = r}\n",
-      "{r, 1}\n")
+      "{r, 1}\nroofline{name = 'a', median = 1}\nnil\n")
     f:flush()
     local said = t.capture(("COLUMNS=60 %s --store none -q -i <%s 2>&1")
       :format(t.exe, inputs))
     for _, part in ipairs{"gemm.naive 32x32x32 float reaches [%d.e-]+ %% of "
         .. "what this device can compute: [%d.]+ GFLOPS at [%d.]+ FLOP/B%.",
-        "32x32x32 float, hot cache %*? ?kernel time ms", "first = gemm%.naive",
+        "a has no place on the roofline: neither its FLOP nor its bytes are "
+        .. "known; give one run's, as in bench%(f, {flop = 2e9, bytes = 8e6}%)"
+        .. "%. nil",
+    "32x32x32 float, hot cache %*? ?kernel time ms", "first = gemm%.naive",
         "{ ?gemm%.naive "} do
       local words = said:gsub("%s+", " ")
       t.ok(words:find(part), part .. " in\n" .. said)

@@ -213,23 +213,23 @@ function M.middle(s, width, mark)
   return M.cut(s, room - room // 2) .. mark .. tail
 end
 
-local said, count = {}, 0 -- sentences by the first of their values
+local newest = {} -- the values of the newest sentence
 
 -- text.say(sentence, ...) -> ...
--- Returns the values, which the prompt shows as the sentence: the newest 100.
-function M.say(sentence, first, ...)
-  count = count + (said[first] and 0 or 1)
-  said, count = count > 100 and {} or said, count > 100 and 1 or count
-  said[first] = {n = select("#", ...) + 1, sentence = sentence, ...}
-  return first, ...
+-- Returns the values, which the prompt shows as the sentence.
+function M.say(sentence, ...)
+  newest = {n = select("#", ...), sentence = sentence, ...}
+  return ...
 end
 
--- The sentence of values (with their number `n`) that text.say returned.
+-- The sentence of values (with their number `n`) that text.say returned last.
 function M.said(values)
-  local known = values[1] ~= nil and said[values[1]]
-  if known and known.n == values.n and known[1] == values[2] then
-    return known.sentence
+  for i = 1, math.max(values.n, newest.n or 0) do
+    if values[i] ~= newest[i] then
+      return nil
+    end
   end
+  return newest.sentence
 end
 
 -- text.lines(s) -> list of lines, without their ends

@@ -214,14 +214,28 @@ function M.host(r)
   end
 end
 
+-- The name of a result with its shape.
+local function label(r)
+  return r.title and r.name .. " " .. r.title or r.name or "the result"
+end
+
+-- Why a result has no place on the roofline, and the remedy.
+local function reason(r)
+  return not (r.median and r.median > 0)
+    and "it has no time; pass a result of bench"
+    or not (r.flop or r.bytes) and "neither its FLOP nor its bytes are known; "
+    .. "give one run's, as in bench(f, {flop = 2e9, bytes = 8e6})"
+    or ("no peak of %s is known here; peaks() lists the known ones"):format(
+    r.unit or r.type or "this work")
+end
+
 -- The place of a result in a sentence.
 local function sentence(r)
   local rate = r.bound == "compute" and r.gflops
     and ("%.4g GFLOPS"):format(r.gflops)
     or r.gbs and ("%.4g GB/s"):format(r.gbs)
   return ("%s reaches %.3g %% of what this device can %s%s%s."):format(
-    r.title and r.name .. " " .. r.title or r.name or "the result",
-    100 * r.roof, r.bound == "compute" and "compute"
+    label(r), 100 * r.roof, r.bound == "compute" and "compute"
     or r.mode == "cold" and "move from and to memory"
     or "move through its caches", rate and ": " .. rate or "",
     r.ai and (" at %.3g FLOP/B"):format(r.ai) or "")
@@ -252,7 +266,8 @@ local listing = {
 
 --- roofline([r]) -> fraction, bound
 --- The place of a result on the measured roofline (see roofline.place), which
---- the prompt shows as a sentence; without an argument, a list of all placed
+--- the prompt shows as a sentence; nil and the reason for a result without
+--- time, flop and bytes; without an argument, a list of all placed
 --- results of the session, which prints as a table. plot.roofline draws them.
 --- Example:
 --- local r = bench("gemm.tiled", {64, 64, 64}, nil, {effort = "quick"})
@@ -265,7 +280,9 @@ function M.roofline(r)
       roof, bound = M.place(r)
     end
     if roof == nil then
-      return nil
+      local why = ("%s has no place on the roofline: %s."):format(label(r),
+        reason(r))
+      return text.say(why, nil, why)
     end
     return text.say(sentence(r), roof, bound)
   end

@@ -49,7 +49,7 @@ function M.run(name, args)
   elseif type(result) == "table" and result.message and not result.code
       and not interrupt.is(result) then
     io.stderr:write(text.message(("clshell %s: %s\n"):format(name,
-      result.message)))
+      (result.message:gsub("^" .. name .. ": ", ""))))) -- a function's name
     return FAILED
   end
   error(result, 0)

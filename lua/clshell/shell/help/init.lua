@@ -82,6 +82,11 @@ local function own(topic, view)
   return page or value ~= nil and room.pages.value(value, topic, view)
 end
 
+-- Whether neither the session nor help tells the class of a name.
+local function unowned(name, view)
+  return resolve.path(name) == nil and not documented(name, view)
+end
+
 -- The page on a topic given by its name, or nil.
 local function by_full_name(topic, view)
   topic = topic:match("^%s*(.-)%s*$")
@@ -103,7 +108,8 @@ local function by_full_name(topic, view)
   return found[1] and table.concat(found, "\n\n")
     or command("%" .. topic, view)
     or room.pages.field(topic, view)
-    or topic:find(":") and room.pages.method(topic:match(":([%w_]+)$"), view)
+    or topic:find(":") and unowned(topic:match "^[^:]*", view)
+    and room.pages.method(topic:match(":([%w_]+)$"), view)
     or room.pages.cuda(topic, view)
     or topic:find "[%s.(]" and room.pages.host(topic, view)
 end
