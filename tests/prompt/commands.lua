@@ -52,7 +52,7 @@ t.test("host code is timed as such, with and without a device", function()
     for _, command in ipairs{"%bench 1 + 1", "%timeit math.sin(2) seconds=0.1",
         "%timeit (function()\nreturn 1\nend)() busy=0"} do
       local out = session(command, "", env)
-      has(out, "  hot  wall  batch ", " ns ")
+      has(out, "  hot  wall") -- load decides on batches
       lacks(out, "no event timer")
     end
   end
