@@ -16,7 +16,7 @@
 ** NDRange: MAP_ROW = 0: global = N x M or more, dimension 0 = column of C
 **          MAP_ROW = 1: global = M x N or more, dimension 0 = row of C
 **          local = any
-** Defines: REAL, MAP_ROW; PLACED, see submatrix.cl
+** Defines: REAL, RESULT, MAP_ROW; PLACED, see submatrix.cl
 ** Assumes: nothing about the shape; C overlaps neither A nor B
 **
 ** Lesson: the sum lives in a register; memory sees two reads for each
@@ -34,6 +34,12 @@
 #ifndef MAP_ROW
 #define MAP_ROW 0 /* 1: work-item dimension 0 walks the rows of C */
 #endif
+#ifdef RESULT
+#define SUM uint /* of int, as it wraps around */
+#else
+#define RESULT REAL /* type of C, alpha and beta; int for char */
+#define SUM REAL
+#endif
 
 #include "submatrix.cl"
 
@@ -44,10 +50,10 @@
 #pragma OPENCL EXTENSION cl_khr_fp64 : enable
 #endif
 
-kernel void gemm(int M, int N, int K, REAL alpha,
+kernel void gemm(int M, int N, int K, RESULT alpha,
                  global const REAL *restrict A, int lda,
-                 global const REAL *restrict B, int ldb, REAL beta,
-                 global REAL *restrict C, int ldc AT_ABC)
+                 global const REAL *restrict B, int ldb, RESULT beta,
+                 global RESULT *restrict C, int ldc AT_ABC)
 {
   MOVE(A, at_a);
   MOVE(B, at_b);
@@ -59,13 +65,13 @@ kernel void gemm(int M, int N, int K, REAL alpha,
 
   global const REAL *a = A + row * lda;
   global const REAL *b = B + col;
-  REAL sum = 0;
+  SUM sum = 0;
   for (int k = 0; k < K; k++)
     sum += a[k] * b[(size_t)k * ldb];
 
-  global REAL *c = C + row * ldc + col;
-  REAL value = alpha * sum;
-  if (beta != (REAL)0)
-    value += beta * *c;
+  global RESULT *c = C + row * ldc + col;
+  SUM value = alpha * sum;
+  if (beta != (RESULT)0)
+    value += (SUM)beta * *c;
   *c = value;
 }

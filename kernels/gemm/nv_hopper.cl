@@ -1,7 +1,8 @@
 /* nv_hopper.cl - the products by warp groups, on tiles of the copy engine
 ** SPDX-License-Identifier: MIT
 **
-** nv_hgemm.cl, nv_wgmma.cl and nv_fp16x3.cl include it, for NVIDIA's Hopper.
+** nv_hgemm.cl, nv_wgmma.cl, nv_fp16x3.cl and nv_igemm.cl include it, for
+** NVIDIA's Hopper.
 ** The copy engine brings tiles of A and B into local memory; groups of four
 ** warps multiply 64 rows of A by all columns of B.
 **
@@ -55,8 +56,8 @@
 **          instructions of the comments "//PTX"; where VC > 1, base and rows
 **          of C lie at multiples of 16 bytes and VC divides N
 **
-** The including file defines HALVES, TF32 or PAIRS, the elements that the maps
-** show; with PAIRS a line has 32 upper halves and 32 lower ones.
+** The including file defines HALVES, TF32, PAIRS or WHOLE (char), the elements
+** that the maps show; with PAIRS a line has 32 upper halves and 32 lower ones.
 **
 ** Of TF32 the tensor cores read operands from local memory only along k.
 ** Where B lies across (ALONG_B 0) they compute C^T = B^T A^T instead: their
@@ -77,8 +78,13 @@
 #ifndef PAIRS
 #define PAIRS 0
 #endif
+#ifndef WHOLE
+#define WHOLE 0
+#endif
 #if TF32
 #define ELEMENT_BYTES 4
+#elif WHOLE
+#define ELEMENT_BYTES 1
 #else
 #define ELEMENT_BYTES 2
 #endif
@@ -270,14 +276,25 @@ void put(float x, global ushort *to)
 #define GET(i) get(C + (i))
 #define PUT(x, i) put(x, C + (i))
 #else
-#define RESULT float
+#define RESULT REAL
 #define GET(i) C[i]
 #define PUT(x, i) (C[i] = (x))
 #endif
 
+/* Sums of char wrap around, as int; alpha and beta are of SCALAR. */
+#if WHOLE
+#define SUM uint
+#define SCALAR int
+#else
+#define SUM float
+#define SCALAR float
+#endif
+
 /* Operands that were packed, with their scales, lie in buffers of their own;
 ** others may begin anywhere, and be a batch. */
-#if PAIRS
+#if defined(RESIDUE)
+#define MORE_ARGUMENTS , global const int *restrict moduli AT_ABC
+#elif PAIRS
 #define MORE_ARGUMENTS , global const uint *restrict top_a, \
   global const uint *restrict top_b, global const int *refused PARTS AT_C
 #else
@@ -311,10 +328,39 @@ void put(float x, global ushort *to)
 #define PACK(to, x, y) \
   __asm__("cvt.rn.f16x2.f32 %0, %2, %1;" : "=r"(to) : "f"(x), "f"(y))
 
+#ifdef RESIDUE
+/* A number modulo p: 0 .. p - 1, also where it is negative. The quotient by
+** the reciprocal floor(2^32 / p) is at most one too small. */
+typedef struct {
+  uint p, reciprocal, offset; /* 2^31 modulo p */
+} Modulus;
+
+uint residue(uint x, const Modulus *m)
+{
+  const uint u = x ^ 0x80000000u; /* x + 2^31, >= 0 */
+  const uint r = u - mul_hi(u, m->reciprocal) * m->p;
+  const uint d = min(r, r - m->p) - m->offset;
+  return min(d, d + m->p);
+}
+
+#define BYTES(i) (residue(sum[i], &modulus) \
+  | residue(sum[(i) + 1], &modulus) << 8 \
+  | residue(sum[(i) + 4], &modulus) << 16 \
+  | residue(sum[(i) + 5], &modulus) << 24)
+
+/* x and y with the upper half of x and the lower half of y exchanged */
+#define MERGE(x, y)                              \
+  do {                                           \
+    const uint low_ = (x & 0xffff) | y << 16;    \
+    y = x >> 16 | (y & 0xffff0000u);             \
+    x = low_;                                    \
+  } while (0)
+#endif
+
 kernel __attribute__((reqd_work_group_size(WG, 1, 1)))
-void gemm(int M, int N, int blocks, float alpha,
+void gemm(int M, int N, int blocks, SCALAR alpha,
           global const void *maps, global const void *A,
-          global const void *B, float beta,
+          global const void *B, SCALAR beta,
           global RESULT *restrict result, int ldc MORE_ARGUMENTS)
 {
   global REAL *restrict C = (global REAL *)result;
@@ -325,6 +371,11 @@ void gemm(int M, int N, int blocks, float alpha,
 #endif
 
   PTX("local stages, %0;" :: "n"(STAGES * STAGE));
+#ifdef RESIDUE
+  const uint p = moduli[get_group_id(2)];
+  const Modulus modulus
+    = {p, (uint)(0x100000000ul / p), 0x80000000u % p};
+#endif
 #if PAIRS
   if (*refused)
     return;
@@ -374,7 +425,7 @@ void gemm(int M, int N, int blocks, float alpha,
     const ulong a0 = FORM_A | (base + warp / 4 * BLOCK) >> 4;
     const ulong b0 = FORM_B | (base + A_STAGE) >> 4;
 #endif
-    float sum[SUMS];
+    SUM sum[SUMS];
 #if PAIRS
     /* The sums of CHUNK stages leave the tensor cores, which cut the numbers
     ** that they add to a sum; the small products go first. */
@@ -491,6 +542,24 @@ void gemm(int M, int N, int blocks, float alpha,
       sum[i] = sum[i] * POWER(e >> 1) * POWER(e - (e >> 1));
     }
 #endif
+#ifdef RESIDUE
+    /* Lanes exchange bytes of 32 columns so that each has 16 of one row: odd
+    ** lanes of row g + 8, the upper two lanes the last 16 columns. */
+    const int row = row0 + (int)(lane & 1) * 8;
+    const int col = tile.x * BN + (lane & 2) * 8;
+    #pragma unroll
+    for (int i = 0; i < SUMS; i += 16) {
+      uint4 v = (uint4)(BYTES(i), BYTES(i + 2), BYTES(i + 8), BYTES(i + 10));
+      EXCHANGE(v.x, v.y, 1);
+      EXCHANGE(v.z, v.w, 1);
+      MERGE(v.x, v.y);
+      MERGE(v.z, v.w);
+      EXCHANGE(v.x, v.z, 2);
+      EXCHANGE(v.y, v.w, 2);
+      if (row < M && col + 2 * i < N)
+        *(global uint4 *)(C + row * (size_t)ldc + col + 2 * i) = v.xzyw;
+    }
+#else
     #pragma unroll
     for (int i = 0; i < SUMS; i++)
       sum[i] *= alpha;
@@ -498,7 +567,7 @@ void gemm(int M, int N, int blocks, float alpha,
       #pragma unroll
       for (int i = 0; i < SUMS; i++) {
         if (ROW_OF(i) < M && COL_OF(i) < N)
-          sum[i] += beta * GET(ROW_OF(i) * (size_t)ldc + COL_OF(i));
+          sum[i] += (SUM)beta * GET(ROW_OF(i) * (size_t)ldc + COL_OF(i));
       }
     }
 #if VC == 1
@@ -515,8 +584,8 @@ void gemm(int M, int N, int blocks, float alpha,
     global REAL *out = C + row * (size_t)ldc + col;
     #pragma unroll
     for (int i = 0; i < SUMS; i += 4) {
-      uint4 v = as_uint4((float4)(sum[i], sum[i + 1], sum[i + 2],
-                                  sum[i + 3]));
+      uint4 v = as_uint4((PASTE(SUM, 4))(sum[i], sum[i + 1], sum[i + 2],
+                                         sum[i + 3]));
       EXCHANGE(v.x, v.y, 4);
       EXCHANGE(v.z, v.w, 4);
       EXCHANGE(v.x, v.z, 8);
@@ -545,8 +614,8 @@ void gemm(int M, int N, int blocks, float alpha,
       EXCHANGE(v.x, v.z, 2);
       EXCHANGE(v.y, v.w, 2);
 #else
-      uint4 v = as_uint4((float4)(sum[i], sum[i + 1], sum[i + 2],
-                                  sum[i + 3]));
+      uint4 v = as_uint4((PASTE(SUM, 4))(sum[i], sum[i + 1], sum[i + 2],
+                                         sum[i + 3]));
       EXCHANGE(v.x, v.z, 1);
       EXCHANGE(v.y, v.w, 1);
 #endif
@@ -554,5 +623,6 @@ void gemm(int M, int N, int blocks, float alpha,
         *(global uint4 *)(out + 2 * i) = v;
     }
 #endif
+#endif /* RESIDUE */
   }
 }

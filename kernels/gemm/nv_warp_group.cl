@@ -5,8 +5,8 @@
 ** instructions, and the descriptions of operands in local memory: lines of 128
 ** bytes, see nv_hopper.cl.
 **
-** Defines: TF32 (1; 0 for halves), BN, ALONG_A, ALONG_B, TURNED, WIDE, see
-**          nv_hopper.cl */
+** Defines: TF32 (1; 0 for halves), WHOLE (1: char with sums in int, operands
+**          along k), BN, ALONG_A, ALONG_B, TURNED, WIDE, see nv_hopper.cl */
 #ifndef BN
 #define BN 128 /* columns of B: 128 or 256 */
 #endif
@@ -40,8 +40,13 @@
 
 /* c = a b, + c where `more`, for 64 rows of A and the BN columns of B: a and
 ** b describe where the operands lie. */
-#define F4(c, i) "+f"((c)[i]), "+f"((c)[i + 1]), "+f"((c)[i + 2]), \
-  "+f"((c)[i + 3])
+#if WHOLE
+#define HELD "+r"
+#else
+#define HELD "+f"
+#endif
+#define F4(c, i) HELD((c)[i]), HELD((c)[i + 1]), HELD((c)[i + 2]), \
+  HELD((c)[i + 3])
 #define F16(c, i) F4(c, i), F4(c, i + 4), F4(c, i + 8), F4(c, i + 12)
 #define F64(c, i) F16(c, i), F16(c, i + 16), F16(c, i + 32), F16(c, i + 48)
 #define P10(t) "%" #t "0, %" #t "1, %" #t "2, %" #t "3, %" #t "4, %" #t \
@@ -51,12 +56,15 @@
 #define P64 P60 "%60, %61, %62, %63"
 #define P128 P60 P10(6) P10(7) P10(8) P10(9) P10(10) P10(11) "%120, %121, " \
   "%122, %123, %124, %125, %126, %127"
-#if TF32
-#define TYPES "k8.f32.tf32.tf32"
+#if WHOLE /* no signs to turn, no operand across k */
+#define TYPES "k32.s32.s8.s8"
 #define TURNS ""
+#elif TF32
+#define TYPES "k8.f32.tf32.tf32"
+#define TURNS ", 1, 1"
 #else
 #define TYPES "k16.f32.f16.f16"
-#define TURNS ", " ACROSS_A ", " ACROSS_B
+#define TURNS ", 1, 1, " ACROSS_A ", " ACROSS_B
 #endif
 #if TURNED
 /* The same for C^T: a are the four fragments of 64 columns of B, b tells
@@ -82,13 +90,13 @@
 #define MULTIPLY(c, a, b, more)                                           \
   PTX("{.reg .pred p; setp.ne.b32 p, %66, 0; "                            \
       "wgmma.mma_async.sync.aligned.m64n128" TYPES " {" P64 "}, %64, "    \
-      "%65, p, 1, 1" TURNS ";}"                                           \
+      "%65, p" TURNS ";}"                                                 \
       : F64(c, 0) : "l"(a), "l"(b), "r"(more))
 #elif BN == 256
 #define MULTIPLY(c, a, b, more)                                           \
   PTX("{.reg .pred p; setp.ne.b32 p, %130, 0; "                           \
       "wgmma.mma_async.sync.aligned.m64n256" TYPES " {" P128 "}, %128, "  \
-      "%129, p, 1, 1" TURNS ";}"                                          \
+      "%129, p" TURNS ";}"                                                \
       : F64(c, 0), F64(c, 64) : "l"(a), "l"(b), "r"(more))
 #else
 #error "BN is 128 or 256"

@@ -23,7 +23,7 @@
 ** NDRange: global = N x M, both rounded up to TILE (dimension 0 = columns
 **          of C), local = TILE x TILE
 ** Local memory: 2 TILE TILE elements
-** Defines: REAL, TILE, EDGE_PAD; PLACED, see submatrix.cl
+** Defines: REAL, RESULT, TILE, EDGE_PAD; PLACED, see submatrix.cl
 ** Assumes: EDGE_PAD = 0: nothing about the shape
 **          EDGE_PAD = 1: A, B and C have room for M, N and K rounded up to
 **          TILE, and the cells of A and B beyond M, N, K hold zeros
@@ -48,6 +48,12 @@
 #ifndef EDGE_PAD
 #define EDGE_PAD 0 /* 1: the matrices are padded with zeros, test nothing */
 #endif
+#ifdef RESULT
+#define SUM uint /* of int, as it wraps around */
+#else
+#define RESULT REAL /* type of C, alpha and beta; int for char */
+#define SUM REAL
+#endif
 
 #include "submatrix.cl"
 
@@ -65,10 +71,10 @@
 #endif
 
 kernel __attribute__((reqd_work_group_size(TILE, TILE, 1)))
-void gemm(int M, int N, int K, REAL alpha,
+void gemm(int M, int N, int K, RESULT alpha,
           global const REAL *restrict A, int lda,
-          global const REAL *restrict B, int ldb, REAL beta,
-          global REAL *restrict C, int ldc AT_ABC)
+          global const REAL *restrict B, int ldb, RESULT beta,
+          global RESULT *restrict C, int ldc AT_ABC)
 {
   MOVE(A, at_a);
   MOVE(B, at_b);
@@ -81,7 +87,7 @@ void gemm(int M, int N, int K, REAL alpha,
   const size_t col = get_group_id(0) * TILE + tx;
   const size_t row = get_group_id(1) * TILE + ty;
 
-  REAL sum = 0;
+  SUM sum = 0;
   for (size_t k0 = 0; k0 < kk; k0 += TILE) {
     As[ty][tx] = INSIDE(row < m && k0 + tx < kk)
                      ? A[row * lda + k0 + tx] : (REAL)0;
@@ -95,10 +101,10 @@ void gemm(int M, int N, int K, REAL alpha,
   }
 
   if (INSIDE(row < m && col < n)) {
-    global REAL *c = C + row * ldc + col;
-    REAL value = alpha * sum;
-    if (beta != (REAL)0)
-      value += beta * *c;
+    global RESULT *c = C + row * ldc + col;
+    SUM value = alpha * sum;
+    if (beta != (RESULT)0)
+      value += (SUM)beta * *c;
     *c = value;
   }
 }

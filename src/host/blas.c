@@ -140,6 +140,7 @@ static void multiply(const Gemm *g, Array *c) {
 static int host_gemm_blas(lua_State *L) {
   Gemm g;
   lua_settop(L, 3);
+  clsh_hostcheck_reals(L, 1, true);
   clsh_hostcheck_gemm(L, 1, "alpha beta C0 trans_a trans_b threads",
                       "gemm_blas", &g);
   clsh_hostcheck_same(L, g.a, g.b);

@@ -8,12 +8,13 @@
 
 #include "cl/array.h"
 
-/* Operands of C = alpha A B + beta C0, all of real types, dense. */
+/* Operands of C = alpha A B + beta C0, dense: reals, or char and C of int. */
 typedef struct Gemm {
   const Array *a, *b, *c0; /* c0: NULL where beta is 0 */
   size_t m, n, k;          /* k: 0 where A and B are not read, as alpha is 0 */
   double alpha, beta;
   bool trans_a, trans_b; /* of gemm_blas only */
+  bool whole;            /* C is of int, which wraps around */
 } Gemm;
 
 /* The greatest error so far and its place, from 0. */
@@ -43,6 +44,7 @@ void clsh_hostcheck_load(const Array *a, size_t i, size_t n, double *x);
 uint64_t clsh_hostcheck_bits(const void *p, size_t size);
 Array *clsh_hostcheck_newvector(lua_State *L, const char *type, size_t n);
 const Array *clsh_hostcheck_reals(lua_State *L, int arg, bool matrix);
+const Array *clsh_hostcheck_numbers(lua_State *L, int arg, size_t unit);
 const Array *clsh_hostcheck_matrix(lua_State *L, int arg);
 void clsh_hostcheck_gemm(lua_State *L, int a, const char *names,
                          const char *what, Gemm *g);

@@ -87,6 +87,14 @@ const Array *clsh_hostcheck_reals(lua_State *L, int arg, bool matrix) {
   return a;
 }
 
+/* The matrix at `arg`: of reals, or of signed integers of `unit` bytes. */
+const Array *clsh_hostcheck_numbers(lua_State *L, int arg, size_t unit) {
+  const Array *a = clsh_array_check(L, arg);
+  if (a->type->kind == 'i' && a->type->unit == unit && a->type->width == 1)
+    return clsh_hostcheck_matrix(L, arg);
+  return clsh_hostcheck_reals(L, arg, true);
+}
+
 void clsh_hostcheck_same(lua_State *L, const Array *a, const Array *b) {
   if (a->type != b->type)
     clsh_error(L, "the arrays must be of one type; got %s and %s",
@@ -121,8 +129,8 @@ void clsh_hostcheck_extent(lua_State *L, const Array *c, const char *name,
 void clsh_hostcheck_gemm(lua_State *L, int a, const char *names,
                          const char *what, Gemm *g) {
   int opts = a + 2;
-  g->a = clsh_hostcheck_reals(L, a, true);
-  g->b = clsh_hostcheck_reals(L, a + 1, true);
+  g->a = clsh_hostcheck_numbers(L, a, 1);
+  g->b = clsh_hostcheck_numbers(L, a + 1, 1);
   clsh_option_check(L, opts, names, what);
   g->trans_a = clsh_option_flag(L, opts, "trans_a", false);
   g->trans_b = clsh_option_flag(L, opts, "trans_b", false);
@@ -140,7 +148,7 @@ void clsh_hostcheck_gemm(lua_State *L, int a, const char *names,
     if (clsh_array_test(L, -1) == NULL)
       clsh_error(L, "option C0 must be an open Array; got %s",
                  luaL_typename(L, -1));
-    g->c0 = clsh_hostcheck_reals(L, lua_gettop(L), true);
+    g->c0 = clsh_hostcheck_numbers(L, lua_gettop(L), 4);
     clsh_hostcheck_extent(L, g->c0, "C0", g);
   }
   if (g->beta != 0 && g->c0 == NULL)
@@ -148,13 +156,16 @@ void clsh_hostcheck_gemm(lua_State *L, int a, const char *names,
 }
 
 /*
-** Rounds alpha and beta to type `t`, as kernels have them. As in BLAS a factor
-** of 0 reads no operand: with alpha 0 neither A nor B, with beta 0 not C0. A
-** NaN there does not reach the result.
+** Rounds alpha and beta to type `t` of C, as kernels have them. As in BLAS a
+** factor of 0 reads no operand: with alpha 0 neither A nor B, with beta 0 not
+** C0. A NaN there does not reach the result.
 */
 void clsh_hostcheck_factors(Gemm *g, const Type *t) {
-  g->alpha = clsh_number_round(t, g->alpha);
-  g->beta = clsh_number_round(t, g->beta);
+  g->whole = t->kind == 'i';
+  if (!g->whole) {
+    g->alpha = clsh_number_round(t, g->alpha);
+    g->beta = clsh_number_round(t, g->beta);
+  }
   if (g->alpha == 0)
     g->k = 0;
   if (g->beta == 0)

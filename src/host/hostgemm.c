@@ -64,6 +64,7 @@ static void narrow(lua_State *L, const Type *t) {
 static int host_gemm_loop(lua_State *L) {
   Gemm g;
   lua_settop(L, 3);
+  clsh_hostcheck_reals(L, 1, true);
   clsh_hostcheck_gemm(L, 1, "alpha beta C0", "gemm_loop", &g); /* C0 at 4 */
   const Type *t = g.a->type;
   clsh_hostcheck_same(L, g.a, g.b);

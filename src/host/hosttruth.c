@@ -1,7 +1,8 @@
 /*
 ** hosttruth.c - cl.host: the true values of a matrix product in float64: whole
 ** rows, and Freivalds' check. A Truth computes them once, for any number of
-** results.
+** results. Products of char have a C of int, which wraps around: doubles hold
+** their sums exactly, and their errors are differences, of scale 1.
 ** SPDX-License-Identifier: MIT
 */
 #include <math.h>
@@ -65,6 +66,16 @@ static void axpy(size_t n, double a, const double *restrict b,
     }
 }
 
+/* A whole number modulo 2^32. */
+static uint32_t bits(double x) {
+  return (uint32_t)(int64_t)x;
+}
+
+/* alpha sum + beta c0 in int. */
+static double wrapped(const Gemm *g, double sum, double c0) {
+  return (int32_t)(bits(g->alpha) * bits(sum) + bits(g->beta) * bits(c0));
+}
+
 /* ref = alpha ref + beta c0, and its scale. */
 static void add(size_t n, double alpha, double beta, const double *restrict c0,
                 double *restrict ref, double *restrict scale) {
@@ -91,7 +102,12 @@ static void multiply(const Gemm *g, Tile *t) {
   for (size_t r = 0; r < t->nrows; r++) {
     if (g->c0 != NULL)
       loadrow(g->c0, t->row[r], t->j, t->n, c0);
-    add(t->n, g->alpha, g->beta, c0, t->ref[r], t->scale[r]);
+    if (!g->whole)
+      add(t->n, g->alpha, g->beta, c0, t->ref[r], t->scale[r]);
+    for (size_t i = 0; g->whole && i < t->n; i++) {
+      t->ref[r][i] = wrapped(g, t->ref[r][i], c0[i]);
+      t->scale[r][i] = 1;
+    }
   }
 }
 
@@ -218,13 +234,15 @@ static void multiplyround(lua_State *L, const Gemm *g, double seed, uint64_t r,
     if (i % 64 == 0)
       clsh_poll(L);
     loadrow(g->a, i, 0, g->k, row);
-    double ref = g->alpha * dot(g->k, row, y, yabs, &f->scale[i]);
+    double ref = dot(g->k, row, y, yabs, &f->scale[i]);
     if (g->c0 != NULL) {
       loadrow(g->c0, i, 0, g->n, row);
-      c0v = g->beta * dot(g->n, row, f->v, ones, &c0scale);
+      c0v = dot(g->n, row, f->v, ones, &c0scale);
     }
-    f->ref[i] = ref + c0v;
-    f->scale[i] = fabs(g->alpha) * f->scale[i] + fabs(g->beta) * c0scale;
+    f->ref[i] =
+        g->whole ? wrapped(g, ref, c0v) : g->alpha * ref + g->beta * c0v;
+    f->scale[i] =
+        g->whole ? 1 : fabs(g->alpha) * f->scale[i] + fabs(g->beta) * c0scale;
   }
 }
 
@@ -237,6 +255,8 @@ static void compareround(lua_State *L, const Gemm *g, const Array *c,
       clsh_poll(L);
     loadrow(c, i, 0, g->n, row);
     double got = dot(g->n, row, f->v, f->v, &unused);
+    if (g->whole)
+      got = (int32_t)bits(got);
     clsh_hostcheck_worse(w, clsh_hostcheck_scaled(got, f->ref[i], f->scale[i]),
                          i, 0);
   }
@@ -285,14 +305,24 @@ static void checkopen(lua_State *L, const Gemm *g) {
     clsh_array_data(L, g->c0);
 }
 
+/* Raises unless all of A, B and C0 suit the type of C. */
+static void checkwhole(lua_State *L, const char *what, const Gemm *g) {
+  const char kind = g->whole ? 'i' : 'f';
+  if (g->a->type->kind != kind || g->b->type->kind != kind ||
+      (g->c0 != NULL && g->c0->type->kind != kind))
+    clsh_error(L, "%s: char A and B go with int C and C0, reals with reals",
+               what);
+}
+
 /* Matrix C at 1, A and B after it. */
 static const Array *checkresult(lua_State *L, const char *names,
                                 const char *what, Gemm *g) {
   lua_settop(L, 4);
-  const Array *c = clsh_hostcheck_reals(L, 1, true);
+  const Array *c = clsh_hostcheck_numbers(L, 1, 4);
   clsh_hostcheck_gemm(L, 2, names, what, g);
   clsh_hostcheck_extent(L, c, "C", g);
   clsh_hostcheck_factors(g, c->type);
+  checkwhole(L, what, g);
   return c;
 }
 
@@ -300,7 +330,8 @@ static const Array *checkresult(lua_State *L, const char *names,
  * How far matrix C is from alpha*A*B + beta*C0 computed in float64: the
  * greatest |C - ref| / (|alpha| |A||B| + |beta||C0|), and where it is.
  * Rounding gives a small multiple of the type's epsilon; a NaN or infinity
- * in C gives math.huge.
+ * in C gives math.huge. For A and B of char, C is of int, which wraps around,
+ * and err the greatest |C - ref|.
  * Options:
  *   alpha  1    factor of the product
  *   beta   0    factor of C0
@@ -362,7 +393,9 @@ static int host_gemm_freivalds(lua_State *L) {
 
 /* The element type that option `type` names. */
 static const Type *checktype(lua_State *L, int arg, const Type *def) {
-  static const char *const names[] = {"half", "float", "double", NULL};
+  static const char *const names[] = {"half", "float", "double", "int", NULL};
+  if (def->kind == 'i')
+    def = clsh_type_find("int", 3);
   if (clsh_option_push(L, arg, "type") != LUA_TNIL) {
     const char *name = names[clsh_option_word(L, -1, names, "option type")];
     def = clsh_type_find(name, strlen(name));
@@ -402,7 +435,7 @@ static void allocate(lua_State *L, Truth *t) {
  *   rows    all   a list of the rows that error looks at
  *   seed    1     of the random vectors of freivalds
  *   rounds  0     how many of them, up to 1000
- *   type    A's   of C: "half", "float" or "double"
+ *   type    A's   of C: "half", "float" or "double"; "int" for char
  * Example:
  * local A, B = matrix.random(64), matrix.random(64)
  * local truth = host.gemm_truth(A:read(), (B:read()))
@@ -419,6 +452,7 @@ static int host_gemm_truth(lua_State *L) {
                       "gemm_truth", &g); /* C0 at 4 */
   const Type *type = checktype(L, 3, g.a->type);
   clsh_hostcheck_factors(&g, type);
+  checkwhole(L, "gemm_truth", &g);
   size_t rounds = checkrounds(L, 3, 0, 0, &seed);
   const size_t *rows = checkrows(L, 3, g.m, &nrows);
   int list = lua_gettop(L);
@@ -449,7 +483,7 @@ static int host_gemm_truth(lua_State *L) {
 /* The Truth at 1, for the result at 2. */
 static const Truth *checkboth(lua_State *L, const Array **c) {
   const Truth *t = clsh_class_check(L, 1, &class);
-  *c = clsh_hostcheck_reals(L, 2, true);
+  *c = clsh_hostcheck_numbers(L, 2, 4);
   clsh_hostcheck_extent(L, *c, "C", &t->g);
   if ((*c)->type != t->type)
     clsh_error_arg(L, 2, "C must be of %s, the option type; got %s",

@@ -110,6 +110,32 @@ t.test("the type of C: that of A, or the option", function()
     host.gemm_error(C, A, B, {alpha = 0.1}))
 end)
 
+t.test("products of char are exact in int, which wraps around", function()
+  local A = cl.array("char", {20, 300}):random(1, -128, 127)
+  local B = cl.array("char", {300, 30}):random(2, -128, 127)
+  local C0 = cl.array("int", {20, 30}):random(3, -2^31 | 0, 2^31 - 1 | 0)
+  local right = cl.array("int", {20, 30})
+  for i = 1, 20 do
+    for j = 1, 30 do
+      local sum = 0
+      for k = 1, 300 do
+        sum = sum + A:at(i, k) * B:at(k, j)
+      end
+      sum = -70000 * sum + 3 * C0:at(i, j) + 2^31 & 0xffffffff
+      right[(i - 1) * 30 + j] = sum - 0x80000000
+    end
+  end
+  local o = {alpha = -70000, beta = 3, C0 = C0, rounds = 3}
+  local truth = host.gemm_truth(A, B, o)
+  o.rounds = nil
+  t.eq({truth:error(right), truth:freivalds(right),
+    host.gemm_error(right, A, B, o)}, {0.0, 0.0, 0.0, 1, 1})
+  right[65] = right[65] + 2
+  t.eq({truth:error(right)}, {2.0, 3, 5})
+  t.eq({truth:freivalds(right)}, {2.0, 3})
+  t.raises(function() host.gemm_loop(A, B) end, "got char")
+end)
+
 t.test("a truth closes once, and misuse says so", function()
   local A, B = rand("float", 2, 3, 1), rand("float", 3, 4, 2)
   local C = host.gemm_loop(A, B)
@@ -126,7 +152,8 @@ t.test("a truth closes once, and misuse says so", function()
   t.raises(function() truth:error(C) end, "this Truth is closed")
   for message, o in pairs{["option rounds in 0..1000"] = {rounds = 1001},
       ["row 3 of 2"] = {rows = {3}}, ["at least one row"] = {rows = {}},
-      ["half, float, double"] = {type = "int"},
+      ["half, float, double, int"] = {type = "long"},
+      ["go with int C"] = {type = "int"},
       ["option seed"] = {seed = 1e17},
       ["so C0 is needed"] = {beta = 1}, ["alphaa"] = {alphaa = 1}} do
     t.raises(function() host.gemm_truth(A, B, o) end, message)

@@ -126,11 +126,13 @@ end
 ---   half     false   true: takes halves without arithmetic of them, with
 ---            sums in float, so on devices without cl_khr_fp16 too
 ---   unit     by its built code  what it computes with, for its roof: "fma",
----            "tensor_half", "tensor_tf32", "tensor_double", or "tensor" for
----            instructions of other types, which have no roof
+---            "tensor_char", "tensor_half", "tensor_tf32", "tensor_double", or
+---            "tensor" for instructions of other types, which have no roof
 ---   products  1      products that the unit does for each product of `flop`
 ---   wide     false   true: of gemm: takes a C of float for halves as well,
 ---            s.out is its type
+---   whole    false   true: of gemm: takes char as well, with a C, alpha and
+---            beta of int, which the source sees as RESULT
 ---   traffic  -       traffic(s, p, defines), what lesson reads: traffic.of
 --- Example:
 --- gemm.define{

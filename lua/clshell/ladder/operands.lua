@@ -149,7 +149,10 @@ function M.scalar(what, name, value, type)
     refuse(what, name, "must be a number; got %s", tostring(value))
   end
   local cell <close> = cl.array(type, 1)
-  cell[1] = value
+  if not pcall(function() cell[1] = value end) then
+    refuse(what, name, "must be a whole number in the range of %s; got %s",
+      type, tostring(value))
+  end
   return cell[1]
 end
 

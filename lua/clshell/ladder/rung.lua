@@ -15,7 +15,7 @@ local M = {}
 --- The arithmetic units of kernels, in words: "fma" of a result's own type;
 --- tensor cores by the type of their operands; "tensor" for other
 --- instructions, which have no roof. See unit.lua.
-M.UNITS = "fma tensor_half tensor_tf32 tensor_double tensor"
+M.UNITS = "fma tensor_char tensor_half tensor_tf32 tensor_double tensor"
 
 local INT_MAX = 2^31 - 1
 local RESERVE = 1024 -- bytes, see NVRESERVE in context.c
@@ -147,7 +147,7 @@ local FIELDS = {
   file = STRING, source = STRING, lesson = STRING, format = STRING,
   kernel = STRING, places = STRING, params = TABLE, trans = TABLE,
   input_roundoff = {"number"}, guarded = BOOLEAN, ptx = BOOLEAN,
-  half = BOOLEAN, wide = BOOLEAN, plain = BOOLEAN,
+  half = BOOLEAN, wide = BOOLEAN, plain = BOOLEAN, whole = BOOLEAN,
   unit = {"string", "one of " .. M.UNITS:gsub(" ", ", "), function(x)
     return text.set(M.UNITS)[x] ~= nil
   end},
@@ -340,13 +340,15 @@ function M.tostring(rung, p)
 end
 
 -- The defines of a configuration: the rung's own, else each parameter under
--- its upper-case name; REAL is the element type.
+-- its upper-case name; REAL is the element type, RESULT the result's for
+-- rungs that take whole numbers.
 function M.defines(rung, p, s)
   local defines = {REAL = s.type}
   for name, value in pairs(rung.defines and rung.defines(p, s) or p) do
     defines[rung.defines and name or name:upper()] = value
   end
   defines.PLACED = s.placed and 1 or nil
+  defines.RESULT = rung.whole and s.out ~= s.type and s.out or nil
   return defines
 end
 
@@ -378,7 +380,9 @@ function M.refusal(ints, rung, p, s, dev)
   elseif s.type == "half" and not rung.half
       and not dev:has("cl_khr_fp16") then
     return "the device has no half (cl_khr_fp16)"
-  elseif s.out and s.out ~= s.type and not rung.wide then
+  elseif s.type == "char" and s.out and not rung.whole then
+    return "computes in real numbers, the matrices are char"
+  elseif s.out and s.out ~= s.type and not (rung.wide or rung.whole) then
     return ("its result is of its operands' type, %s; C is of %s"):format(
       s.type, s.out)
   elseif rung.format and rung.format ~= s.format then

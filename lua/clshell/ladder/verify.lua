@@ -172,7 +172,7 @@ function M.all(truths)
     local worst
     for i, truth in ipairs(truths) do
       local verdict = table.pack(truth(results[i]))
-      local off = verdict[1] / verdict[2]
+      local off = verdict[1] == 0 and 0 or verdict[1] / verdict[2]
       if not worst or off > worst.off or off ~= off then
         worst, verdict.off = verdict, off
       end
@@ -205,7 +205,8 @@ end
 function M.gemm(A, B, s, C0, cut, in_float)
   local out = s.out or s.type
   local bound = s.type == "half" and (in_float or out == "float")
-    and M.bound_in_float(out, s.k) or M.bound(s.type, s.k)
+    and M.bound_in_float(out, s.k) or ROUNDOFF[s.type]
+    and M.bound(s.type, s.k) or 0
   if cut then -- each factor is off by up to `cut`
     bound = bound + 2 * cut + cut^2
   end

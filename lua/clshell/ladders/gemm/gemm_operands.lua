@@ -11,7 +11,7 @@ local submatrix = require "clshell.ladders.gemm.submatrix"
 
 local M = {SIDES = {a = "A", b = "B"}}
 
-local TYPES = {"float", "double", "half"}
+local TYPES = {"float", "double", "half", "char"}
 
 -- The words for a transposed operand, BLAS's among them; its "c", conjugate
 -- transposed, is the same for reals.
@@ -34,6 +34,12 @@ end
 
 M.transposed, M.types = transposed, TYPES
 
+-- The type of C where none is given, and of alpha and beta.
+local function result_type(type)
+  return type == "char" and "int" or type
+end
+M.result_type = result_type
+
 -- A number of elements or of matrices, or nil.
 local function count(name, value, least)
   return value ~= nil and argument.integer("gemm", name, value, least) or nil
@@ -50,7 +56,7 @@ function M.shape(s, bound)
     trans_a = transposed("trans_a", s.trans_a),
     trans_b = transposed("trans_b", s.trans_b),
     batch = count("batch", s.batch, bound and 0 or 1) or 1, ldc = s.ldc or s.n,
-    out = s.out or type,
+    out = s.out or result_type(type),
   }
   t.out_esize = cl.typesize(t.out)
   t.lda = s.lda or t.trans_a and s.m or s.k
@@ -186,13 +192,17 @@ local function bind_output(o, a, b, m, n, context, queue)
     end
     local batch = batch_of(o, {a, b})
     local several = o.batch or a.count or b.count
-    o.C = result.new(a.buffer.type, several and {batch, m, n} or {m, n},
-      context, queue)
+    o.C = result.new(result_type(a.buffer.type),
+      several and {batch, m, n} or {m, n}, context, queue)
     return matrix("C", o.C), batch
   end
   arguments.check_output("gemm", "C", o.C)
   local c = matrix("C", o.C)
-  if not (a.buffer.type == "half" and o.C.type == "float") then
+  local type = a.buffer.type
+  if type == "char" and o.C.type ~= "int" then
+    cl.error(("gemm: A is char, so C must be int; C is %s"):format(o.C.type),
+      {arg = "C"})
+  elseif type ~= "char" and not (type == "half" and o.C.type == "float") then
     arguments.same_type("gemm", "A", a.buffer, "C", o.C)
   end
   if c.rows ~= m or c.cols ~= n then
@@ -241,8 +251,9 @@ function M.bind(o, context, queue)
   arguments.check_type("gemm", "A", o.A, TYPES)
   arguments.same_type("gemm", "A", o.A, "B", o.B)
   local m, n, k = check_shapes(a, b, o.trans_a, o.trans_b)
-  o.alpha = arguments.scalar("gemm", "alpha", o.alpha or 1, o.A.type)
-  o.beta = arguments.scalar("gemm", "beta", o.beta or 0, o.A.type)
+  local type = result_type(o.A.type)
+  o.alpha = arguments.scalar("gemm", "alpha", o.alpha or 1, type)
+  o.beta = arguments.scalar("gemm", "beta", o.beta or 0, type)
   local c, batch, given = bind_output(o, a, b, m, n, context, queue)
   arguments.check_context("gemm", {A = o.A, B = o.B, C = o.C}, context)
   set_stride(a, batch, count("stride_a", o.stride_a, 0))

@@ -20,6 +20,9 @@ end
 -- A random matrix, as matrix.random makes it.
 local function random(type, rows, cols, seed)
   local h <close> = cl.array(type or "float", {rows, cols})
+  if type == "char" then
+    return cl.buffer(type, h.shape, h:random(seed, -128, 127))
+  end
   return cl.buffer(h.type, h.shape, h:random(seed))
 end
 
@@ -186,7 +189,8 @@ local gemm = family.new({
   make = function(s, seed)         -- operands of a shape
     local function operand(name, more)
       local rows, cols = submatrix.extent(s, name)
-      return random(s.type, rows, cols, seed + more)
+      return random(name == "C" and operands.result_type(s.type) or s.type,
+        rows, cols, seed + more)
     end
     return {
       A = operand("A", 0), B = operand("B", 1),

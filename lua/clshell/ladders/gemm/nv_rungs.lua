@@ -159,8 +159,9 @@ local rungs = {
 
 local LINE = 128      -- bytes of a line of a stage
 local MAP_BYTES = 128 -- bytes of a tensor map, and its alignment
-local HALF, CUT = 6, 11 -- element types of tensor maps: half, and TF32
-local BYTES = {[HALF] = 2, [CUT] = 4} -- of an element
+-- Element types of tensor maps: bytes, half, and TF32
+local BYTE, HALF, CUT = 0, 6, 11
+local BYTES = {[BYTE] = 1, [HALF] = 2, [CUT] = 4} -- of an element
 local PAIR_DEPTH = 32    -- elements of a line of pairs
 local LEAST = 4          -- stages of a part that is worth its addition
 
@@ -173,6 +174,7 @@ local FLOATS = staged{{128, 256, 4, 420}, {128, 128, 6, 330}}
 -- C^T is computed, 64 columns of C by each warp group
 local TURNED = staged{{256, 128, 4, 420}, {128, 128, 6, 330}}
 local PAIRS = staged{{128, 128, 6, 220}}
+local CHARS = staged{{128, 256, 4, 1400}, {128, 128, 6, 1100}}
 
 -- The work-groups that run at one time, one on each multiprocessor.
 local function units(s)
@@ -339,11 +341,13 @@ local function map_operands(lists, type)
   end
 end
 
--- The arguments of nv_hopper.cl, each of its type, for stages of `depth`.
-local function args(depth)
+-- The arguments of nv_hopper.cl, each of its type, for stages of `depth`;
+-- factor: the type of alpha and beta.
+local function args(depth, factor)
+  factor = factor or cl.float
   return function(s, _, o)
     return {cl.int(s.m), cl.int(s.n), cl.int(groups(s.k, depth)),
-      cl.float(s.alpha), o.maps, o.A, o.B, cl.float(s.beta), o.C,
+      factor(s.alpha), o.maps, o.A, o.B, factor(s.beta), o.C,
       cl.int(o.C.ld)}
   end
 end
@@ -375,7 +379,7 @@ local function pair_args(s, p, o)
     #list + 1, list)
 end
 
-local pairs_only, halves = always(PAIRS), always(HALVES)
+local pairs_only, halves, chars = always(PAIRS), always(HALVES), always(CHARS)
 local hopper_rungs = {
   rung({
     name = "nv_fp16x3", file = "nv_fp16x3.cl", places = "one",
@@ -408,6 +412,14 @@ local hopper_rungs = {
     accepts = accepts("half", halves), prepare = map_operands(halves, HALF),
     args = args(64), defines = along,
   }, halves, always(NINE)),
+  rung({
+    name = "nv_igemm", file = "nv_igemm.cl", places = "batch",
+    unit = "tensor_char", whole = true,
+    params = {tiles.tile_param(CHARS)}, trans = {b = true},
+    lesson = "char on the tensor cores, exact sums in int",
+    accepts = accepts("char", chars), prepare = map_operands(chars, BYTE),
+    args = args(128, cl.int), defines = along,
+  }, chars, always(NINE)),
 }
 
-return table.move(hopper_rungs, 1, 3, #rungs + 1, rungs)
+return table.move(hopper_rungs, 1, 4, #rungs + 1, rungs)

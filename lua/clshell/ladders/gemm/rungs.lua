@@ -276,7 +276,7 @@ local function traffic_of_register(s, p)
 end
 
 local naive = plain{
-  name = "naive", file = "naive.cl",
+  name = "naive", file = "naive.cl", whole = true,
   lesson = "the sum in a private variable; the mapping decides coalescing",
   traffic = traffic_of_plain(),
 }
@@ -307,7 +307,7 @@ local rungs = {
     traffic = traffic_of_plain(true),
   },
   tiled{
-    name = "tiled", file = "tiled.cl", places = "batch",
+    name = "tiled", file = "tiled.cl", places = "batch", whole = true,
     lesson = "tiles in local memory: each element fetched once per group",
     params = param("edge", {"guard", "pad"}, "guard",
       "at the edges: test each load and read zero, or pad the matrices with "

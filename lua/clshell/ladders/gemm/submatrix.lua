@@ -23,13 +23,13 @@ local MOST = 65535 -- matrices in one launch: groups in dimension 2 of a GPU
 
 local meta = {} -- of Submatrices
 
--- Submatrices {buffer, ld, start, stride, count}: an operand of `count`
+-- Submatrices {buffer, type, ld, start, stride, count}: an operand of `count`
 -- matrices, the first one `start` elements into the buffer, each `stride`
 -- elements behind the one before. Rungs get them for products of sub-matrices
 -- and batches, Buffers for all others; both have an ld, and both go into a
 -- list of kernel arguments.
-local function new(buffer, ld, start, stride, count)
-  return setmetatable({buffer = buffer, ld = ld, start = start,
+local function new(buffer, type, ld, start, stride, count)
+  return setmetatable({buffer = buffer, type = type, ld = ld, start = start,
     stride = stride, count = stride == 0 and 1 or count}, meta)
 end
 
@@ -38,12 +38,12 @@ local function is_submatrix(x)
 end
 
 local function submatrix_of(b, stride, count)
-  return new(cl.base(b), b.ld, b.start, stride, count)
+  return new(cl.base(b), b.type, b.ld, b.start, stride, count)
 end
 
 -- The matrices `first` to `last` (from 0) of an operand.
 local function slice(x, first, last)
-  return new(x.buffer, x.ld, x.start + first * x.stride, x.stride,
+  return new(x.buffer, x.type, x.ld, x.start + first * x.stride, x.stride,
     last - first + 1)
 end
 
@@ -51,7 +51,7 @@ end
 -- matrices as `like` has.
 function M.scratch(s, rows, cols, like)
   local count = is_submatrix(like) and like.count or 1
-  local b = tiling.scratch(s, {count * rows, cols})
+  local b = tiling.scratch(s, {count * rows, cols}, like.type)
   if not is_submatrix(like) then
     return b
   end
@@ -159,7 +159,7 @@ end
 -- transpose where its rungs take it.
 local function turned(s, run, name, X)
   local rows, cols = M.extent(s, name)
-  if not is_submatrix(X) and s.type ~= "half" then
+  if not is_submatrix(X) and s.type ~= "half" and s.type ~= "char" then
     local Y = M.scratch(s, cols, rows, X)
     run(require "clshell.ladders.transpose".plan(X, {B = Y}))
     return Y
@@ -178,7 +178,7 @@ end
 function M.pad(s, run, X, rows, cols, more_rows, more_cols, size)
   local Y = M.scratch(s, more_rows, more_cols, X)
   if size then
-    run("pad.cl", "pad", M.element(s),
+    run("pad.cl", "pad", M.element(s, X.type),
       {roundup(more_cols, size[1]), roundup(more_rows, size[2])}, size,
       rows, cols, X, X.ld, more_rows, more_cols, Y, Y.ld)
   end
@@ -187,7 +187,7 @@ end
 
 -- Copies a matrix of rows x cols.
 function M.copy(s, run, rows, cols, X, Y)
-  run("pad.cl", "unpad", M.element(s),
+  run("pad.cl", "unpad", M.element(s, X.type),
     {roundup(cols, 16), roundup(rows, 4)}, {16, 4},
     rows, cols, X, X.ld, Y, Y.ld)
 end
@@ -197,7 +197,7 @@ end
 local function one_by_one(s, t, o, run, launch)
   local own = {alpha = o.alpha, beta = o.beta}
   for name in pairs(OPERANDS) do
-    own[name] = tiling.scratch(s, {M.extent(t, name)})
+    own[name] = tiling.scratch(s, {M.extent(t, name)}, o[name].type)
   end
   local function move(name, i, back)
     local X, Y = slice(o[name], i, i), submatrix_of(own[name], 0, 1)

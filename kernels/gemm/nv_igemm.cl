@@ -1,0 +1,26 @@
+/* nv_igemm.cl - matrix product of char on the tensor cores, sums in int
+** SPDX-License-Identifier: MIT
+**
+** C = alpha A B + beta C in int, which wraps around, for NVIDIA's Hopper;
+** arguments, NDRange, defines and assumptions: see nv_hopper.cl, with alpha
+** and beta of int. A is M x K, B is N x K: the tensor cores take char only
+** along k.
+**
+** With RESIDUE the result is uchar, C[z][i][j] = sum modulo moduli[z], from 0
+** on; alpha and beta are not used. Matrix z of a batch has the modulus z:
+**
+** moduli  in  behind ldc; each >= 2 and <= 256
+** C       out rows at multiples of 16 bytes: whole pieces of 16 are stored,
+**             with zeros beyond column N
+**
+** Lesson: as nv_hgemm, with twice the elements in a line of 128 bytes: the
+** same bytes give twice the products. */
+#define WHOLE 1
+#undef REAL
+#undef RESULT
+#ifdef RESIDUE
+#define REAL uchar
+#else
+#define REAL int
+#endif
+#include "nv_hopper.cl"
