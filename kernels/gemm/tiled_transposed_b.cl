@@ -16,11 +16,12 @@
 ** A  in       M x K, row-major, row i begins at A + i * lda, lda >= K
 ** BT in       N x K, row-major: row j is column j of B; ldb >= K
 ** C  in, out  M x N, row-major, ldc >= N
+** wanted      only with STANDBY: 0 means that nothing is to be done
 **
 ** NDRange: global = N x M, both rounded up to TILE (dimension 0 = columns
 **          of C), local = TILE x TILE
 ** Local memory: 2 TILE TILE elements
-** Defines: REAL, TILE; PLACED, see submatrix.cl
+** Defines: REAL, TILE; STANDBY, for rung ozaki; PLACED, see submatrix.cl
 ** Assumes: nothing about the shape; C overlaps neither A nor BT
 **
 ** Lesson: local memory mends the access pattern that spoilt transposed_b.
@@ -52,8 +53,16 @@ kernel __attribute__((reqd_work_group_size(TILE, TILE, 1)))
 void gemm(int M, int N, int K, REAL alpha,
           global const REAL *restrict A, int lda,
           global const REAL *restrict BT, int ldb, REAL beta,
-          global REAL *restrict C, int ldc AT_ABC)
+          global REAL *restrict C, int ldc
+#ifdef STANDBY
+          , global const int *wanted
+#endif
+          AT_ABC)
 {
+#ifdef STANDBY
+  if (!*wanted)
+    return;
+#endif
   MOVE(A, at_a);
   MOVE(BT, at_b);
   MOVE(C, at_c);

@@ -275,6 +275,11 @@ local function traffic_of_register(s, p)
   }
 end
 
+-- The module of rung `ozaki`.
+local function ozaki()
+  return require "clshell.ladders.gemm.ozaki"
+end
+
 local naive = plain{
   name = "naive", file = "naive.cl", whole = true,
   lesson = "the sum in a private variable; the mapping decides coalescing",
@@ -408,6 +413,37 @@ local rungs = {
     traffic = function(s, p) -- elements: the blocks of sums are in registers
       local nr = p.nv * tiling.vector_width(s, p)
       return {moved = product(s, p.mr, nr)}
+    end,
+  },
+  {
+    name = "ozaki", file = "ozaki.cl", kernel = "gemm", places = "one",
+    trans = {b = true}, guarded = true,
+    lesson = "double as int8 products, one for each of 15 coprime numbers",
+    params = {
+      param("moduli", {0, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18}, 0,
+        "int8 products, 0: by k; fewer hold fewer bits and refuse more "
+        .. "operands, which a tiled kernel computes"),
+    },
+    defines = tiling.no_defines,
+    accepts = function(dev, s, p)
+      return s.type ~= "double" and "computes in double, the matrices are "
+        .. s.type or ozaki().refusal(dev, s, p)
+    end,
+    range = function(s, p)
+      return ozaki().range(s, p)
+    end,
+    prepare = function(...)
+      return ozaki().prepare(...)
+    end,
+    args = function(...)
+      return ozaki().args(...)
+    end,
+    finish = function(...)
+      return ozaki().finish(...)
+    end,
+    traffic = function(s, p) -- bytes of chars, in blocks of 16 x 16
+      local count, e = ozaki().count(s, p), s.esize
+      return {fetch = count * product(s, 16, 16) / e}
     end,
   },
 }
