@@ -24,7 +24,18 @@ script.fits(parser, ("two matrices of %dx%d"):format(n, n),
   2.0 * n * n * (args.type == "float" and 4 or 8))
 local out <close> = output.open(parser, args)
 
--- Measures the rungs of a family that take a shape.
+-- Whether a result is of the rung and the parameters of a choice.
+local function is_of(choice, r)
+  for name, value in pairs(choice.params) do
+    if not r.params or r.params[name] ~= value then
+      return false
+    end
+  end
+  return r.kernel == choice.rung
+end
+
+-- Measures the rungs of a family that take a shape, and the rung with the
+-- parameters that a call takes, where these are other ones.
 local function ladder(family, shape, peak)
   local names, why = {}, nil
   shape.type = args.type
@@ -35,16 +46,28 @@ local function ladder(family, shape, peak)
   if #names == 0 then
     out:say(("\n%s: %s"):format(family.name, why))
   end
-  local part <close> = out:part{steps = #names, by = "gbs", base = "first",
+  local chosen = #names > 0 and family.choice(shape)
+  local part <close> = out:part{steps = #names + 1, by = "gbs", base = "first",
     peak = function() return peaks()[peak] end,
     columns = {"kernel", "config", "ms", "gflops", "gbs",
       {key = "percent", title = "% " .. peak, format = "%.1f"}, "roof",
       "speedup", "note"}}
-  for _, name in ipairs(names) do
+  local function measure(name, params, called)
     part:step(name)
-    local r = family.bench(name, nil, shape)
+    local r = family.bench(name, params, shape)
+    called = called or is_of(chosen, r)
+    r.note = called and "as a call" .. (r.note and "; " .. r.note or "")
+      or r.note
     part.title = ("\n%s %s"):format(family.name, r.title or "")
     part:add(r)
+    return called
+  end
+  local measured = #names == 0
+  for _, name in ipairs(names) do
+    measured = measure(name) or measured
+  end
+  if not measured then
+    measure(chosen.rung, chosen.params, true)
   end
 end
 

@@ -4,6 +4,7 @@
 ** SPDX-License-Identifier: MIT
 */
 #include <stdlib.h>
+#include <string.h>
 
 #include "array.h"
 #include "buffer.h"
@@ -696,6 +697,91 @@ static int hook_result(lua_State *L) {
   return 1;
 }
 
+/* The text of a key that is being made; `fits` is false once it is full. */
+typedef struct Key {
+  char text[512];
+  size_t length;
+  bool fits;
+} Key;
+
+static void addtokey(Key *k, char kind, const void *bytes, size_t n) {
+  if (n > 255 || k->length + n + 2 > sizeof k->text) {
+    k->fits = false;
+    return;
+  }
+  k->text[k->length++] = kind;
+  k->text[k->length++] = (char)n;
+  memcpy(k->text + k->length, bytes, n);
+  k->length += n;
+}
+
+/* Whether the value at `i` is an open object of the class Packed of Lua, whose
+** metatable is at 1. */
+static bool ispacked(lua_State *L, int i) {
+  if (!lua_istable(L, i) || !lua_getmetatable(L, i))
+    return false;
+  bool is = lua_rawequal(L, -1, 1);
+  lua_pushliteral(L, "closed");
+  lua_rawget(L, i);
+  is = is && !lua_toboolean(L, -1);
+  lua_pop(L, 2);
+  return is;
+}
+
+/* Adds the value at `i`, of an option if `option`. */
+static void addvalue(lua_State *L, Key *k, int i, bool option) {
+  int type = option ? lua_type(L, i) : LUA_TNONE;
+  if (clsh_buffer_test(L, i) != NULL || ispacked(L, i)) {
+    const void *address = lua_topointer(L, i);
+    addtokey(k, 'o', &address, sizeof address);
+  } else if (type == LUA_TSTRING) {
+    size_t n;
+    const char *s = lua_tolstring(L, i, &n);
+    addtokey(k, 's', s, n);
+  } else if (type == LUA_TNUMBER && lua_isinteger(L, i)) {
+    lua_Integer x = lua_tointeger(L, i);
+    addtokey(k, 'i', &x, sizeof x);
+  } else if (type == LUA_TNUMBER) {
+    lua_Number x = lua_tonumber(L, i);
+    addtokey(k, 'n', &x, sizeof x);
+  } else if (type == LUA_TBOOLEAN) {
+    addtokey(k, lua_toboolean(L, i) ? 't' : 'f', "", 0);
+  } else {
+    k->fits = false;
+  }
+}
+
+/*
+** The hook call_key: (metatable of packed operands, n, n operands [, table of
+** options, or the Event of the call that gave the last operand]).
+*/
+static int hook_callkey(lua_State *L) {
+  Key k = {.fits = true};
+  int opts = 3 + (int)lua_tointeger(L, 2);
+  k.fits = lua_gettop(L) <= opts;
+  lua_settop(L, opts);
+  for (int i = 3; i < opts; i++)
+    addvalue(L, &k, i, false);
+  if (luaL_getmetafield(L, opts, "__name") != LUA_TNIL) {
+    const char *name = lua_tostring(L, -1);
+    k.fits = k.fits && name != NULL && strncmp(name, "Event", 5) == 0;
+  } else if (lua_istable(L, opts)) {
+    bool plain = !lua_getmetatable(L, opts);
+    lua_settop(L, opts);
+    k.fits = k.fits && plain;
+    for (lua_pushnil(L); k.fits && lua_next(L, opts) != 0; lua_pop(L, 1)) {
+      addvalue(L, &k, opts + 1, true);
+      addvalue(L, &k, opts + 2, true);
+    }
+  } else if (!lua_isnil(L, opts)) {
+    k.fits = false;
+  }
+  if (!k.fits)
+    return 0;
+  lua_pushlstring(L, k.text, k.length);
+  return 1;
+}
+
 static const luaL_Reg methods[] = {{"as", buffer_as},
                                    {"info", buffer_info},
                                    {"matrix", buffer_matrix},
@@ -729,4 +815,6 @@ void clsh_buffer_open(lua_State *L) {
   luaL_setfuncs(L, functions, 0);
   lua_pushcfunction(L, hook_result);
   clsh_hook_set(L, "result");
+  lua_pushcfunction(L, hook_callkey);
+  clsh_hook_set(L, "call_key");
 }

@@ -24,6 +24,9 @@
 **   result          (type, shape, context) -> Buffer, for a result of
 **                   calculations: the first command that uses it is on the
 **                   context's default queue
+**   call_key        (metatable of packed operands, n, n operands, options) ->
+**                   string, equal for equal calls of a kernel family; nil: an
+**                   operand or an option is of another kind, or closed
 **   type_question   (source) -> its declarations, or nil; macros: CLSH_KIND(T)
 **                   is the place of a type in cl.types()
 **   recording       the CommandBuffer of a cl.record that is under way, or nil

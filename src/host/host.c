@@ -11,6 +11,7 @@ int luaopen_cl_host(lua_State *L) {
   clsh_hostbox_open(L);
   clsh_hostgemm_open(L);
   clsh_hostpatterns_open(L);
+  clsh_hostscan_open(L);
   clsh_hostsort_open(L);
   clsh_hostsparse_open(L);
   clsh_hosttranspose_open(L);

@@ -65,6 +65,7 @@ void clsh_gaussian_open(lua_State *L);
 void clsh_hostbox_open(lua_State *L);
 void clsh_hostgemm_open(lua_State *L);
 void clsh_hostpatterns_open(lua_State *L);
+void clsh_hostscan_open(lua_State *L);
 void clsh_hostsort_open(lua_State *L);
 void clsh_hostsparse_open(lua_State *L);
 void clsh_hosttranspose_open(lua_State *L);

@@ -489,6 +489,57 @@ t.test("sums over windows: wrong arguments, zero weights", function()
   t.raises(function() host.window_error(A, A, F) end, "closed")
 end)
 
+t.test("sums up to each element: the worst error of each octave", function()
+  local x = cl.array("float", 5000):random(3)
+  for i = 1, 5000, 3 do
+    x[i] = -x[i]
+  end
+  for _, exclusive in ipairs{false, true} do
+    local y, sum, size = cl.array("float", 5000), 0.0, {}
+    for i = 1, 5000 do
+      y[i] = exclusive and sum or sum + x[i]
+      sum, size[i] = sum + x[i], (size[i - 1] or 0) + math.abs(x[i])
+    end
+    local errors = host.scan_errors(y, x, exclusive)
+    t.eq(#errors, 13)
+    for k = 1, 13 do
+      t.ok(errors[k] < 2^-23, k)
+    end
+    for _, i in ipairs{1, 2, 3, 64, 4095, 4096, 4097, 5000} do
+      local right, k = y[i], math.floor(math.log(i, 2)) + 1
+      y[i] = right + 1
+      local wrong, places = host.scan_errors(y, x, exclusive)
+      t.near(wrong[k], 1 / size[i], 1e-3 / size[i])
+      t.eq(places[k], i)
+      y[i] = 0 / 0
+      t.eq(host.scan_errors(y, x, exclusive)[k], 1 / 0)
+      y[i] = right
+    end
+  end
+  -- digits that double does not have, infinity, NaN, int
+  local big = cl.array("double", 3, {1e20, 1, -1e20})
+  t.eq(host.scan_errors(cl.array("double", 3, {1e20, 1e20, 1}), big),
+    {0.0, 0.0})
+  local odd = cl.array("float", 4, {1, 1 / 0, 2, -1 / 0})
+  t.eq(host.scan_errors(cl.array("float", 4, {1, 1 / 0, 1 / 0, 0 / 0}), odd),
+    {0.0, 0.0, 0.0})
+  t.eq(host.scan_errors(cl.array("float", 4, {1, 1 / 0, 5, 0}), odd)[3], 1 / 0)
+  local most = cl.array("int", 3, {2^31 - 1 | 0, 1, 5})
+  local y = cl.array("int", 3, {2^31 - 1 | 0, -2^31 | 0, -2^31 + 5 | 0})
+  t.eq(host.scan_errors(y, most), {0.0, 0.0})
+  y[3] = y[3] + 1
+  local errors, places = host.scan_errors(y, most)
+  t.eq({errors[2], places[2]}, {1.0, 3})
+  t.eq(host.scan_errors(cl.array("int", 0), cl.array("int", 0)), {})
+  t.raises(function() host.scan_errors(x, most) end, "one type")
+  t.raises(function() host.scan_errors(most, cl.array("int", 2)) end,
+    "as many elements; got 2 and 3")
+  local whole = cl.array("long", 2)
+  t.raises(function() host.scan_errors(whole, whole) end, "half, float")
+  most:close()
+  t.raises(function() host.scan_errors(y, most) end, "closed")
+end)
+
 t.test("copy_box: between Arrays and files, by threads", function()
   local a = cl.array("int", {700, 900}):random(t.seed)
   local path = t.tmp "box"

@@ -359,6 +359,53 @@ t.test("a call made again runs the plan of the one before", function()
   t.raises(function() gemm(A, last, {C = C}) end, "B is closed")
 end)
 
+t.test("a call after a kept call is checked like a first call", function()
+  gemm.choices "default"
+  local C, D = cl.buffer("float", {2, 2}), cl.buffer("float", {2, 2})
+  local function kept_call()
+    C:fill(0)
+    t.eq(gemm(A, B, {C = C}):read():table(), AB)
+    t.eq(plans_kept(), 1)
+  end
+  gemm.forget_plans()
+  kept_call()
+  kept_call()
+  for _, wrong in ipairs{
+    {{C = C, alhpa = 2}, "alpha"}, {{C = C, alpha = "2"}, "alpha"},
+    {{C = C, kernel = ("x"):rep(600)}, "kernel"}, {{C = C, [1] = 1}, "names"},
+    {{C = A}, "C"}, {{C = C, queue = 1}, "queue"}, {{C = "C"}, "C"},
+    {7, "options"}, {C, "options"},
+  } do
+    t.raises(function() gemm(A, B, wrong[1]) end, wrong[2])
+    kept_call()
+  end
+  t.raises(function() gemm(A, B, {C = C}, 1) end, "table of options")
+  t.raises(function() gemm(A, {}, {C = C}) end, "B")
+  t.raises(function() gemm(A) end, "B")
+  kept_call()
+  -- options that a metatable adds count
+  local more = setmetatable({C = C}, {__index = {alpha = 2}})
+  t.eq(gemm(A, B, more):read():table(), {{8, 10}, {20, 22}})
+  kept_call()
+  -- another C, a whole and a real number, a view of the same memory
+  t.eq(gemm(A, B, {C = D}):read():table(), AB)
+  t.eq(gemm(A, B, {C = D, alpha = 1}):read():table(), AB)
+  t.eq(gemm(A, B, {C = D, alpha = 1.0}):read():table(), AB)
+  t.eq(gemm(A, B, {C = D:sub(1, 1, 2, 2), alpha = -1}):read():table(),
+    {{-4, -5}, {-10, -11}})
+  t.eq(D:read():table(), {{-4, -5}, {-10, -11}})
+  -- the Event of the call that gave B stands in the place of options
+  local I = cl.buffer("float", {2, 2}, {{1, 0}, {0, 1}})
+  for _ = 1, 2 do
+    t.eq(gemm(I, gemm(A, B)):read():table(), AB)
+    t.eq(gemm(I, gemm(A, B, {C = C})):read():table(), AB)
+  end
+  D:close()
+  t.raises(function() gemm(A, B, {C = D}) end, "C is closed")
+  t.raises(function() gemm(A, B, {C = D}) end, "C is closed")
+  t.eq(gemm(A, B, {C = C}):read():table(), AB)
+end)
+
 t.test("plans of earlier calls keep no Buffer alive", function()
   local function calls()
     local X = cl.buffer("float", {16, 16}, 1)

@@ -95,6 +95,17 @@ t.test("many work-groups, exactly", function()
   end
 end)
 
+t.test("a check sees one lost element of many", function()
+  local x = cl.random(70001, {type = "float", seed = 5})
+  local h = cl.array("float", 70001, x:read())
+  h[1000] = 0
+  local truth = scan.truth(scan.plan(x))
+  local err, bound, _, at = truth(scan(x):read())
+  t.ok(err <= bound, ("%s of %s at %s"):format(err, bound, at))
+  err, bound, _, at = truth(scan(h):read())
+  t.ok(err > bound and at >= 1000, ("%s of %s at %s"):format(err, bound, at))
+end)
+
 t.test("a call takes what it is given and returns as many elements",
   function()
     t.eq(scan{1, 2, 3}:read():table(), {1, 3, 6})
@@ -125,6 +136,7 @@ t.test("an int wraps, and NaN stays in all that follows", function()
       local y = scan(h, {kernel = k.name}):read()
       t.eq(y[999], 999.0, k.name)
       t.ok(y[1000] ~= y[1000] and y[3000] ~= y[3000], k.name)
+      t.ok(scan.verify(k.name, nil, {x = h}).ok, k.name)
     end
   end
 end)

@@ -46,7 +46,7 @@ local small = {
   bench_transpose = {"65x33", "GB/s", "tiled_padded", "float4"},
   bench_families = {"reduce gemv conv2d -n 33 -f 3", "reduce 1089 float",
     "33x33 float trans=true", "33x33x3x3 float", "% read", "% copy",
-    "split"},
+    "split", "as a call"},
   bench_array = {"1000", "copy", "step by step", "expression", "by hand",
     "% read", "x:sum()", "x:dot(y)", "us more than a launch",
     "pyopencl.array"},

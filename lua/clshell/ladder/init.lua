@@ -233,7 +233,7 @@ local function call(family, ...)
   if over then
     return over(family, ...)
   end
-  return plan.run(family, gather(family, ...))
+  return plan.run(family, gather, ...)
 end
 
 -- The shape of operands such as {A = A, B = B}, or a shape given by hand.

@@ -249,13 +249,8 @@ function M.packed_for(family, given, opts)
   end
 end
 
---- operands.key(x) -> string, false or nil
---- The address of an operand that lies on the device; false for a closed
---- operand, nil for any other value.
-function M.key(x)
-  if cl.class(x) == "Buffer" or debug.getmetatable(x) == meta then
-    return not x.closed and ("%p"):format(x)
-  end
-end
+--- operands.packed_meta
+--- The metatable of packed operands.
+M.packed_meta = meta
 
 return M

@@ -543,38 +543,13 @@ local function hold(chains, chain)
   end
 end
 
--- The key of a call: equal for equal operands and options; nil where host
--- data, a queue, a list of events or a closed operand is among them: such a
--- call is planned anew.
-local function key_of(names, given, opts)
-  local key = {}
-  for i, name in ipairs(names) do
-    key[i] = operands.key(given[name])
-    if not key[i] then
-      return nil
-    end
-  end
-  for name, value in pairs(opts) do
-    local word = operands.key(value)
-    if word == nil and (math.type(value) or type(value) == "string"
-        or type(value) == "boolean") then
-      word = ("%q"):format(value)
-    end
-    if not word then
-      return nil
-    end
-    key[#key + 1] = name
-    key[#key + 1] = word
-  end
-  return table.concat(key, " ")
-end
-
 -- The operands in the key of a call, and the plan, as a chain.
 local function chain_of(names, given, opts, made)
   local chain = made
   for _, value in pairs(opts) do
-    chain = operands.key(value) and setmetatable({[value] = chain}, CHAIN)
-      or chain
+    if operands.is_buffer(value) or operands.is_packed(value) then
+      chain = setmetatable({[value] = chain}, CHAIN)
+    end
   end
   for _, name in ipairs(names) do
     chain = setmetatable({[given[name]] = chain}, CHAIN)
@@ -586,36 +561,41 @@ end
 --- Where set, plan.watch(family, given, opts, output) is told of each call.
 M.watch = nil
 
---- plan.run(family, given, opts) -> output, event
---- Runs the plan of a call with these operands and options, a kept plan or a
---- new one. A call that names no output gets a new Buffer.
-function M.run(family, given, opts)
+local call_key = debug.getregistry()["cl.hooks"].call_key
+
+--- plan.run(family, gather, ...) -> output, event
+--- Runs the plan of a call with the operands and the options `...`: a kept
+--- plan, or a new one, for which gather(family, ...) checks them and returns
+--- given, opts. A call that names no output gets a new Buffer. Host data, a
+--- queue, a list of events or a closed operand have the call planned anew.
+function M.run(family, gather, ...)
   local spec, plans = family.spec, family.kept_plans
   local key = spec.keeps_plans and not result.recording()
-    and key_of(spec.inputs, given, opts)
-  local kept, output = key and plans[key], nil
-  if not kept or not kept:is_current() then
-    drop_broken()
-    kept = M.new(family, given, opts, true)
-    output = kept.output
-    if not (key and kept.keep and kept:keep(opts[spec.output] ~= nil)) then
-      if M.watch then
-        M.watch(family, given, opts, output)
+    and call_key(operands.packed_meta, #spec.inputs, ...)
+  local kept = key and plans[key]
+  local output, event, given, opts
+  if not kept or M.watch or not kept:is_current() then
+    given, opts = gather(family, ...)
+    if not kept or not kept:is_current() then
+      drop_broken()
+      kept = M.new(family, given, opts, true)
+      output = kept.output
+      if key and kept.keep and kept:keep(opts[spec.output] ~= nil) then
+        kept.chain = chain_of(spec.inputs, given, opts, kept)
+        plans[key] = kept
       end
-      return output, kept:run()
     end
-    kept.chain = chain_of(spec.inputs, given, opts, kept)
-    plans[key] = kept
   end
   local chains = held[plans]
-  if chains and chains[#chains] ~= kept.chain then -- nil after a definition
-    hold(chains, kept.chain)
+  if chains and kept.chain and chains[#chains] ~= kept.chain then
+    hold(chains, kept.chain) -- chains: nil after a definition
   end
-  local event
   if kept.output_places then
     output, event = kept:run_into(output)
-  else
+  elseif kept.chain then
     output, event = kept.output, kept()
+  else
+    event = kept:run()
   end
   if M.watch then
     M.watch(family, given, opts, output)

@@ -7,6 +7,7 @@
 
 local cl = require "cl"
 local family = require "clshell.ladder"
+local host = require "cl.host"
 local tiling = require "clshell.ladder.tiling"
 
 local groups, param = tiling.groups, tiling.param
@@ -247,13 +248,32 @@ local rungs = {
   simd,
 }
 
+-- The truth of a scan: the element that is worst beside the error that it may
+-- have, which elements of one octave of places share.
+local function truth(o, s)
+  local verify = require "clshell.ladder.verify"
+  local x = o.x:read()
+  return function(y)
+    local errors, places = host.scan_errors(y, x, s.kind == "exclusive")
+    local worst
+    for k, err in ipairs(errors) do
+      local bound = s.type == "int" and 0 or verify.bound(s.type, 2^k)
+      local off = err > 0 and err / bound or 0
+      if not worst or off > worst.off then
+        worst = {off = off, err = err, bound = bound, at = places[k]}
+      end
+    end
+    return worst.err, worst.bound, "all elements", worst.at
+  end
+end
+
 --- scan(x [, opts]) -> y, event
 --- The sums of all elements of x up to each one, or before each one. x is a
 --- Buffer of float, double or int without gaps (an Array or a table is copied
---- to the device), y a vector of as many elements. An element of y is off by
---- verify.bound(type, n) of the sum of absolute values at most; sums of int
---- wrap as int does. The method x:cumsum() keeps the shape and adds integers
---- in 64 bits.
+--- to the device), y a vector of as many elements. Element i of y is off by
+--- verify.bound(type, 2 * i) of the sum of absolute values up to x[i] at most;
+--- sums of int wrap as int does. The method x:cumsum() keeps the shape and
+--- adds integers in 64 bits.
 --- Options:
 ---   kind    inclusive      "inclusive": x[i] belongs to y[i]; "exclusive": it
 ---           does not, and y[1] is 0
@@ -277,23 +297,7 @@ local scan = family.new({
   flop = function(s)
     return s.n - 1
   end,
-  terms = function(s)
-    return s.n
-  end,
-  reference = function(h, s)
-    local y = cl.array(s.type == "int" and "int" or "double", s.n)
-    local sum, size = s.type == "int" and 0 or 0.0, 0.0
-    local exclusive = s.kind == "exclusive"
-    for i, value in ipairs(h.x) do
-      local before = sum
-      sum, size = sum + value, size + math.abs(value)
-      if s.type == "int" then -- which wraps
-        sum = (sum + (1 << 31)) % (1 << 32) - (1 << 31)
-      end
-      y[i] = exclusive and before or sum
-    end
-    return y, size
-  end,
+  truth = truth,
 }, require "clshell.base.lazy".table(...))
 
 return scan
