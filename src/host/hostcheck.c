@@ -76,7 +76,7 @@ const Array *clsh_hostcheck_matrix(lua_State *L, int arg) {
   return a;
 }
 
-/* The array at `arg`, of numbers half, float or double. */
+/* The array at `arg`, of real numbers. */
 const Array *clsh_hostcheck_reals(lua_State *L, int arg, bool matrix) {
   const Array *a = clsh_array_check(L, arg);
   if (a->type->kind != 'f' || a->type->width != 1)
@@ -153,6 +153,8 @@ void clsh_hostcheck_gemm(lua_State *L, int a, const char *names,
 ** NaN there does not reach the result.
 */
 void clsh_hostcheck_factors(Gemm *g, const Type *t) {
+  if (clsh_type_isstored(t)) /* kernels have floats */
+    t = clsh_type_find("float", 5);
   g->alpha = clsh_number_round(t, g->alpha);
   g->beta = clsh_number_round(t, g->beta);
   if (g->alpha == 0)
