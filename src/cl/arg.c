@@ -275,7 +275,8 @@ static void checkconstant(lua_State *L, Args *a, int i, size_t bytes) {
 /*
 ** Raises where a pointer cannot be one to `bytes` bytes of elements `t`. A
 ** vector and its components are the same memory, if they come out even, and so
-** are a struct and its bytes. Kernels take raw memory as char or uchar.
+** are a struct and its bytes. Kernels take raw memory as char or uchar, and
+** elements that OpenCL C has no type for as bits, ushort or uchar.
 */
 static void checkelements(lua_State *L, const Args *a, int i, const Param *p,
                           const Type *t, size_t bytes, const char *what) {
@@ -286,7 +287,9 @@ static void checkelements(lua_State *L, const Args *a, int i, const Param *p,
   if (v == NULL && p->size != 0 && t->kind == 'u' && t->size == 1 &&
       bytes % p->size == 0)
     return;
-  if (v == NULL || v->kind != t->kind || v->unit != t->unit || v->width == 3 ||
+  bool bits = v != NULL && v->kind == 'u' && v->unit == t->unit &&
+              clsh_type_isstored(t);
+  if (v == NULL || !(bits || clsh_type_alike(v, t)) || v->width == 3 ||
       t->width == 3)
     badarg(L, a, i, "%s%s%sgot %s of %s%s", v != NULL ? "must hold " : "",
            v != NULL ? v->name : "", v != NULL ? "; " : "", what, t->name,
@@ -504,6 +507,8 @@ void clsh_arg_set(lua_State *L, const Kernel *k, const Queue *q, int first,
 /* Adds cl.char ... cl.double16 to the module table at the top. */
 static void addtyped(lua_State *L) {
   for (const Type *t = clsh_type_all; t->name != NULL; t++) {
+    if (clsh_type_isstored(t))
+      continue;
     lua_pushlightuserdata(L, (void *)t);
     lua_pushcclosure(L, cl_typed, 1);
     lua_setfield(L, -2, t->name);

@@ -313,7 +313,7 @@ static void checkbuffer(lua_State *L, int ctx, Image *img) {
   const Buffer *b = clsh_buffer_option(L, -1, "buffer");
   if (!clsh_context_shares(b->context, img->context))
     clsh_error(L, "buffer: the Buffer is of another context (device)");
-  if (b->type->kind != t->kind || b->type->unit != t->unit ||
+  if (!clsh_type_alike(b->type, t) ||
       b->shape.count * b->type->size != b->bytes || b->bytes % t->size != 0)
     clsh_error(L, "buffer: must hold %s without gaps; got %s%s", t->name,
                b->type->name, clsh_shape_string(L, &b->shape));
@@ -632,8 +632,7 @@ static size_t boxbytes(const Image *img, const Box *b) {
 /* Whether elements of a type are pixels of the image, or their channels. */
 static bool isalike(const Image *img, const Type *t) {
   const Type *own = img->format.type;
-  return t == own ||
-         (t->kind == own->kind && t->unit == own->unit && t->width != 3);
+  return t == own || (clsh_type_alike(t, own) && t->width != 3);
 }
 
 /* Raises unless the array can take or give exactly the box. */

@@ -15,19 +15,42 @@
 
 /* A vector of 3 takes the room of 4. */
 const Type clsh_type_all[] = {
-#define ROWS(name, kind, unit)                                                \
-  {name, kind, unit, 1, unit}, {name "2", kind, unit, 2, 2 * unit},           \
-      {name "3", kind, unit, 3, 4 * unit},                                    \
-      {name "4", kind, unit, 4, 4 * unit},                                    \
-      {name "8", kind, unit, 8, 8 * unit}, {                                  \
-    name "16", kind, unit, 16, 16 * unit                                      \
+#define ROWS(name, kind, unit, fraction)                                      \
+  {name, kind, unit, 1, unit, fraction},                                      \
+      {name "2", kind, unit, 2, 2 * unit, fraction},                          \
+      {name "3", kind, unit, 3, 4 * unit, fraction},                          \
+      {name "4", kind, unit, 4, 4 * unit, fraction},                          \
+      {name "8", kind, unit, 8, 8 * unit, fraction}, {                        \
+    name "16", kind, unit, 16, 16 * unit, fraction                            \
   }
-    ROWS("float", 'f', 4),  ROWS("double", 'f', 8), ROWS("half", 'f', 2),
-    ROWS("char", 'i', 1),   ROWS("uchar", 'u', 1),  ROWS("short", 'i', 2),
-    ROWS("ushort", 'u', 2), ROWS("int", 'i', 4),    ROWS("uint", 'u', 4),
-    ROWS("long", 'i', 8),   ROWS("ulong", 'u', 8),  {NULL, 0, 0, 0, 0},
+    ROWS("float", 'f', 4, 23),
+    ROWS("double", 'f', 8, 52),
+    ROWS("half", 'f', 2, 10),
+    ROWS("char", 'i', 1, 0),
+    ROWS("uchar", 'u', 1, 0),
+    ROWS("short", 'i', 2, 0),
+    ROWS("ushort", 'u', 2, 0),
+    ROWS("int", 'i', 4, 0),
+    ROWS("uint", 'u', 4, 0),
+    ROWS("long", 'i', 8, 0),
+    ROWS("ulong", 'u', 8, 0),
+    {"bfloat16", 'f', 2, 1, 2, 7},
+    {"float8_e4m3", 'f', 1, 1, 1, E4M3},
+    {"float8_e5m2", 'f', 1, 1, 1, 2},
+    {NULL, 0, 0, 0, 0, 0},
 #undef ROWS
 };
+
+/* Whether memory alone has the type: to kernels its elements are bits. */
+bool clsh_type_isstored(const Type *t) {
+  return t->kind == 'f' && t->fraction < 10;
+}
+
+/* Whether components of two types are the same. */
+bool clsh_type_alike(const Type *t, const Type *u) {
+  return t->kind == u->kind && t->unit == u->unit &&
+         t->fraction == u->fraction;
+}
 
 /* The Type of the name, or NULL. */
 const Type *clsh_type_find(const char *name, size_t len) {
@@ -41,9 +64,11 @@ const Type *clsh_type_find(const char *name, size_t len) {
 /* The type of NumPy's name, or NULL: no element type is like it. */
 static const char *ofnumpy(const char *name) {
   static const char *const names[][2] = {
-      {"bool", "uchar"},   {"float32", "float"}, {"float64", "double"},
-      {"int32", "int"},    {"int64", "long"},    {"uint32", "uint"},
-      {"uint64", "ulong"},
+      {"bool", "uchar"},     {"float32", "float"},
+      {"float64", "double"}, {"int32", "int"},
+      {"int64", "long"},     {"uint32", "uint"},
+      {"uint64", "ulong"},   {"float16", "half"},
+      {"bf16", "bfloat16"},  {"float8_e4m3fn", "float8_e4m3"},
   };
   for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
     if (strcmp(names[i][0], name) == 0)
@@ -71,8 +96,8 @@ const Type *clsh_type_check(lua_State *L, int arg) {
                    near);
   clsh_error_arg(L, arg,
                  "no element type '%s'; there are char uchar short ushort int "
-                 "uint long ulong half float double and vectors such as "
-                 "float4",
+                 "uint long ulong half float double, vectors such as "
+                 "float4, and bfloat16 float8_e4m3 float8_e5m2",
                  name);
   return NULL;
 }
@@ -234,8 +259,16 @@ static int cl_typesize(lua_State *L) {
 }
 
 /** cl.types() -> list of strings
- * The names of all element types, scalars and vectors.
- * Example: print(#cl.types() > 40)
+ * The names of all element types, scalars and vectors. At the end are
+ * bfloat16, float8_e4m3 and float8_e5m2, of 8, 4 and 3 significant bits, which
+ * memory holds and gemm multiplies: OpenCL C has no such types, so kernels get
+ * ushort and uchar, and calculations take x:astype "float". Numbers are
+ * rounded to the nearest element, ties to even. Too large ones become
+ * infinity, but in float8_e4m3, which has none, +-448, as by NVIDIA's
+ * cvt.rn.satfinite; NaN stays NaN.
+ * Example:
+ * print(#cl.types() > 40) --> true
+ * print(cl.array("float8_e4m3", 3, {0.3, 1000, 17})[1]) --> 0.3125
  */
 static int cl_types(lua_State *L) {
   lua_createtable(L, NTYPES, 0);

@@ -14,12 +14,16 @@
 /* type.c: element types by their OpenCL C names */
 typedef struct Type {
   const char *name;
-  char kind;           /* 'i' signed, 'u' unsigned, 'f' real */
-  unsigned char unit;  /* bytes of one component */
-  unsigned char width; /* components: 1 2 3 4 8 16 */
-  unsigned char size;  /* bytes of an element; a vector of 3 takes 4 */
+  char kind;              /* 'i' signed, 'u' unsigned, 'f' real */
+  unsigned char unit;     /* bytes of one component */
+  unsigned char width;    /* components: 1 2 3 4 8 16 */
+  unsigned char size;     /* bytes of an element; a vector of 3 takes 4 */
+  unsigned char fraction; /* bits of a real behind its leading 1 */
 } Type;
+#define E4M3 3                     /* the fraction that tells float8_e4m3 */
 extern const Type clsh_type_all[]; /* ends with NULL */
+bool clsh_type_isstored(const Type *t);
+bool clsh_type_alike(const Type *t, const Type *u);
 const Type *clsh_type_find(const char *name, size_t len);
 const Type *clsh_type_check(lua_State *L, int arg);
 void clsh_type_push(lua_State *L, const Type *t, const void *p);

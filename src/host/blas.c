@@ -152,11 +152,12 @@ static int host_gemm_blas(lua_State *L) {
                       (lua_Integer)threads);
   if (!load())
     return missing(L);
-  if (g.a->type->unit == 2 || g.m > INT_MAX || g.n > INT_MAX ||
+  if (g.a->type->unit < 4 || g.m > INT_MAX || g.n > INT_MAX ||
       g.k > INT_MAX) {
     lua_pushnil(L);
-    lua_pushstring(L, g.a->type->unit == 2 ? "CBLAS has no half"
-                                           : "CBLAS counts up to 2^31 - 1");
+    lua_pushfstring(L, g.a->type->unit < 4 ? "CBLAS has no %s"
+                                           : "CBLAS counts up to 2^31 - 1",
+                    g.a->type->name);
     return 2;
   }
   Array *c = clsh_hostcheck_newproduct(L, &g);

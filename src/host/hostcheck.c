@@ -76,7 +76,7 @@ const Array *clsh_hostcheck_matrix(lua_State *L, int arg) {
   return a;
 }
 
-/* The array at `arg`, of numbers half, float or double. */
+/* The array at `arg`, of real numbers. */
 const Array *clsh_hostcheck_reals(lua_State *L, int arg, bool matrix) {
   const Array *a = clsh_array_check(L, arg);
   if (a->type->kind != 'f' || a->type->width != 1)
@@ -162,6 +162,8 @@ void clsh_hostcheck_gemm(lua_State *L, int a, const char *names,
 */
 void clsh_hostcheck_factors(Gemm *g, const Type *t) {
   g->whole = t->kind == 'i';
+  if (clsh_type_isstored(t)) /* kernels have floats */
+    t = clsh_type_find("float", 5);
   if (!g->whole) {
     g->alpha = clsh_number_round(t, g->alpha);
     g->beta = clsh_number_round(t, g->beta);

@@ -7,10 +7,10 @@
 
 #define LANES 8 /* compilers vectorise loops of constant counts */
 
-/* Replaces a half array at `arg` by a float copy. */
+/* Replaces an array of shorter reals at `arg` by a float copy. */
 static void widen(lua_State *L, int arg) {
   Array *a = clsh_array_test(L, arg);
-  if (a == NULL || a->type->unit != 2 || a->type->kind != 'f')
+  if (a == NULL || a->type->unit >= 4 || a->type->kind != 'f')
     return;
   const Type *t = clsh_type_find("float", 5);
   clsh_array_convert(L, clsh_array_new(L, t, &a->shape), a);
@@ -50,8 +50,8 @@ static void narrow(lua_State *L, const Type *t) {
 
 /** cl.host.gemm_loop(A, B [, opts]) -> C, seconds
  * alpha*A*B + beta*C0 by three plain loops in C (row, inner, column), one
- * thread, in the element type; half is computed in float. The time is the
- * loops' alone.
+ * thread, in the element type; half and bfloat16 are computed in float, and
+ * of float8 C is of float. The time is the loops' alone.
  * Options:
  *   alpha  1  factor of the product
  *   beta   0  factor of C0
@@ -83,7 +83,8 @@ static int host_gemm_loop(lua_State *L) {
   else
     product_double(L, &g, c->block->data);
   double seconds = clsh_poll_now() - start;
-  narrow(L, t);
+  if (t->unit > 1)
+    narrow(L, t);
   lua_pushnumber(L, seconds);
   return 2;
 }

@@ -20,7 +20,7 @@ typedef struct Item {
 ** to the other end, where NaN without a sign is. */
 static uint64_t ranked(uint64_t bits, const Type *t, bool descending) {
   uint64_t sign = (uint64_t)1 << (8 * t->unit - 1), all = sign | (sign - 1);
-  int fraction = t->unit == 2 ? 10 : t->unit == 4 ? 23 : 52;
+  int fraction = t->fraction == E4M3 ? 1 : t->fraction; /* of its one NaN */
   if (t->kind == 'f') {
     bits ^= descending ? sign : 0;
     bits ^= bits & sign ? all : sign;

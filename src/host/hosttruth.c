@@ -393,7 +393,8 @@ static int host_gemm_freivalds(lua_State *L) {
 
 /* The element type that option `type` names. */
 static const Type *checktype(lua_State *L, int arg, const Type *def) {
-  static const char *const names[] = {"half", "float", "double", "int", NULL};
+  static const char *const names[] = {"half", "bfloat16", "float", "double",
+                                      "int", NULL};
   if (def->kind == 'i')
     def = clsh_type_find("int", 3);
   if (clsh_option_push(L, arg, "type") != LUA_TNIL) {
@@ -435,7 +436,7 @@ static void allocate(lua_State *L, Truth *t) {
  *   rows    all   a list of the rows that error looks at
  *   seed    1     of the random vectors of freivalds
  *   rounds  0     how many of them, up to 1000
- *   type    A's   of C: "half", "float" or "double"; "int" for char
+ *   type    A's   of C: "half", "bfloat16", "float", "double"; "int" for char
  * Example:
  * local A, B = matrix.random(64), matrix.random(64)
  * local truth = host.gemm_truth(A:read(), (B:read()))

@@ -411,10 +411,11 @@ static void reduceall(lua_State *L, const Call *c, const Payload *x,
 /* reduce and allreduce, whose options are at `opts`. */
 static int reduction(lua_State *L, Call *c, int opts) {
   Payload x = operand(L, c->first, "");
-  if (x.type->kind == 'f' && x.type->unit == 2)
+  if (x.type->kind == 'f' && x.type->unit < 4)
     clsh_error_arg(L, c->first,
-                   "MPI does not calculate with half; reduce "
-                   "h:convert \"float\"");
+                   "MPI does not calculate with %s; reduce "
+                   "h:convert \"float\"",
+                   x.type->name);
   c->terms.at[OP] = clsh_option_word(L, c->first + 1, clsh_agree_ops, "op");
   clsh_agree_offer(L, c, &x, false);
   Result r = agreeresult(L, c, opts, &x, NUMBER, *clsh_values_shape(L, &x));

@@ -166,6 +166,10 @@ end
 -- or a double, once.
 local HALF = "0; ushort h; vstore_half(%sa, 0, (half *)&h); "
   .. "r = vload_half(0, (half *)&h)"
+-- The same for elements that kernels lack: a float between, whose last bit
+-- stands for digits cut off.
+local BITS = "0; float f = convert_float_rtz(a); if ((A)f != a) "
+  .. "f = as_float(as_uint(f) | 1); r = load_%s(store_%s(f))"
 local UNSIGNED = {int = "uint", uint = "uint", long = "ulong",
   ulong = "ulong"}
 local TESTS = {}
@@ -185,13 +189,15 @@ local function statement(e)
   if op == "to" then
     code = types.known[e.a.kind.type].real and not is_real
       and ("a != a ? (T)0 : convert_%s_sat(a)"):format(T) or type == "half"
-      and HALF:format(e.a.kind.type == "double" and "" or "(T)") or "(T)a"
+      and HALF:format(e.a.kind.type == "double" and "" or "(T)")
+      or types.bits(type) and BITS:format(type, type) or "(T)a"
   elseif TESTS[op] then
     inner = types.calculated(types.real(op, e.a.kind.type))
   elseif op == "pow" and (types.known[e.b.kind.type].high or 0) > 1 << 24 then
     code = code .. "; if (b & 1) r = copysign(r, (T)a)" -- T may round b
   end
-  local words = {T = inner, U = UNSIGNED[inner]}
+  local words = {T = inner, U = UNSIGNED[inner],
+    A = op == "to" and types.calculated(e.a.kind.type)}
   for name in ("abc"):gmatch "." do
     words[name] = e[name] and "t" .. e[name].id
   end
@@ -359,8 +365,9 @@ function methods.set(x, value, more)
   if number and not expression.is(x) then
     return x:fill(value)
   end
-  if e.kind.type == "double" and out.kind.type == "half" then
-    e = methods.astype(value, "half") -- a float between would round it twice
+  if e.kind.type == "double" and own == "half"
+      or types.bits(own) and e.kind.type ~= own then
+    e = methods.astype(value, own) -- a float between would round it twice
   end
   if e.dims and layout.broadcast("set", e.dims, out.dims) ~= out.dims then
     cl.error(("set: the expression has shape %s, the target has "

@@ -42,7 +42,10 @@ local leaves = layout.leaves
 -- stays a number.
 local function in_place(what, value)
   local class = type(value)
-  if class == "number" or class == "table" and getmetatable(value) == meta then
+  if class == "number" then
+    return value
+  elseif class == "table" and getmetatable(value) == meta then
+    types.check_calculated(what, value.kind.type)
     return value
   elseif value ~= nil and leaves[value] or CLASSES[text.class(value)] then
     return layout.scalar(what, layout.leaf(value))
@@ -368,7 +371,8 @@ end
 --- Buffer:astype(type) -> Expression
 --- The elements in another scalar type. Reals become integers by cutting
 --- towards zero; beyond the type's range they become its nearest end, and NaN
---- becomes 0. Integers wrap, as in C.
+--- becomes 0. Integers wrap, as in C. Elements of bfloat16 and float8, see
+--- cl.types, are calculated with in another type, such as float.
 --- Example:
 --- local x = cl.linspace(0, 1, 3)
 --- print((x * 7):astype "int":read()[2]) --> 3

@@ -291,10 +291,15 @@ for (uint k_ = 0; k_ < PIECE; k_ += 64 / sizeof($t))
           __builtin_prefetch((const void *)(size_t)(b$k_ + at_ + k_ + AHEAD));
         ]]}
 
--- Whether a part of a calculation is only written, and is no half.
+-- Whether a part of a calculation is only written, and as it is calculated.
 local function is_streamed(part)
   return part.leaf and part.store and not part.load
-    and part.leaf.kind.type ~= "half"
+    and types.calculated(part.leaf.kind.type) == part.leaf.kind.type
+end
+
+-- The type of a Buffer's elements in a kernel.
+local function in_memory(type)
+  return types.bits(type) or type
 end
 
 -- The kernel's body for results that go past the caches; `given` are the names
@@ -304,7 +309,8 @@ local function stream(parts, given)
     AHEAD = 128}
   for k, part in ipairs(parts) do
     add(words, is_streamed(part) and RESULT or part.leaf and part.load
-      and OPERAND or {}, {k = k, t = part.leaf and part.leaf.kind.type})
+      and OPERAND or {}, {k = k,
+      t = part.leaf and in_memory(part.leaf.kind.type)})
   end
   local text = fill(STREAM, words) -- DECLARE, ASK and STORE have words
   return (text:gsub("%u%u+", words))
@@ -335,6 +341,7 @@ end
 local function source(c, parts, dims, way, each)
   local parameters, loads, stores = {}, {}, {}
   local targets, own, loaded, words = "", {}, "", {EACH = each}
+  local stored
   for d = 1, dims do
     parameters[d] = ("ulong n%d_"):format(d)
   end
@@ -345,14 +352,16 @@ local function source(c, parts, dims, way, each)
     local variable = type and types.calculated(type) .. " " .. name
     parameters[#parameters + 1] = not leaf and variable
       or leaf and ("global %s%s *b%d_"):format(part.store and "" or "const ",
-        type, k) or nil
+        in_memory(type), k) or nil
     if leaf then
-      local at, half = part.at, type == "half"
+      local at, half, bits = part.at, type == "half", types.bits(type)
+      stored = stored or bits
       for _, word in ipairs(part.names) do
         parameters[#parameters + 1] = "ulong " .. word
       end
       local from = half and ("vload_half(%s, b%d_)"):format(at, k)
         or ("b%d_[%s]"):format(k, at)
+      from = bits and ("load_%s(%s)"):format(type, from) or from
       if part.load and not part.declared and way == "flat" and each > 1 then
         loaded = loaded .. ", " .. variable
         add(words, VALUE, {t = types.calculated(type), n = name, f = from,
@@ -363,7 +372,8 @@ local function source(c, parts, dims, way, each)
       end
       local store = part.store and (half
         and ("  vstore_half(%s, %s, b%d_);"):format(name, at, k)
-        or ("  b%d_[%s] = %s;"):format(k, at, name)) or nil
+        or ("  b%d_[%s] = %s;"):format(k, at, bits
+          and ("store_%s(%s)"):format(type, name) or name)) or nil
       stores[#stores + 1] = store
       if is_streamed(part) then
         targets = ("%s, %s *own%d_"):format(targets, type, k)
@@ -401,6 +411,7 @@ local function source(c, parts, dims, way, each)
   end
   local text = table.concat({
     list:find "%f[%w]m%d+_" and AROUND or "",
+    stored and "#define ELEMENT\n" .. file_text "gemm/stored.cl" or "",
     c.declare and c.declare(c) or "",
     element("element_", loaded, stores),
     way == "stream" and element("stream_", targets, own) or "",

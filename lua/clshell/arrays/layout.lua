@@ -205,13 +205,15 @@ function M.check_context(what, a, b)
 end
 
 --- layout.scalar(what, leaf) -> leaf
---- Raises for vectors, which are no operands.
+--- Raises for vectors, which are no operands, and for elements with which
+--- method `what` cannot calculate.
 function M.scalar(what, leaf)
   local type = leaf.kind.type
   if not types.known[type] then
     cl.error(('%s: a Buffer of %s is no operand; calculate with its '
       .. 'components, b:as "%s"'):format(what, type, type:match "^%a+"))
   end
+  types.check_calculated(what, type)
   return leaf
 end
 

@@ -19,7 +19,7 @@ end
 
 local known_types = {}
 for _, name in ipairs(cl.types()) do
-  known_types[name] = true
+  known_types[name] = cl[name] ~= nil
 end
 
 -- A text with its comments made spaces, so that all else stays at its place.
@@ -194,6 +194,7 @@ local function analyse(source, code, names, given)
   for k, part in ipairs(parts) do
     local count, changed = uses(code, part.name)
     local d = declared[part.name] or {}
+    types.check_calculated("map", part.type)
     local type = types.calculated(part.type)
     if d.type and not part.leaf then
       cl.error(("map: %s is a number, and the text declares it"):format(

@@ -225,7 +225,7 @@ function cl.random(shape, opts)
   end
   opts = options.check(opts, what)
   local kind, normal = opts.type or "float", opts.deviation ~= nil
-  types.check(what, kind)
+  types.check_calculated(what, types.check(what, kind))
   if normal and (opts.lo or opts.hi) or not normal and opts.mean then
     cl.error(("%s: lo and hi belong to uniform numbers, mean and deviation to "
       .. "normal numbers"):format(what))

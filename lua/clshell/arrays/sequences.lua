@@ -18,7 +18,9 @@ local function buffer(e)
 end
 
 -- The greatest numbers of types; a double holds every number of Lua.
-local LARGEST = {half = 65504.0, float = (2 - 2.0^-23) * 2.0^127}
+local LARGEST = {half = 65504.0, float = (2 - 2.0^-23) * 2.0^127,
+  bfloat16 = (2 - 2.0^-7) * 2.0^127, float8_e4m3 = 448.0,
+  float8_e5m2 = 57344.0}
 
 -- Raises for an end of a sequence of reals that would be infinite.
 local function check_ends(what, kind, ...)

@@ -137,7 +137,8 @@ function methods.sort(x, opts)
   local _ <close> = result.temporary(index)
   local y = sort(x, {order = opts.order, index = index})
   local moved = cl.buffer(values.type, #x, nil, in_context)
-  local bits = values.type:gsub("half", "ushort") -- moved without arithmetic
+  local bits = types.bits(values.type) -- moved without arithmetic
+    or values.type:gsub("half", "ushort")
   return y, moved, run(x.context, "move.cl", "move", {REAL = bits}, #x,
     values:as(bits), index, moved:as(bits))
 end

@@ -9,7 +9,8 @@ local text = require "clshell.base.text"
 local M = {}
 
 -- By name: rank (a result has the type of the higher rank; types below int are
--- promoted to it), real, wide (64-bit integers), and the range of integers.
+-- promoted to it), real, wide (64-bit integers), the range of integers, and
+-- `bits`: the type that kernels have for elements which memory alone holds.
 local TYPES = {
   char = {rank = 0, low = -128, high = 127},
   uchar = {rank = 0, low = 0, high = 255},
@@ -24,6 +25,9 @@ local TYPES = {
   half = {rank = 5, real = true},
   float = {rank = 6, real = true},
   double = {rank = 7, real = true},
+  bfloat16 = {rank = 5, real = true, bits = "ushort"},
+  float8_e4m3 = {rank = 5, real = true, bits = "uchar"},
+  float8_e5m2 = {rank = 5, real = true, bits = "uchar"},
 }
 
 --- types.known(name) -> table or nil
@@ -51,9 +55,30 @@ end
 
 --- types.calculated(name) -> name
 --- The type of the variables of a kernel: float for half, since a device only
---- has to load and store halves.
+--- has to load and store halves, and for types that kernels lack.
 function M.calculated(name)
-  return name == "half" and "float" or name
+  return (name == "half" or M.bits(name)) and "float" or name
+end
+
+--- types.bits(name) -> name or nil
+--- The type that kernels have for the elements of a type which they lack.
+function M.bits(name)
+  return TYPES[name] and TYPES[name].bits
+end
+
+-- The methods that move or convert elements of types that kernels lack.
+local MOVES = text.set("astype eval read set clone slice shift transpose "
+  .. "diagonal tile")
+
+--- types.check_calculated(what, name)
+--- Raises where method `what` calculates with elements of a type, and OpenCL C
+--- has no such type.
+function M.check_calculated(what, name)
+  if M.bits(name) and not MOVES[what] then
+    cl.error(("%s: OpenCL C has no type %s and does not calculate with it")
+      :format(what, name), {hint = 'x:astype "float" calculates; '
+      .. ('e:astype "%s" converts the result'):format(name)})
+  end
 end
 
 --- types.promoted(name) -> name

@@ -32,6 +32,17 @@ function M.class(value)
   return type(meta) == "table" and rawget(meta, "__name") or nil
 end
 
+--- text.lanes(type) -> scalar, lanes
+--- The scalar type of an element type, and its lanes, 1 of a scalar.
+--- Example: print(text.lanes "float4") --> float 4
+function M.lanes(type)
+  if type == "bfloat16" or type:find "_" then -- see cl.types
+    return type, 1
+  end
+  local scalar, lanes = type:match "^(%a+)(%d*)$"
+  return scalar, math.tointeger(tonumber(lanes)) or 1
+end
+
 --- text.unsigned(i) -> string
 --- The 64 bits of an integer as a number from 0 to 2^64 - 1.
 function M.unsigned(i)

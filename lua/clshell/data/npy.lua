@@ -224,8 +224,11 @@ end
 local function header_text(path, kind, shape)
   local code = CODES[kind]
   if code == nil then
+    local bits = cl.typesize(kind) == 1 and "uchar" or "ushort"
     cl.error(("%s: .npy has no element type like %s"):format(path, kind),
-      {hint = "name its component type, and one more dimension"})
+      {hint = text_of.lanes(kind) == kind and ('h:convert "float" keeps the '
+        .. 'numbers, h:as "%s" the bits'):format(bits)
+        or "name its component type, and one more dimension"})
   end
   local order = cl.typesize(kind) == 1 and "|" or LITTLE and "<" or ">"
   local dims = table.concat(shape, ", ") .. (#shape == 1 and "," or "")
@@ -238,12 +241,12 @@ end
 
 -- An array of vectors as numbers, with the components as last dimension.
 local function components(h)
-  local kind, lanes = h.type:match "^(%l+)(%d+)$"
-  if not kind then
+  local kind, lanes = text_of.lanes(h.type)
+  if lanes == 1 then
     return h
   end
   local shape, n = table.move(h.shape, 1, #h.shape, 1, {}), #h
-  shape[#shape + 1] = math.tointeger(tonumber(lanes))
+  shape[#shape + 1] = lanes
   local room = cl.typesize(h.type) // cl.typesize(kind) -- of 3, 4
   if n == 0 then
     return cl.array(kind, shape), shape

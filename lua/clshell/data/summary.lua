@@ -3,6 +3,7 @@
 -- SPDX-License-Identifier: MIT
 
 local cl = require "cl"
+local text = require "clshell.base.text"
 
 local M = {}
 
@@ -14,8 +15,7 @@ local built = setmetatable({}, {__mode = "k"}) -- context -> type -> kernels
 
 -- The scalar type of an element type, its lanes, and its lanes in memory.
 local function lanes_of(name)
-  local scalar, lanes = name:match "^(%a+)(%d*)$"
-  lanes = math.tointeger(tonumber(lanes)) or 1
+  local scalar, lanes = text.lanes(name)
   return scalar, lanes, lanes == 3 and 4 or lanes
 end
 
@@ -79,6 +79,10 @@ end
 --- nil where there are none; nan and inf count the other elements; whole tells
 --- whether all finite elements are whole numbers.
 function M.of(b)
+  if not cl[b.type] then -- kernels have no such type
+    local floats <close> = b:astype "float":eval()
+    return M.of(floats)
+  end
   local context = b.context
   local inside, gaps = b.start > 0, b.rows and b.rows > 1 and b.ld > b.cols
   local k = kernels(context, b.type, inside, gaps)

@@ -62,9 +62,7 @@ end
 local SEED = 20011 -- of numbers in place of NaN
 
 -- The base type of "float4", and 4.
-function M.scalar(type)
-  return type:match "^%a+", tonumber(type:match "%d+$") or 1
-end
+M.scalar = text.lanes
 
 -- The content of an output like this Buffer or Array before a run: NaN, which
 -- is nil here, or numbers at random where NaN may be right (nan: true, or a

@@ -487,6 +487,16 @@ Where dev.half_fp_config is there (cl_khr_fp16) a kernel may calculate in half:
 `kernel void f(half a, global half *x)` then takes f(0.5, b).
 Try: cl.device().half_fp_config and ?Array:convert
 
+bfloat16, bf16, float8, fp8, e4m3, e5m2
+Buffers and Arrays of bfloat16, float8_e4m3 and float8_e5m2 hold numbers in 16
+and 8 bits, of 8, 4 and 3 significant bits. OpenCL C has no such types: a
+kernel gets ushort or uchar, and arithmetic, sums and sorts take floats.
+x:astype "float" and e:astype "bfloat16" convert on the device, h:convert on
+the host, to the nearest number, ties to even. Beyond the largest number lies
+infinity, but float8_e4m3 has none: it keeps 448. gemm multiplies such
+matrices, with sums in float. .npy has no such types.
+Try: cl.array("float8_e4m3", 2, {0.3, 1000})[2] and ?cl.types
+
 several devices, multiple devices, shared context, multi-gpu, sub-device, \
 subdevice, device fission
 cl.each(function(device, i) ... end) runs for each GPU, cl.split(A) spreads a

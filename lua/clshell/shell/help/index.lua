@@ -25,6 +25,9 @@ end
 local function add_types()
   for _, type in ipairs(cl.types()) do
     local base, width = type:match("^(%a+)(%d*)$")
+    if not cl[type] then
+      return -- no kernel has the last types
+    end
     local n = tonumber(width) or 1
     add_minor("cl." .. type, ("cl.%s(%s) -> Value"):format(type,
       n > 1 and "x1, ..., x" .. n or "x"),

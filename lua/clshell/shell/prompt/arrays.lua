@@ -60,7 +60,7 @@ end
 -- The format of elements of a scalar type; `stats` are the result of
 -- Array:summary or summary.of (nil: unknown).
 local function format_of(kind, stats)
-  local is_real = kind == "float" or kind == "double" or kind == "half"
+  local is_real = kind:find "float" or kind == "double" or kind == "half"
   local lo, hi = 0, 10^10
   if stats then
     lo, hi = stats.min, stats.max
@@ -247,8 +247,8 @@ end
 
 -- The shape of a value in its last dimensions, and the words of its summary.
 local function measured(src, o)
-  local n, scalar, lanes = #src.shape, src.type:match "^(%a+)(%d*)$"
-  src.scalar, src.lanes = scalar, math.tointeger(tonumber(lanes)) or 1
+  local n = #src.shape
+  src.scalar, src.lanes = text.lanes(src.type)
   src.rows, src.cols = n > 1 and src.shape[n - 1] or 1, src.shape[n]
   src.slices = 1
   for d = 1, n - 2 do
