@@ -9,6 +9,7 @@ int luaopen_cl_host(lua_State *L) {
   clsh_blas_open(L);
   clsh_gaussian_open(L);
   clsh_hostbox_open(L);
+  clsh_hostcsr_open(L);
   clsh_hostgemm_open(L);
   clsh_hostpatterns_open(L);
   clsh_hostscan_open(L);

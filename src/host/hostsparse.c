@@ -332,8 +332,8 @@ static void copyindexes(lua_State *L, const Array *a, const char *name,
 }
 
 /* Copies all indexes of a matrix. */
-static void copyall(lua_State *L, const Sparse *m, int *row_ptr,
-                    int *col_ind) {
+void clsh_hostsparse_copyindexes(lua_State *L, const Sparse *m, int *row_ptr,
+                                 int *col_ind) {
   copyindexes(L, m->row_ptr, "row_ptr", m->rows + 1, m->nnz, row_ptr);
   for (size_t i = 1; i <= m->rows; i++)
     if (row_ptr[i] < row_ptr[i - 1])
@@ -366,7 +366,7 @@ static int host_csr_loop(lua_State *L) {
   int *row_ptr = lua_newuserdatauv(L, (m.rows + 1) * sizeof *row_ptr, 0);
   int *col_ind = lua_newuserdatauv(L, m.nnz * sizeof *col_ind, 0);
   checkopen(L, &m);
-  copyall(L, &m, row_ptr, col_ind);
+  clsh_hostsparse_copyindexes(L, &m, row_ptr, col_ind);
   double start = clsh_poll_now();
   for (size_t i = 0; i < m.rows; i++) {
     clsh_poll(L);

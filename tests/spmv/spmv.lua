@@ -56,10 +56,10 @@ local function case(type, rows, cols, offsets, gap)
     rows = rows, cols = cols, ndiags = ndiags, pitch = pitch, nnz = nnz,
     type = type, format = "dia", host = {offsets = list, values = values},
   }
+  local C = csr.from_coo(rows, cols, is, js, vs, {type = type})
   return {
     name = ("%s %dx%d, %d diagonals"):format(type, rows, cols, ndiags),
-    dia = M, packed = M:pack(),
-    csr = csr.from_coo(rows, cols, is, js, vs, {type = type}),
+    dia = M, packed = M:pack(), csr = C, packed_csr = C:pack(),
     x = cl.buffer(type, cols, x:convert(type)),
     y = cl.buffer(type, rows),
     exact = y:convert(type),
@@ -124,7 +124,8 @@ end
 t.test("random numbers within the bound", function()
   for _, type in ipairs(ladder.types(device)) do
     local M = dia.poisson3d(9, 8, 7, {type = type})
-    local forms = {dia = M, csr = M:to_csr(), packed = M:pack()}
+    local forms = {dia = M, csr = M:to_csr(), packed = M:pack(),
+      packed_csr = M:to_csr():pack()}
     local x = cl.buffer(type, M.cols, cl.array(type, M.cols):random(t.seed))
     for _, item in ipairs(spmv.kernels()) do
       local A = forms[item.rung.format]
@@ -139,7 +140,7 @@ end)
 
 t.test("the kernel chosen for the format", function()
   for _, c in ipairs{cases.float[5], cases.float[8], cases.float[1]} do
-    for _, M in ipairs{c.dia, c.csr,
+    for _, M in ipairs{c.dia, c.csr, c.packed_csr,
         c.dia.ndiags <= 128 and c.packed or nil} do
       local y = spmv(M, c.x)
       t.ok(y:read():equal(c.exact))

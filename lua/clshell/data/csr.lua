@@ -3,6 +3,7 @@
 -- SPDX-License-Identifier: MIT
 local argument = require "clshell.base.argument"
 local cl = require "cl"
+local host = require "cl.host"
 local mtx = require "clshell.data.mtx"
 local options = require "clshell.base.options"
 local sparse = require "clshell.data.sparse"
@@ -164,6 +165,79 @@ function from_coo(name, rows, cols, is, js, vs, opts)
   end
   return sparse.csr(rows, cols, n,
     {row_ptr = ptr, col_ind = col, values = val}, opts.context)
+end
+
+-- A matrix of a pattern of cl.host, with random values.
+local function generated(kind, n, degree, opts)
+  local what = "csr." .. kind
+  opts = options.check(opts, what)
+  argument.integer(what, "n", n, 1, INT_MAX)
+  local block = opts.block or kind == "fem" and math.min(n, 3) or 1
+  argument.integer(what, "block", block, 1, n)
+  argument.integer(what, "seed", opts.seed or 1)
+  degree = opts.degree or degree
+  if math.type(degree) == nil or not (degree >= 0 and degree <= 65536) then
+    argument.refuse(what, "degree", "must be a number from 0 to 65536; got %s",
+      text.got(degree))
+  end
+  local ptr, col = host.csr_pattern(kind, n, degree, opts.seed or 1, block)
+  local values = cl.array(sparse.real(what, opts.type), #col)
+  values:random(opts.seed or 1, opts.lo or 0.5, opts.hi or 1.5)
+  return sparse.csr(n, n, ptr[n + 1],
+    {row_ptr = ptr, col_ind = col, values = values}, opts.context)
+end
+
+--- csr.rmat(n [, opts]) -> Csr
+--- A matrix of n rows like a graph of people or pages, by the recursive model
+--- R-MAT of Chakrabarti, Zhan and Faloutsos (57, 19, 19 and 5 percent): few
+--- rows have very many entries, and most entries lie in few columns. Entries
+--- drawn twice count once, so rows have fewer than `degree`. Values are random
+--- from [0.5, 1.5); all is the same for the same seed.
+--- Options:
+---   degree   16       entries of a row, on average
+---   seed     1        of the pattern and of the values
+---   type     float    element type, of numbers
+---   lo, hi   0.5, 1.5  the range of the values
+---   context  session's  the Context of another device
+--- Example: print(csr.rmat(1000, {degree = 8}).rows) --> 1000
+function M.rmat(n, opts)
+  return generated("rmat", n, 16, opts)
+end
+
+--- csr.road(n [, opts]) -> Csr
+--- A matrix of n rows like a network of roads: a plane grid of crossings, each
+--- linked to at most four neighbours, where links miss at random; numbers are
+--- near for neighbours, in no order. The pattern is symmetric. Options as for
+--- csr.rmat.
+--- Options:
+---   degree  2.5  entries of a row, on average, at most 4
+--- Example: print(csr.road(10000):info().row_max) --> 4
+function M.road(n, opts)
+  return generated("road", n, 2.5, opts)
+end
+
+--- csr.fem(n [, opts]) -> Csr
+--- A matrix of n rows like a mesh of finite elements in three dimensions:
+--- nodes of `block` rows each, linked to themselves and to some of 26
+--- neighbours in dense blocks. The pattern is symmetric. Options as for
+--- csr.rmat.
+--- Options:
+---   degree  45  entries of a row, on average, at most 27 block
+---   block   3   rows of a node
+--- Example: print(csr.fem(3000):info().row_min % 3) --> 0
+function M.fem(n, opts)
+  return generated("fem", n, 45, opts)
+end
+
+--- csr.zipf(n [, opts]) -> Csr
+--- A matrix of n rows whose lengths follow a power law: of rows longer than k
+--- there are about k^-1.2 as many; the longest may have an eighth of all
+--- columns, which are random. Options as for csr.rmat.
+--- Options:
+---   degree  12  entries of a row, on average
+--- Example: print(csr.zipf(1000, {seed = 2}).rows) --> 1000
+function M.zipf(n, opts)
+  return generated("zipf", n, 12, opts)
 end
 
 --- csr.load(path [, opts]) -> Csr; nil, message if it cannot be opened

@@ -1,7 +1,7 @@
 -- data/sparse.lua - sparse matrices on the device with their host copies, in
--- compressed sparse row format (CSR), by diagonals (DIA), and by diagonals
--- with rows of few patterns, and some mirrored (packed): the objects, their
--- methods, and the conversions between the formats
+-- compressed sparse row format (CSR), by diagonals (DIA), by diagonals with
+-- rows of few patterns, and some mirrored (packed), and by rows with indexes
+-- of 16 bits (packed CSR): the objects, their methods, and the conversions
 -- SPDX-License-Identifier: MIT
 
 local argument = require "clshell.base.argument"
@@ -24,11 +24,13 @@ M.unsigned = {half = "ushort", float = "uint", double = "ulong"}
 
 local NUMBERS = text.set "char uchar short ushort int uint long ulong"
 
-local csr, dia, packed = {}, {}, {} -- the methods
+local csr, dia, packed, packed_csr = {}, {}, {}, {} -- the methods
 local csr_meta = {__index = csr, __metatable = false, __name = "CSR matrix"}
 local dia_meta = {__index = dia, __metatable = false, __name = "DIA matrix"}
 local packed_meta = {__index = packed, __metatable = false,
   __name = "packed matrix"}
+local packed_csr_meta = {__index = packed_csr, __metatable = false,
+  __name = "packed CSR matrix"}
 
 -- The element type of options, checked. spmv takes the types of reals; other
 -- numbers are shown and saved.
@@ -325,6 +327,140 @@ function csr_meta:__tostring()
     self.cols, self.type, self.nnz)
 end
 
+-- The device's present arrays on the host, with the options of cl.host.
+local function by_rows(m)
+  return {row_ptr = m.row_ptr:read(), col_ind = m.col_ind:read(),
+    values = m.values:read()}, {rows = m.rows, cols = m.cols}
+end
+
+--- Csr:transposed() -> Csr
+--- The transposed matrix of the device's present values, a matrix of its own.
+--- spmv with trans = true needs none.
+--- Example: print(csr.from_coo(2, 3, {1}, {3}, {5}):transposed().rows) --> 3
+function csr:transposed()
+  local h, sizes = by_rows(self)
+  local ptr, col, val = host_of.csr_transpose(h.row_ptr, h.col_ind, h.values,
+    sizes)
+  return M.csr(self.cols, self.rows, self.nnz,
+    {row_ptr = ptr, col_ind = col, values = val}, self.values.context)
+end
+
+local turned = setmetatable({}, {__mode = "k"}) -- by matrix
+
+-- The indexes of a transposed CSR matrix, and the place of each value. They
+-- are kept as long as the matrix has the same Buffers; values are not kept.
+function M.transposed_indexes(m)
+  local T = turned[m]
+  if not T or T.of_ptr ~= m.row_ptr or T.of_col ~= m.col_ind
+      or T.rows ~= m.cols or T.cols ~= m.rows or T.row_ptr.closed then
+    local h, sizes = by_rows(m)
+    local ptr, col, _, places = host_of.csr_transpose(h.row_ptr, h.col_ind,
+      h.values, sizes)
+    local where = {context = m.values.context}
+    T = {rows = m.cols, cols = m.rows, nnz = m.nnz, of_ptr = m.row_ptr,
+      of_col = m.col_ind, row_ptr = cl.buffer("int", #ptr, ptr, where),
+      col_ind = cl.buffer("int", #col, col, where),
+      places = cl.buffer("int", #places, places, where)}
+    turned[m] = T
+  end
+  return T
+end
+
+-- The elements of a packed CSR matrix's tables that no chunk has of its own.
+local PAGE, CHUNK = 256, 1024 -- as in hostcsr.c
+
+--- Csr:pack() -> PackedCsr
+--- The matrix with indexes of 16 bits, without loss, for spmv, whose kernel
+--- `csr_packed` then reads 6 bytes for an entry of float, not 8. Rows are cut
+--- into chunks of at most 1024 entries: the columns of a chunk lie in pages of
+--- 256, and an entry has the number of its page and its place there. A chunk
+--- that uses too many pages has the lower 16 bits of its columns and the upper
+--- bits apart, 3 bytes an entry up to 2^24 columns. A row of more entries than
+--- the others in its chunk begins a chunk of its own, and a longer one is cut.
+---
+--- A packed matrix stands alone: later writes to M do not change it. Packing
+--- reads the device's present values, and takes the host about as long as some
+--- hundred products: it pays where a matrix is used many times. Printed, it
+--- tells its bytes and the seconds that packing took. It has rows, cols, nnz,
+--- type, format ("packed_csr"), seconds, index_bytes (the bytes of indexes
+--- that a product reads), the Buffers chunks, row_ptr, near, pages, far, split
+--- and values, and in `host` row_ptr, col_ind and values. Its fields are for
+--- reading.
+--- Example:
+--- local P = csr.road(10000):pack()
+--- local y = spmv(P, cl.buffer("float", P.cols, 1))
+--- print(P.format, #y) --> packed_csr 10000
+function csr:pack(...)
+  if select("#", ...) > 0 then
+    cl.error("Csr:pack: takes nothing; got " .. text.got((...)),
+      {hint = "M:pack()"})
+  end
+  local start = cl.now()
+  local h, sizes = by_rows(self)
+  local chunks, near, pages, far, split = host_of.csr_pack(h.row_ptr,
+    h.col_ind, sizes)
+  local function upload(a)
+    return cl.buffer(a.type, #a, a, {context = self.values.context})
+  end
+  local P = setmetatable({
+    format = "packed_csr", rows = self.rows, cols = self.cols, nnz = self.nnz,
+    type = self.type, host = h, chunks = upload(chunks),
+    row_ptr = upload(h.row_ptr), near = upload(near), pages = upload(pages),
+    far = upload(far), split = upload(split), values = upload(h.values),
+    pieces = split[#split],
+    index_bytes = chunks.bytes + h.row_ptr.bytes + 2 * self.nnz
+      + 4 * (#pages - PAGE) + cl.typesize(far.type) * (#far - CHUNK),
+  }, packed_csr_meta)
+  P.seconds = cl.now() - start
+  return P
+end
+
+--- PackedCsr:to_csr() -> Csr
+--- The matrix in compressed sparse row format again.
+--- Example: print(csr.road(100):pack():to_csr().format) --> csr
+function packed_csr:to_csr()
+  local h = {}
+  for name, array in pairs(self.host) do
+    h[name] = array:copy()
+  end
+  return M.csr(self.rows, self.cols, self.nnz, h, self.values.context)
+end
+
+--- PackedCsr:info() -> table
+--- format, type, rows, cols, nnz; chunks, their number, and pieces, of long
+--- rows; seconds, of the packing; bytes, of values and indexes that a product
+--- reads, and csr_bytes, of a product in CSR.
+--- Example: print(csr.road(100):pack():info().chunks) --> 1
+function packed_csr:info()
+  local values = self.nnz * cl.typesize(self.type)
+  return {
+    format = self.format, type = self.type, rows = self.rows,
+    cols = self.cols, nnz = self.nnz, chunks = #self.chunks // 4 - 1,
+    pieces = self.pieces, seconds = self.seconds,
+    bytes = values + self.index_bytes,
+    csr_bytes = values + 4 * (self.nnz + self.rows + 1),
+  }
+end
+
+--- PackedCsr:close()
+--- Releases the device and host memory now; closing twice is fine.
+--- Example:
+--- local P <close> = csr.road(100):pack()
+--- P:close()
+packed_csr.close = close
+
+function packed_csr_meta:__tostring()
+  local head = ("packed CSR matrix %d x %d of %s"):format(self.rows, self.cols,
+    self.type)
+  if self.values.closed then
+    return head .. " (closed)"
+  end
+  local i, quantity = self:info(), require "clshell.base.quantity"
+  return ("%s, %d entries: %s instead of %s, packed in %s"):format(head,
+    self.nnz, text.bytes(i.bytes), text.bytes(i.csr_bytes),
+    quantity.format(i.seconds, "s", 2))
+end
+
 --- Dia:to_csr([opts]) -> Csr
 --- The matrix in compressed sparse row format (see csr.from_coo); stored zeros
 --- are dropped.
@@ -587,7 +723,8 @@ end
 argument.methods("Csr", csr, csr_meta.__name)
 argument.methods("Dia", dia, dia_meta.__name)
 argument.methods("Packed", packed, packed_meta.__name)
+argument.methods("PackedCsr", packed_csr, packed_csr_meta.__name)
 csr_meta.__close, dia_meta.__close = csr.close, dia.close
-packed_meta.__close = packed.close
+packed_meta.__close, packed_csr_meta.__close = close, close
 
 return M

@@ -97,7 +97,7 @@ end
 ---   defines  every parameter in upper case  defines(p, s) -> table
 ---   options  none    options(p, s) -> string, for the compiler
 ---   kernel   the only one  its name, where the file has several
----   format   any     of a sparse matrix: "dia", "packed" or "csr"
+---   format   any     of a sparse matrix: "dia", "packed", "csr", "packed_csr"
 ---   local_bytes  -   local_bytes(s, p) -> bytes of a work-group
 ---   accepts  all     accepts(dev, s, p) -> nil, or the reason against
 ---   args     the family's  args(s, p, o) -> list of arguments

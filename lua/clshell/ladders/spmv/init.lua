@@ -1,6 +1,6 @@
 -- ladders/spmv/init.lua - the sparse matrix-vector family, y = M x
--- M is stored by diagonals (DIA), by packed diagonals (see Dia:pack), or by
--- compressed rows (CSR).
+-- M is stored by diagonals (DIA), by packed diagonals (see Dia:pack), by
+-- compressed rows (CSR), or by packed rows (see Csr:pack).
 -- SPDX-License-Identifier: MIT
 
 local cl = require "cl"
@@ -51,6 +51,21 @@ local function check_packed(A, rows, ndiags)
   check_part(A, "stored", stored * stride_of(rows), A.stored_type)
 end
 
+-- Raises unless the parts of a packed CSR matrix have their sizes.
+local function check_packed_rows(A, rows, nnz)
+  for _, name in ipairs{"row_ptr", "col_ind", "values"} do
+    argument.check("spmv", "M.host." .. name, A.host[name], "Array")
+  end
+  check_part(A, "chunks", 8, "int")
+  check_part(A, "row_ptr", rows + 1, "int")
+  check_part(A, "near", nnz, "ushort")
+  check_part(A, "pages", 256, "int")
+  check_part(A, "far", 1024, A.cols <= 1 << 24 and "uchar" or "ushort")
+  check_part(A, "split", 2, "int")
+  check_part(A, "values", nnz)
+  argument.integer("spmv", "M.pieces", A.pieces, 0, INT_MAX)
+end
+
 -- Raises unless the parts of M are as large as its sizes say: scripts can
 -- change both.
 local function check_matrix(A)
@@ -64,8 +79,10 @@ local function check_matrix(A)
   end
   local rows, nnz = size("rows", 1), size("nnz", 0)
   size("cols", 1)
-  if A.codes or A.offsets then
+  if A.codes or A.offsets or A.near then
     argument.check("spmv", "M.host", A.host, "table")
+  end
+  if A.codes or A.offsets then
     argument.check("spmv", "M.host.offsets", A.host.offsets, "Array")
   end
   if A.codes then
@@ -75,6 +92,9 @@ local function check_matrix(A)
     local ndiags, pitch = size("ndiags", 1), size("pitch", rows)
     check_part(A, "offsets", ndiags, "int")
     check_part(A, "values", ndiags * pitch)
+  elseif A.near then
+    size("index_bytes", 0, math.maxinteger)
+    check_packed_rows(A, rows, nnz)
   else
     check_part(A, "row_ptr", rows + 1, "int")
     check_part(A, "col_ind", nnz, "int")
@@ -129,10 +149,14 @@ local function shape(s)
   local type, esize = arguments.shape("spmv", s, "rows", "cols")
   local offsets = s.offsets or {}
   local ndiags = s.ndiags or #offsets
+  local nnz = s.nnz or ndiags * s.rows
   return {
     rows = s.rows, cols = s.cols, type = type, esize = esize,
     format = s.format or "dia", ndiags = ndiags, offsets = offsets,
-    pitch = s.pitch or s.rows, nnz = s.nnz or ndiags * s.rows,
+    pitch = s.pitch or s.rows, nnz = nnz, trans = s.trans,
+    chunks = s.chunks or nnz // 1024 + 1, pieces = s.pieces or 0,
+    split = s.split or 0, far = s.far or "uchar",
+    index_bytes = s.index_bytes or 2 * nnz + 4 * (s.rows + 1),
     packing = s.packing or s.format == "packed"
       and packing_of(nil, offsets, type, ndiags) or nil,
   }
@@ -150,29 +174,48 @@ local function values_of(A)
   return type(A) == "table" and (A.values or A.patterns) or nil
 end
 
+-- Raises unless M can be taken transposed.
+local function check_trans(A, trans)
+  argument.check("spmv", "trans", trans, "boolean")
+  if trans and (not A.row_ptr or A.near) then
+    argument.refuse("spmv", "trans", "takes a matrix in CSR, such as %s",
+      A.near and "M:to_csr(), or pack M:to_csr():transposed()"
+      or "M:to_csr()")
+  end
+end
+
 local function bind(o, context, queue)
   local A = o.M
   check_matrix(A)
+  check_trans(A, o.trans or false)
+  local rows, cols = A.rows, A.cols
+  if o.trans then
+    rows, cols = cols, rows
+  end
   local values = values_of(A)
   local x = arguments.buffer("spmv", "x", o.x, context, values.type)
   o.x = x
   arguments.check_type("spmv", "M", values, TYPES)
   arguments.same_type("spmv", "M", values, "x", x)
-  check_vector("x", x, A.cols, "columns")
+  check_vector("x", x, cols, o.trans and "rows" or "columns")
   if o.y == nil then
-    o.y = result.new(x.type, {A.rows}, context, queue)
+    o.y = result.new(x.type, {rows}, context, queue)
   else
     arguments.check_output("spmv", "y", o.y)
     arguments.same_type("spmv", "M", values, "y", o.y)
-    check_vector("y", o.y, A.rows, "rows")
+    check_vector("y", o.y, rows, o.trans and "columns" or "rows")
     arguments.check_alias("spmv", "y", o.y, "x", x)
     arguments.check_alias("spmv", "y", o.y, "M", values)
   end
   arguments.check_context("spmv", {M = values, x = x, y = o.y}, context)
   local offsets = not A.row_ptr and offsets_of(A) or nil
   return shape{
-    rows = A.rows, cols = A.cols, type = x.type, nnz = A.nnz,
-    format = A.codes and "packed" or A.offsets and "dia" or "csr",
+    rows = rows, cols = cols, type = x.type, nnz = A.nnz, trans = o.trans,
+    format = A.codes and "packed" or A.offsets and "dia"
+      or A.near and "packed_csr" or "csr",
+    chunks = A.near and #A.chunks // 4 - 1, index_bytes = A.index_bytes,
+    far = A.near and A.far.type, pieces = A.near and A.pieces,
+    split = A.near and #A.split // 2 - 1,
     ndiags = A.ndiags, pitch = A.pitch, offsets = offsets,
     packing = A.codes and packing_of(A, offsets, x.type, A.ndiags),
   }
@@ -198,7 +241,7 @@ end
 -- with 5 or 7 diagonals; of rows and offsets; or of a matrix, which stays the
 -- same. A packed grid has its Poisson matrix.
 local function make(s, seed, type)
-  if s.values or s.codes then
+  if s.values or s.codes then -- a matrix
     return {M = s, x = vector(s, values_of(s).type, seed)}, true
   end
   local offsets, n = s.offsets, s.rows or s[1]
@@ -220,7 +263,7 @@ local function make(s, seed, type)
     M = dia.banded(n, offsets, {type = type, seed = seed})
   end
   M = s.format == "csr" and M:to_csr() or s.format == "packed" and M:pack()
-    or M
+    or s.format == "packed_csr" and M:to_csr():pack() or M
   return {M = M, x = vector(M, type, seed + 1)}
 end
 
@@ -229,15 +272,22 @@ end
 local function bytes(s)
   if s.format == "packed" then
     return (s.cols + s.rows) * s.esize + s.packing.bytes
+  elseif s.format == "packed_csr" then
+    return (s.nnz + s.cols + s.rows) * s.esize + s.index_bytes
   end
   local index = s.format == "csr" and 4 * (s.nnz + s.rows + 1)
     or 4 * s.ndiags
   return (s.nnz + s.cols + s.rows) * s.esize + index
 end
 
+local function by_rows(s)
+  return s.format == "csr" or s.format == "packed_csr"
+end
+
 -- The matrix and x as the host's routines for its format take them.
-local function host_args(h, x, s)
-  if s.format == "csr" then
+local function host_args(M, x, s)
+  local h = s.trans and M:transposed().host or M.host
+  if by_rows(s) then
     return h.row_ptr, h.col_ind, h.values, x, {rows = s.rows, cols = s.cols}
   end
   return h.values, h.offsets, x,
@@ -245,17 +295,17 @@ local function host_args(h, x, s)
 end
 
 local function on_host(o, s)
-  local product = s.format == "csr" and host.csr_loop or host.dia_loop
-  return product(host_args(o.M.host, o.x:read(), s))
+  local product = by_rows(s) and host.csr_loop or host.dia_loop
+  return product(host_args(o.M, o.x:read(), s))
 end
 
 -- The truth of a product. The bound follows from the most products in one
 -- sum.
 local function truth(o, s)
-  local h, x = o.M.host, o.x:read()
-  local error_of = s.format == "csr" and host.csr_error or host.dia_error
+  local list = table.pack(host_args(o.M, o.x:read(), s))
+  local error_of = by_rows(s) and host.csr_error or host.dia_error
   return function(y)
-    local err, row, longest = error_of(y, host_args(h, x, s))
+    local err, row, longest = error_of(y, table.unpack(list))
     return err, verify.bound(s.type, longest or math.min(s.ndiags, s.cols)),
       "all rows", row
   end
@@ -269,11 +319,14 @@ end
 --- matrix with an index outside M is NaN. An M that cl.split has spread over
 --- devices gives a Split y; x is a Split too, or is copied to the devices. Of
 --- a matrix that is used many times, spmv(M:pack(), x) reads fewer bytes where
---- that loses nothing: see Dia:pack.
+--- that loses nothing: see Dia:pack and Csr:pack. With trans, for a matrix in
+--- CSR, y = M^T x: the first call transposes the indexes and keeps them with
+--- M; each call, and the first run of a plan, moves the present values.
 --- Options:
 ---   kernel  the best known  a rung's name, see spmv.kernels; with it the
 ---           rung's own parameters
 ---   y       a new one      the Buffer to write
+---   trans   false          true: M is taken transposed
 ---   queue   default queue  the Queue to run on
 ---   after   none           a list of events to wait for
 --- Example:
@@ -286,6 +339,8 @@ local spmv = family.new({
   rungs = require "clshell.ladders.spmv.rungs",
   arguments = {{"M", "rows", "cols"}, {"x", "cols"}},
   output = {"y", "rows"},
+  options = {{name = "trans", values = {false, true},
+    help = "M is taken transposed"}},
   types = TYPES,
   dims = false, -- a shape is a grid, or rows and offsets
   keeps_plans = false, -- M is a table, whose Buffers may be others
@@ -316,8 +371,8 @@ local spmv = family.new({
   bytes = bytes,
   hosts = {{name = "plain_c", gflops = 0.2, run = on_host}},
   title = function(s)
-    return ("%s %dx%d, %d non-zeros, %s"):format(s.format:upper(), s.rows,
-      s.cols, s.nnz, s.type)
+    return ("%s %dx%d, %d non-zeros, %s"):format(s.format:upper():gsub("_",
+      " "), s.rows, s.cols, s.nnz, s.type)
   end,
 }, require "clshell.base.lazy".table(...))
 

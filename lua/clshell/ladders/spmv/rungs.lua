@@ -1,6 +1,6 @@
 -- ladders/spmv/rungs.lua - the ladder of sparse matrix-vector kernels:
--- DIA rungs from the plain one to the specialised, packed DIA, and CSR for
--- comparison.
+-- DIA rungs from the plain one to the specialised, packed DIA, CSR and
+-- packed CSR.
 -- Each rung names its file in kernels/spmv/, the storage format it takes, its
 -- one-line lesson, its parameters and its NDRange.
 -- SPDX-License-Identifier: MIT
@@ -19,6 +19,33 @@ local one_row = tiling.line("rows", "wg")
 local function csr_args(s, _, o)
   local M = o.M
   return {s.rows, s.cols, s.nnz, M.row_ptr, M.col_ind, M.values, o.x, o.y}
+end
+
+-- prepare for CSR: the transposed matrix, its values moved in the first run.
+local function transposed(s, _, o, run)
+  if not s.trans then
+    return
+  end
+  local M, n = sparse.transposed_indexes(o.M), math.max(1, s.nnz)
+  local values, wg = tiling.scratch(s, n), 64
+  run({file = "move.cl", once = true}, "move", {REAL = s.type},
+    {roundup(n, wg)}, {wg}, n, M.places, o.M.values, values)
+  return {M = {row_ptr = M.row_ptr, col_ind = M.col_ind, values = values}}
+end
+
+local function rows_defines(p, s)
+  return {WG = p.wg, STEPS = p.steps, CHUNKS = s.chunks, FAR = s.far,
+    FAR_BITS = s.cols <= 1 << 16 and 0 or s.far == "uchar" and 8 or 16}
+end
+
+-- Adds up the pieces of rows longer than a chunk.
+local function add_pieces(s, p, o, run)
+  if s.split > 0 then
+    local defines = rows_defines(p, s)
+    defines.REAL = s.type
+    run("csr_packed.cl", "add_pieces", defines, {s.split * p.wg}, {p.wg},
+      s.rows, s.pieces, o.M.split, o.pieces, o.y)
+  end
 end
 
 local function offsets_bytes(_, p)
@@ -195,7 +222,7 @@ return {
     name = "csr_scalar", file = "csr_scalar.cl", format = "csr",
     lesson = "CSR, one work-item per row: neighbours read a row apart",
     params = {wg},
-    args = csr_args,
+    args = csr_args, prepare = transposed,
     defines = tiling.no_defines,
     range = one_row,
   },
@@ -208,8 +235,36 @@ return {
       param("lanes", {2, 4, 8, 16, 32}, 8,
         "work-items per row, about the usual number of its elements"),
     },
-    args = csr_args,
+    args = csr_args, prepare = transposed,
     range = tiling.line("rows", function(p) return p.wg // p.lanes end, "wg"),
     local_bytes = tiling.elements "wg",
+  },
+  {
+    name = "csr_packed", file = "csr_packed.cl", format = "packed_csr",
+    lesson = "CSR with indexes of 16 bits (Csr:pack): chunks of elements, "
+      .. "whatever the lengths of rows",
+    kernel = "spmv",
+    params = {
+      param("wg", {1, 32, 64, 128, 256}, 128,
+        "work-items in a work-group; 1 on CPUs"),
+      param("steps", {1, 4, 16, 64}, 1, "chunks of a work-group"),
+    },
+    args = function(s, _, o)
+      local M = o.M
+      return {s.rows, s.cols, s.nnz, #M.pages, #M.far, s.pieces, M.chunks,
+        M.row_ptr, M.near, M.pages, M.far, M.values, o.x, o.y, o.pieces}
+    end,
+    defines = rows_defines,
+    range = tiling.line("chunks", "steps", "wg"),
+    local_bytes = function(s, p)
+      return p.wg > 1 and (1024 + 32 + p.wg) * s.esize or s.esize
+    end,
+    prepare = function(s)
+      return {pieces = tiling.scratch(s, math.max(1, s.pieces))}
+    end,
+    finish = add_pieces,
+    traffic = function(s) -- x once for each element
+      return {moved = (2 * s.nnz + s.rows) * s.esize + s.index_bytes}
+    end,
   },
 }

@@ -119,6 +119,9 @@ function meta.__family(spmv, m, x, opts)
   local given = options.with(opts, {})
   if given.queue or given.after then
     cl.error("spmv: a Split matrix takes no queue and no after")
+  elseif given.trans then
+    cl.error("spmv: a Split matrix takes no trans; split M:transposed()",
+      {arg = "trans"})
   end
   local y
   x, y = vectors(m, x, given.y)
