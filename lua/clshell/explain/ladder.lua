@@ -33,7 +33,8 @@ local STEPS = {
     register: tiled_float4 tiled; simd: naive; nv_ffma: register;
     nv_dmma: nv_ffma register; nv_fp16x3_mma: nv_ffma register;
     nv_fp16x3: nv_fp16x3_mma nv_ffma register; nv_tf32: nv_ffma register;
-    nv_wgmma: nv_tf32 nv_ffma; nv_hgemm: register; small: naive;
+    nv_wgmma: nv_tf32 nv_ffma; nv_hgemm: register; dot: tiled naive;
+    nv_igemm: dot; small: naive;
     small_simd: simd]],
   spmv = [[
     pitch: naive; local_offsets: pitch; float4: local_offsets;
