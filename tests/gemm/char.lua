@@ -66,6 +66,17 @@ t.test("sums wrap around", function()
     {A = A, B = A, trans_b = true, alpha = 3}).ok)
 end)
 
+t.test("a Split of char gives a Split of int", function()
+  local A = random("char", {40, 24}, 1)
+  local B = random("char", {24, 9}, 2)
+  local S = cl.split(A)
+  local C = gemm(S, B)
+  t.eq(C.type, "int")
+  t.eq(C:read():equal((gemm(A, B):read())), true)
+  C:close()
+  S:close()
+end)
+
 t.test("a call takes a rung for char, which bench measures", function()
   local A = {{1, -2}, {3, 127}}
   A = cl.array("char", {2, 2}, A)
