@@ -7,6 +7,7 @@
 ** Each product is an instruction of 32 work-items, which hold A, B and C
 ** among them. FLOP of a product, rows x columns x depth x 2:
 **
+**   CHAR    16 x 8 x 32   8192, sums in int
 **   HALF    16 x 8 x 16   4096, sums in float
 **   TF32    16 x 8 x 8    2048, float cut to 11 bits
 **   DOUBLE  16 x 8 x 4    1024
@@ -19,7 +20,7 @@
 **   seed        of the elements of A and B
 **   out         out: global size floats
 ** NDRange: one dimension, local size a multiple of 32.
-** Defines: CHAINS, UNROLL; one of HALF, TF32, DOUBLE.
+** Defines: CHAINS, UNROLL; one of CHAR, HALF, TF32, DOUBLE.
 ** Assumes: NVIDIA, compute capability 8.0; for DOUBLE 9.0.
 **
 ** Lesson: the roof of a kernel on tensor cores is another than that of
@@ -35,12 +36,21 @@
 #ifdef DOUBLE
 #pragma OPENCL EXTENSION cl_khr_fp64 : enable
 #define SUM double
+#elif defined CHAR
+#define SUM uint
 #else
 #define SUM float
 #endif
 
 /* C = A B + C of all 32 work-items; a, b: bits of random elements */
-#if defined HALF
+#if defined CHAR
+#define MMA(c)                                                                \
+  __asm__ volatile(                                                           \
+      "mma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32 "                      \
+      "{%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"       \
+      : "+r"(c[0]), "+r"(c[1]), "+r"(c[2]), "+r"(c[3])                        \
+      : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]))
+#elif defined HALF
 #define MMA(c)                                                                \
   __asm__ volatile(                                                           \
       "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 "                    \

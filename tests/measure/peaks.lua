@@ -380,7 +380,7 @@ t.test("the unit of a kernel is told by its code", function()
     ["mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32"] = "tensor_half",
     ["mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 "] = "tensor_tf32",
     ["mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64 "] = "tensor_double",
-    ["mma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32 "] = "tensor",
+    ["mma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32 "] = "tensor_char",
     ["wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16"] = "tensor_half",
     ["wgmma.mma_async.sync.aligned.m64n8k32.f32.e4m3.e4m3"] = "tensor",
     ["wmma.mma.sync.aligned.row.col.m16n16k16.f32.f32"] = "tensor_half",

@@ -60,6 +60,16 @@ function M.prefix(x, unit, digits)
   return chosen[1], style.utf8() and name or (name:gsub("µ", "u"))
 end
 
+local WHOLE = text.set "char uchar short ushort int uint long ulong"
+
+--- quantity.work(type) -> "OP" or "FLOP"
+--- The name of an operation on elements of a type: on whole numbers it is
+--- not of floating point.
+--- Example: print(quantity.work "char", quantity.work "float4") --> OP FLOP
+function M.work(type)
+  return WHOLE[tostring(type):match "^%a*"] and "OP" or "FLOP"
+end
+
 --- quantity.format(x, unit [, digits]) -> string
 --- A value in base units with its unit: "1.234 ms", "55.30 GFLOPS",
 --- "64 KiB". Sizes lose trailing zeros.

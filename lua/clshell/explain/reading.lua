@@ -90,7 +90,8 @@ end
 local function add(f, limit, amount, name, words, model)
   local top = name and f.peaks[name]
   if amount and amount > 0 and top and top > 0 then
-    local t, unit = f.result.median, limit == "compute" and "FLOPS" or "B/s"
+    local t, unit = f.result.median, limit == "compute"
+      and quantity.work(f.result.type) .. "S" or "B/s"
     table.insert(f.roofs, {limit = limit, share = amount / top / t,
       model = model, least = amount / top, words = words:format(
         rate(amount / t, unit), percent(amount / top / t), rate(top, unit)),

@@ -8,13 +8,14 @@ local text = require "clshell.base.text"
 local M = {}
 
 local NAMES = text.set(rung.UNITS)
-local FMA = text.set "float double half"
+local FMA = text.set "float double half char"
 
 -- The types in an instruction's name, the fastest unit first: where a kernel
 -- has several, the roof of the fastest holds.
 local TYPES = {
-  {"[._][us][48]%f[^%w]", "tensor"}, {"[._]e[45]m[23]%f[^%w]", "tensor"},
-  {"[._]b1%f[^%w]", "tensor"}, {"bf16", "tensor_half"},
+  {"[._][us]4%f[^%w]", "tensor"}, {"[._]e[45]m[23]%f[^%w]", "tensor"},
+  {"[._]b1%f[^%w]", "tensor"}, {"[._][us]8%f[^%w]", "tensor_char"},
+  {"bf16", "tensor_half"},
   {"f16", "tensor_half"}, {"tf32", "tensor_tf32"}, {"f64", "tensor_double"},
 }
 
@@ -51,7 +52,7 @@ function M.of_text(code)
   for _, other in ipairs(OTHERS) do
     found.tensor = found.tensor or code:find(other, 1, true) ~= nil
   end
-  for _, name in ipairs{"tensor", "tensor_half", "tensor_tf32",
+  for _, name in ipairs{"tensor", "tensor_char", "tensor_half", "tensor_tf32",
       "tensor_double"} do
     if found[name] then
       return name

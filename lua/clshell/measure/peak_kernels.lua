@@ -90,13 +90,30 @@ local function fma(type, extension)
   end
 end
 
+-- Dot products of four char in registers. Work-items side by side fill the
+-- vectors of a CPU device.
+local function dots(context, own)
+  return {4, 8, 16}, function(chains)
+    local groups, size = filling(context.device)
+    size = math.max(size, math.min(64, context.device.max_work_group_size))
+    local items = groups * size
+    local out = buffer(context, own, "int", items)
+    local launch = kernel(context, "dot.cl", {CHAINS = chains,
+      UNROLL = UNROLL}):range({items}, {size})
+    return long_enough(function(iterations)
+      return launch(iterations, 0x03fe01ff, out)
+    end, 8.0 * chains * UNROLL * items)
+  end
+end
+
 -- The programs of nv_wgmma.cl that the driver builds: for Hopper alone.
 local function warp_groups(context, type)
   local list = {}
   for width = 128, tiling.lacks(context.device, 90, true) and 0 or 256, 128 do
     local ok, prog = interrupt.pcall(program.get, context,
       {path = cl.home .. "/kernels/peak/nv_wgmma.cl", ptx = true},
-      {BN = width, UNROLL = UNROLL, TF32 = type == "tf32" and 1 or 0})
+      {BN = width, UNROLL = UNROLL, TF32 = type == "tf32" and 1 or 0,
+        WHOLE = type == "char" and 1 or 0})
     list[#list + 1] = ok and prog and {width, prog} or nil
   end
   return list
@@ -270,6 +287,7 @@ M.ways = {
   fma_float = fma "float",
   fma_double = fma("double", "cl_khr_fp64"),
   fma_half = fma("half", "cl_khr_fp16"),
+  fma_char = dots, tensor_char = tensor("char", 8192, 80, true),
   tensor_half = tensor("half", 4096, 80, true),
   tensor_tf32 = tensor("tf32", 2048, 80, true),
   tensor_double = tensor("double", 1024, 90),

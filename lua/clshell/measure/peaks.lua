@@ -27,9 +27,9 @@ local PAUSE = 600 -- seconds between two tries
 -- kernel feeds it. Other programs slow a CPU device meanwhile.
 local ABOVE, ABOVE_CPU = 1.25, 2
 
-M.names = {"fma_float", "fma_double", "fma_half", "tensor_half",
-  "tensor_tf32", "tensor_double", "copy", "read", "write", "cache", "local",
-  "upload", "download"}
+M.names = {"fma_float", "fma_double", "fma_half", "fma_char", "tensor_half",
+  "tensor_tf32", "tensor_double", "tensor_char", "copy", "read", "write",
+  "cache", "local", "upload", "download"}
 
 -- What is kept of a peak: the rate of the best way (0 where the device lacks
 -- the type), the rate of the fastest launch, that of its own kernels, the
@@ -253,8 +253,9 @@ end
 
 local LINES = {
   {"fma_float", "float"}, {"fma_double", "double"}, {"fma_half", "half"},
-  {"tensor_half", "tensor, half"}, {"tensor_tf32", "tensor, tf32"},
-  {"tensor_double", "tensor, double"},
+  {"fma_char", "char"}, {"tensor_half", "tensor, half"},
+  {"tensor_tf32", "tensor, tf32"}, {"tensor_double", "tensor, double"},
+  {"tensor_char", "tensor, char"},
   {"copy", "copy"}, {"read", "read"}, {"write", "write"},
   {"cache", "cached read"}, {"local", "local read"},
   {"upload", "to the device"}, {"download", "from the device"},
@@ -266,8 +267,8 @@ printing = {
     local lines = {p.device}
     for _, line in ipairs(LINES) do
       local name, title = table.unpack(line)
-      local scale, unit = 1e9, (name:find "^fma"
-        or name:find "^tensor") and "GFLOPS" or "GB/s"
+      local scale, unit = 1e9, name:find "_char$" and "GOPS"
+        or (name:find "^fma" or name:find "^tensor") and "GFLOPS" or "GB/s"
       if name == "latency" then
         scale, unit = 1e-6, "us"
       end
@@ -285,9 +286,11 @@ printing = {
 --- peaks([opts]) -> table
 --- The measured peaks of the session's device, in FLOPS, B/s and seconds:
 --- fma_float, fma_double, fma_half (multiply-adds in registers count 2),
---- tensor_half, tensor_tf32, tensor_double (the tensor cores of NVIDIA GPUs,
---- by the type of the operands, with mma.sync, on Hopper also half and tf32
---- with wgmma, whichever is faster), copy (read plus written),
+--- fma_char (dot products of four char with sums in int, whose operations
+--- count alike), tensor_half, tensor_tf32, tensor_double, tensor_char (the
+--- tensor cores of NVIDIA GPUs, by the type of the operands, with mma.sync, on
+--- Hopper but for double also with wgmma, whichever is faster), copy (read
+--- plus written),
 --- read and write in global memory, cache (reads of data that stay in a
 --- cache: the ceiling of runs on hot operands), local (reads of local
 --- memory), upload and download (between host and device), latency (an empty

@@ -231,14 +231,15 @@ end
 
 -- The place of a result in a sentence.
 local function sentence(r)
+  local work = quantity.work(r.type)
   local rate = r.bound == "compute" and r.gflops
-    and ("%.4g GFLOPS"):format(r.gflops)
+    and ("%.4g G%sS"):format(r.gflops, work)
     or r.gbs and ("%.4g GB/s"):format(r.gbs)
   return ("%s reaches %.3g %% of what this device can %s%s%s."):format(
     label(r), 100 * r.roof, r.bound == "compute" and "compute"
     or r.mode == "cold" and "move from and to memory"
     or "move through its caches", rate and ": " .. rate or "",
-    r.ai and (" at %.3g FLOP/B"):format(r.ai) or "")
+    r.ai and (" at %.3g %s/B"):format(r.ai, work) or "")
 end
 
 local function number(x)

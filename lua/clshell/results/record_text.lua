@@ -52,9 +52,10 @@ end
 
 local function rate_words(r, number)
   local words = {}
-  add(words, r.gflops and number(r.gflops), "%s GFLOPS")
+  local work = quantity.work(r.type)
+  add(words, r.gflops and number(r.gflops), "%s G" .. work .. "S")
   add(words, r.gbs and number(r.gbs), "%s GB/s")
-  add(words, r.ai, "%.3g FLOP/B")
+  add(words, r.ai, "%.3g " .. work .. "/B")
   add(words, r.roof and 100 * r.roof, "%.3g%% of the measured roof (%s)",
     r.bound)
   add(words, r.err, not r.family and r.err_bound and "error %.1e of %.1e, %s"

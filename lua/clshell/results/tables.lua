@@ -90,6 +90,14 @@ local function resolved(column, rows)
       .. "must be a name or a table with a key; got %s"):format(
       tostring(column)), {hint = "report.columns has the names"})
   end
+  local real = rows[1] == nil
+  for _, row in ipairs(rows) do
+    real = real or quantity.work(rawget(row, "type")) == "FLOP"
+  end
+  if not real and type(column.title) == "string" then -- of whole numbers
+    column = setmetatable({title = column.title:gsub("FLOP", "OP")},
+      {__index = column})
+  end
   return column.unit and with_prefix(column, rows) or column
 end
 

@@ -24,7 +24,8 @@ local function speed(row, number)
     or number(row.ms) .. " ms"}
   local scale = row.turns and row.ms / (row.turns * 1e3) or 1
   if r and r.gflops then
-    words[#words + 1] = number(r.gflops * scale) .. " GFLOPS"
+    words[#words + 1] = ("%s G%sS"):format(number(r.gflops * scale),
+      quantity.work(r.type))
   end
   if r and r.gbs then
     words[#words + 1] = number(r.gbs * scale) .. " GB/s"

@@ -33,6 +33,7 @@ local function transposed(name, value)
 end
 
 M.transposed, M.types = transposed, TYPES
+M.reals = {table.unpack(TYPES, 1, 3)}
 
 -- The type of C where none is given, and of alpha and beta.
 local function result_type(type)

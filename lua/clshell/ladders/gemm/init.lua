@@ -130,12 +130,14 @@ end
 --- gemm(A, B [, opts]) -> C, event
 --- The matrix product C = alpha op(A) op(B) + beta C on the device; op(A) is
 --- m x k, op(B) k x n, in float, double or half; C of halves may be of float,
---- see the option. A and B: Buffers with two dimensions, views such as
---- M:sub(2, 3, 64, 64), or Arrays and nested tables, which are copied to the
---- device. Matrices are row-major, with the leading dimension of the Buffer. C
---- shares no element with A or B. The event covers everything that ran on the
---- device: where a rung takes several commands, `event.ms` is the time inside
---- them, `event.span_ms` goes from the first START to the last STOP, and
+--- see the option. A and B of char give a C of int, exactly but for sums
+--- beyond int, which wrap around; alpha and beta are whole numbers then. A and
+--- B: Buffers with two dimensions, views such as M:sub(2, 3, 64, 64), or
+--- Arrays and nested tables, which are copied to the device. Matrices are
+--- row-major, with the leading dimension of the Buffer. C shares no element
+--- with A or B. The event covers everything that ran on the device: where a
+--- rung takes several commands, `event.ms` is the time inside them,
+--- `event.span_ms` goes from the first START to the last STOP, and
 --- `event.events` are the commands. A Split A, in rows over several devices
 --- (cl.split), gives a Split C, for a B that is a Buffer or a Split in rows or
 --- copies. To run a product many times, gemm.plan is the fast way: plan() only
@@ -144,8 +146,9 @@ end
 --- Options:
 ---   kernel    the best known  a rung's name, see gemm.kernels; with it the
 ---             rung's own parameters. Without it: see gemm.choice
----   C         a new one  the Buffer or view to write, of the type of A and B;
----             for halves a C of float is taken by the rung nv_hgemm
+---   C         a new one  the Buffer or view to write, of the type of A and B,
+---             of int for char; for halves a C of float is taken by the rung
+---             nv_hgemm
 ---   alpha     1      factor of the product; with 0, A and B are not read:
 ---             C = beta C, as for k = 0
 ---   beta      0      factor of C as it was; with 0, C is not read

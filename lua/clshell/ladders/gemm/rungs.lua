@@ -14,6 +14,16 @@ local INT_MAX = 0x7fffffff
 local COPY = 10 -- cost of a copy of a vector, in multiply-adds of vectors
 local WIDEST = 16 -- bytes of the widest access that a compiler may form
 
+-- Operand "A", or the transposed "B", with rows that begin at multiples of 4
+-- bytes and are whole words, of zeros beyond the last element.
+local function in_words(s, name, X, run)
+  if submatrix.vector(4, s.k, s, name:lower()) == 4 then
+    return X
+  end
+  local rows = name == "A" and s.m or s.n
+  return submatrix.pad(s, run, X, rows, s.k, rows, roundup(s.k, 4), {16, 4})
+end
+
 -- Local sizes of the kernels that put no demand on them.
 local SIDES = {1, 2, 4, 8, 16, 32, 64, 128, 256}
 local lx = param("lx", SIDES, 32, "local size, dimension 0")
@@ -383,6 +393,38 @@ local rungs = {
     end,
     accepts = register_accepts,
     traffic = traffic_of_register,
+  },
+  {
+    name = "dot", file = "dot.cl", places = "batch", whole = true,
+    lesson = "char: a dot product of four for each instruction",
+    trans = {b = true},
+    params = {
+      param("bm", {16, 32, 64, 128}, 64, "rows of C per work-group"),
+      param("bn", {16, 32, 64, 128}, 64, "columns of C per work-group"),
+      param("bk", {4, 8, 16}, 8, "words of four elements along k in a tile"),
+      param("rm", {1, 2, 4, 8}, 4, "rows of C per work-item; divides bm"),
+      param("rn", {1, 2, 4, 8}, 4, "columns of C per work-item; divides bn"),
+    },
+    range = function(s, p)
+      return tiling.range(s.n, s.m, p.bn, p.bm, p.bn // p.rn, p.bm // p.rm)
+    end,
+    local_bytes = function(_, p)
+      return 4 * p.bk * (p.bm + p.bn + 2)
+    end,
+    accepts = function(dev, s, p)
+      return s.type ~= "char" and ("computes in char, the matrices are %s")
+        :format(s.type) or register_accepts(dev, s, p)
+    end,
+    prepare = function(s, _, o, run)
+      return {A = in_words(s, "A", o.A, run), B = in_words(s, "B", o.B, run)}
+    end,
+    args = function(s, _, o)
+      return {s.m, s.n, groups(s.k, 4), s.alpha, o.A, o.A.ld, o.B, o.B.ld,
+        s.beta, o.C, o.C.ld}
+    end,
+    traffic = function(s, p)
+      return {fetch = product(s, p.bm, p.bn)}
+    end,
   },
   {
     name = "simd", file = "simd.cl", places = "batch",

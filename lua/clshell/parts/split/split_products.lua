@@ -5,6 +5,7 @@
 local class = require "clshell.parts.split.split_class"
 local cl = require "cl"
 local devices = require "clshell.parts.split.devices"
+local gemm_operands = require "clshell.ladders.gemm.gemm_operands"
 local options = require "clshell.base.options"
 local text = require "clshell.base.text"
 
@@ -130,7 +131,7 @@ end
 -- and gets the other rows while it computes.
 local function product(gemm, A, B, opts)
   local started, C = {}, opts.C or class.empty{devices = A.devices,
-    sizes = A.sizes, axis = "rows", type = A.type,
+    sizes = A.sizes, axis = "rows", type = gemm_operands.result_type(A.type),
     shape = {A.shape[1], opts.trans_b and B.shape[1] or B.cols}}
   local ready = devices.ready(B.devices)
   local steps, keep = steps_of(gemm, A, B, opts)

@@ -139,7 +139,7 @@ local function line(round, r, best)
     words[#words + 1] = r.status .. (r.error and ": " .. r.error or "")
   elseif r.gflops or r.gbs then
     words[#words + 1] = fields.number(r.gflops or r.gbs, r)
-      .. (r.gflops and " GFLOPS" or " GB/s")
+      .. (r.gflops and " G" .. quantity.work(r.type) .. "S" or " GB/s")
   end
   words[#words + 1] = best and ratio(r, best)
   return table.concat(words, "  ")
