@@ -483,9 +483,10 @@ local rungs = {
     finish = function(...)
       return ozaki().finish(...)
     end,
-    traffic = function(s, p) -- bytes of chars, in blocks of 16 x 16
-      local count, e = ozaki().count(s, p), s.esize
-      return {fetch = count * product(s, 16, 16) / e}
+    traffic = function(s, p) -- of chars: a work-item has a block of 2 x 2
+      local planes = ozaki().count(s, p) / s.esize
+      return {moved = planes * product(s, 2, 2),
+        fetch = planes * product(s, 16, 16)}
     end,
   },
 }

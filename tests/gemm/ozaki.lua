@@ -1,0 +1,214 @@
+-- ozaki.lua - double products by int8 products: as exact as the plain kernel
+-- on all kinds of operands, and refused to it where they would not be
+-- SPDX-License-Identifier: MIT
+
+local host = require "cl.host"
+local t = require "t"
+local cl = require "cl"
+local gemm = require "clshell.gemm"
+local kinds = require "clshell.ladders.gemm.kinds"
+
+t.keeps("Program", "Kernel", "Launch")
+local device = t.device()
+
+local function test(name, f)
+  t.test(name, function()
+    if not device:has "cl_khr_fp64" then
+      t.skip "the device has no double"
+    end
+    f()
+  end)
+end
+
+local ONE = 1.25 * 2^-53 -- the last rounding, and a little
+local NAN, STAND_BY = 0 / 0, "tiled_transposed_b"
+
+-- The kinds that 15 moduli and more have to take, with the note of a refusal.
+local TAKEN = {}
+for name in ([[uniform01 normal rowscale2^60 cancel subnormalA subresult
+    nearmax ints64 ints2^20 odd zeros blocks hilbert constant alternate ties
+    tiny big]]):gmatch "%S+" do
+  TAKEN[name] = true
+end
+local REFUSED = {inf = true, nan = true, infnan = true, ["kscale2^30"] = true,
+  ["masked2^40"] = true, ["wide2^60"] = true}
+
+-- Where a result has no finite numbers: 0 finite, 1 Inf, 2 -Inf, 3 NaN.
+local function places(C)
+  local h <close>, list = C:read(), {}
+  for i = 1, #h do
+    list[i] = h[i] ~= h[i] and 3 or h[i] == math.huge and 1
+      or h[i] == -math.huge and 2 or 0
+  end
+  return list
+end
+
+-- The product by the rung, and whether the operands were refused.
+local function product(A, B, opts)
+  local more = {kernel = "ozaki"}
+  for name, value in pairs(opts or {}) do
+    more[name] = value
+  end
+  local plan = gemm.plan(A, B, more)
+  plan():wait()
+  return plan.output, plan.own_shape.ozaki.refused:read()[1] == 1
+end
+
+for _, shape in ipairs{{33, 29, 65}, {40, 24, 700}} do
+  local m, n, k = table.unpack(shape)
+  test(("kinds of operands, %dx%dx%d"):format(m, n, k), function()
+    local count = 0
+    for name, A, B in kinds.list(m, n, k, t.seed) do
+      count = count + 1
+      local C, refused = product(A, B)
+      local D = gemm(A, B, {kernel = STAND_BY})
+      local err, plain = kinds.error(A, B, C), kinds.error(A, B, D)
+      t.ok(err <= k * 2^-53, ("%s: %g"):format(name, err))
+      t.ok(not (TAKEN[name] and refused), name .. " was refused")
+      t.ok(refused or not REFUSED[name], name .. " was not refused")
+      if refused then
+        t.ok(err == plain or name:find "^over", name)
+        t.eq(places(C), places(D), name)
+      else -- one rounding, of a sum without any
+        t.ok(err <= math.max(plain, ONE), ("%s: %g, plain %g"):format(name,
+          err, plain))
+        local blas = host.gemm_blas(A:read(), B:read(), {})
+        if blas then
+          local E <close> = cl.buffer("double", {m, n}, blas)
+          local peer = kinds.error(A, B, E)
+          t.ok(err <= math.max(peer, ONE), ("%s: %g, BLAS %g"):format(name,
+            err, peer))
+        end
+      end
+      A:close()
+      B:close()
+    end
+    t.eq(count, 35)
+  end)
+end
+
+test("fewer moduli refuse more, and are never less exact", function()
+  local A = cl.buffer("double", {40, 70}, cl.array("double", {40, 70}):random(
+    t.seed, -1, 1))
+  local B = cl.buffer("double", {70, 24}, cl.array("double", {70, 24}):random(
+    t.seed + 1, -1, 1))
+  local I = cl.buffer("double", {40, 70}, cl.array("int", 40 * 70):random(
+    t.seed, -9, 9):convert("double"):reshape{40, 70})
+  local J = cl.buffer("double", {70, 24}, cl.array("int", 70 * 24):random(
+    t.seed + 1, -9, 9):convert("double"):reshape{70, 24})
+  local exact = host.gemm_loop(I:read(), J:read(), {})
+  local before, least = true, math.huge
+  for moduli = 6, 18 do
+    local C, refused = product(A, B, {moduli = moduli})
+    t.ok(before or not refused, "more moduli refuse less")
+    local err = kinds.error(A, B, C)
+    t.ok(err <= least * 1.01 + 2^-54, ("%d: %g after %g"):format(moduli, err,
+      least))
+    before, least = refused, math.min(least, err)
+    C, refused = product(I, J, {moduli = moduli})
+    t.ok(not refused, "small whole numbers go into few moduli")
+    t.ok(C:read():equal(exact))
+  end
+  t.ok(not before)
+end)
+
+test("whole numbers up to 2^53, that cancel", function()
+  local A = cl.buffer("double", {2, 3}, {{2^52 + 1, 2^52, 1},
+    {2^53 - 1, -1, 0}})
+  local B = cl.buffer("double", {3, 2}, {{1, 2^52}, {-1, -2^52 - 1},
+    {0, 1}})
+  local C, refused = product(A, B)
+  t.ok(not refused)
+  t.eq({C:read():at(1, 1), C:read():at(1, 2), C:read():at(2, 1)},
+    {1.0, 1.0, 2.0^53})
+end)
+
+test("sums beyond 2^16 terms, of the largest remainders", function()
+  local k = 65536 * 2 + 100
+  local A = cl.buffer("double", {2, k}, 127)
+  local B = cl.buffer("double", {k, 3}, -128)
+  local C, refused = product(A, B)
+  t.ok(not refused)
+  t.ok(C:read():equal(cl.array("double", {2, 3}, -127.0 * 128 * k)))
+end)
+
+test("a refusal is told anew at each run of a plan", function()
+  local A = cl.buffer("double", {20, 30}, 2)
+  local B = cl.buffer("double", {30, 9}, 3)
+  local plan = gemm.plan(A, B, {kernel = "ozaki"})
+  for run, value in ipairs{2, NAN, 2, 2, math.huge, 2, 2} do
+    A:sub(1, 1, 1, 1):write(cl.array("double", {1, 1}, value))
+    plan():wait()
+    local got = plan.output:read()[1]
+    local want = 29 * 6 + 3 * value
+    t.ok(got == want or got ~= got and want ~= want, run)
+  end
+end)
+
+test("alpha, beta, views, transposes and batches", function()
+  local frame = cl.buffer("double", {50, 60}, cl.array("double", {50, 60})
+    :random(t.seed, -1, 1))
+  local A, B = frame:sub(3, 4, 20, 17), frame:sub(5, 2, 20, 31)
+  local opts = {alpha = -0.5, beta = 2, trans_a = true}
+  local list = {}
+  for i, kernel in ipairs{"ozaki", "naive"} do
+    opts.kernel, opts.C = kernel, cl.buffer("double", {17, 31}, 1.25)
+    list[i] = gemm(A, B, opts):read()
+  end
+  t.ok(list[1]:max_diff(list[2]) < 1e-14)
+  local X = cl.buffer("double", {3, 8, 70}, cl.array("double", {3, 8, 70})
+    :random(t.seed, -1, 1))
+  local Y = cl.buffer("double", {70, 9}, cl.array("double", {70, 9})
+    :random(t.seed, -1, 1))
+  t.ok(gemm(X, Y, {kernel = "ozaki"}):read():max_diff(
+    gemm(X, Y, {kernel = "naive"}):read()) < 1e-13)
+  local event = select(2, gemm(X, Y, {kernel = "ozaki", alpha = 0}))
+  t.eq(event:wait().status, "complete")
+  t.raises(function()
+    gemm(cl.buffer("float", {4, 4}, 1), cl.buffer("float", {4, 4}, 1),
+      {kernel = "ozaki"})
+  end, "computes in double")
+end)
+
+test("bench_gemm.lua --kinds prints the errors", function()
+  local script = cl.home .. "/scripts/bench_gemm.lua"
+  local function run(more)
+    return t.capture(("COLUMNS=80 %s %s --kinds 9x8x7 %s 2>&1; echo code $?")
+      :format(t.exe, script, more))
+  end
+  local out = run "--moduli 18"
+  t.narrow(out)
+  for _, words in ipairs{"\nuniform01 +%d%.%d%de%-%d%d +%d", "code 0\n$",
+      "\nnan +[^\n]*the tiled kernel's bits"} do
+    t.ok(out:find(words), out)
+  end
+  t.ok(run "--moduli 5":find "must be one of.*code 2\n$")
+  t.ok(run "-o x.csv":find "nothing for .*code 2\n$")
+end)
+
+test("the table of the moduli", function()
+  local ozaki = require "clshell.ladders.gemm.ozaki"
+  for count = 6, 18 do
+    local list, whole = ozaki.constants(count)
+    local bits, P = 0, 0
+    for i = 1, count do
+      local p = list[8 * i - 7]
+      bits = bits + math.log(p, 2)
+      for j = 1, count do -- 1 modulo its own p, 0 modulo the others
+        local q, rest = list[8 * j - 7], 0
+        for digit = 8, 5, -1 do
+          rest = (rest * (1 << 40) + math.tointeger(list[8 * i - 8 + digit]))
+            % math.tointeger(q)
+        end
+        t.eq(rest, i == j and 1 or 0)
+      end
+    end
+    for digit = 4, 1, -1 do
+      P = P * 2.0^40 + list[8 * count + 4 + digit]
+    end
+    t.near(math.log(P, 2), bits, 1e-9)
+    t.eq(P, whole)
+  end
+end)
+
+t.done()
