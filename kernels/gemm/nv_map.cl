@@ -17,8 +17,8 @@
 ** map  out    128 bytes, at a multiple of that
 **
 ** NDRange: global = local = 1
-** Defines: TYPE, 6: half, 11: floats that the copy rounds to TF32; LINE,
-**          elements in 128 bytes; PLACED, see submatrix.cl
+** Defines: TYPE, 0: bytes, 6: half, 11: floats that the copy rounds to TF32;
+**          LINE, elements in 128 bytes; PLACED, see submatrix.cl
 ** Assumes: compute capability 9.0; a rung with ptx = true; X, its rows and
 **          the matrices of a batch begin at multiples of 16 bytes
 **
@@ -33,6 +33,8 @@
 #endif
 #if TYPE == 6
 #define ELEMENT ushort
+#elif TYPE == 0
+#define ELEMENT uchar
 #else
 #define ELEMENT float
 #endif

@@ -23,7 +23,8 @@
 ** NDRange: global = N x M, both rounded up to TILE (dimension 0 = columns
 **          of C), local = TILE x TILE
 ** Local memory: 2 TILE TILE elements
-** Defines: REAL, TILE, EDGE_PAD; PLACED, see submatrix.cl
+** Defines: REAL, TILE, EDGE_PAD; PLACED, see submatrix.cl; other types:
+**          stored.cl
 ** Assumes: EDGE_PAD = 0: nothing about the shape
 **          EDGE_PAD = 1: A, B and C have room for M, N and K rounded up to
 **          TILE, and the cells of A and B beyond M, N, K hold zeros
@@ -40,7 +41,7 @@
 ** It pays wherever local memory is faster than the caches; on a CPU local
 ** memory is ordinary memory, and whole unrolling may slow the loop. */
 #ifndef REAL
-#define REAL float /* element type: half, float or double */
+#define REAL float /* type of sums, and of elements but of stored.cl */
 #endif
 #ifndef TILE
 #define TILE 16 /* side of a tile, and of the work-group */
@@ -50,6 +51,7 @@
 #endif
 
 #include "submatrix.cl"
+#include "stored.cl"
 
 #ifdef cl_khr_fp16
 #pragma OPENCL EXTENSION cl_khr_fp16 : enable
@@ -66,9 +68,9 @@
 
 kernel __attribute__((reqd_work_group_size(TILE, TILE, 1)))
 void gemm(int M, int N, int K, REAL alpha,
-          global const REAL *restrict A, int lda,
-          global const REAL *restrict B, int ldb, REAL beta,
-          global REAL *restrict C, int ldc AT_ABC)
+          global const ELEMENT *restrict A, int lda,
+          global const ELEMENT *restrict B, int ldb, REAL beta,
+          global C_ELEMENT *restrict C, int ldc AT_ABC)
 {
   MOVE(A, at_a);
   MOVE(B, at_b);
@@ -84,9 +86,9 @@ void gemm(int M, int N, int K, REAL alpha,
   REAL sum = 0;
   for (size_t k0 = 0; k0 < kk; k0 += TILE) {
     As[ty][tx] = INSIDE(row < m && k0 + tx < kk)
-                     ? A[row * lda + k0 + tx] : (REAL)0;
+                     ? WIDEN(A[row * lda + k0 + tx]) : (REAL)0;
     Bs[ty][tx] = INSIDE(k0 + ty < kk && col < n)
-                     ? B[(k0 + ty) * ldb + col] : (REAL)0;
+                     ? WIDEN(B[(k0 + ty) * ldb + col]) : (REAL)0;
     barrier(CLK_LOCAL_MEM_FENCE);
     #pragma unroll
     for (int k = 0; k < TILE; k++)
@@ -95,10 +97,10 @@ void gemm(int M, int N, int K, REAL alpha,
   }
 
   if (INSIDE(row < m && col < n)) {
-    global REAL *c = C + row * ldc + col;
+    global C_ELEMENT *c = C + row * ldc + col;
     REAL value = alpha * sum;
     if (beta != (REAL)0)
-      value += beta * *c;
-    *c = value;
+      value += beta * WIDEN_C(*c);
+    *c = NARROW(value);
   }
 }

@@ -8,10 +8,17 @@ local arguments = require "clshell.ladder.operands"
 local host = require "cl.host"
 local result = require "clshell.base.result"
 local submatrix = require "clshell.ladders.gemm.submatrix"
+local text = require "clshell.base.text"
 
 local M = {SIDES = {a = "A", b = "B"}}
 
-local TYPES = {"float", "double", "half"}
+local TYPES = {"float", "double", "half", "bfloat16", "float8_e4m3",
+  "float8_e5m2"}
+
+-- Types of C besides the operands' own; a new C has the first one.
+local FP8 = {"float", "bfloat16"}
+local OUT = {half = {"half", "float"}, bfloat16 = {"bfloat16", "float"},
+  float8_e4m3 = FP8, float8_e5m2 = FP8}
 
 -- The words for a transposed operand, BLAS's among them; its "c", conjugate
 -- transposed, is the same for reals.
@@ -33,6 +40,7 @@ local function transposed(name, value)
 end
 
 M.transposed, M.types = transposed, TYPES
+M.plain = table.move(TYPES, 1, 3, 1, {}) -- C is of the same type
 
 -- A number of elements or of matrices, or nil.
 local function count(name, value, least)
@@ -50,7 +58,7 @@ function M.shape(s, bound)
     trans_a = transposed("trans_a", s.trans_a),
     trans_b = transposed("trans_b", s.trans_b),
     batch = count("batch", s.batch, bound and 0 or 1) or 1, ldc = s.ldc or s.n,
-    out = s.out or type,
+    out = s.out or (OUT[type] or {type})[1],
   }
   t.out_esize = cl.typesize(t.out)
   t.lda = s.lda or t.trans_a and s.m or s.k
@@ -186,13 +194,15 @@ local function bind_output(o, a, b, m, n, context, queue)
     end
     local batch = batch_of(o, {a, b})
     local several = o.batch or a.count or b.count
-    o.C = result.new(a.buffer.type, several and {batch, m, n} or {m, n},
-      context, queue)
+    o.C = result.new((OUT[a.buffer.type] or {a.buffer.type})[1], several
+      and {batch, m, n} or {m, n}, context, queue)
     return matrix("C", o.C), batch
   end
   arguments.check_output("gemm", "C", o.C)
   local c = matrix("C", o.C)
-  if not (a.buffer.type == "half" and o.C.type == "float") then
+  if OUT[a.buffer.type] then
+    arguments.check_type("gemm", "C", o.C, OUT[a.buffer.type])
+  else
     arguments.same_type("gemm", "A", a.buffer, "C", o.C)
   end
   if c.rows ~= m or c.cols ~= n then
@@ -241,8 +251,9 @@ function M.bind(o, context, queue)
   arguments.check_type("gemm", "A", o.A, TYPES)
   arguments.same_type("gemm", "A", o.A, "B", o.B)
   local m, n, k = check_shapes(a, b, o.trans_a, o.trans_b)
-  o.alpha = arguments.scalar("gemm", "alpha", o.alpha or 1, o.A.type)
-  o.beta = arguments.scalar("gemm", "beta", o.beta or 0, o.A.type)
+  local real = text.bits(o.A.type) and "float" or o.A.type
+  o.alpha = arguments.scalar("gemm", "alpha", o.alpha or 1, real)
+  o.beta = arguments.scalar("gemm", "beta", o.beta or 0, real)
   local c, batch, given = bind_output(o, a, b, m, n, context, queue)
   arguments.check_context("gemm", {A = o.A, B = o.B, C = o.C}, context)
   set_stride(a, batch, count("stride_a", o.stride_a, 0))
