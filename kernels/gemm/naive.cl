@@ -16,7 +16,7 @@
 ** NDRange: MAP_ROW = 0: global = N x M or more, dimension 0 = column of C
 **          MAP_ROW = 1: global = M x N or more, dimension 0 = row of C
 **          local = any
-** Defines: REAL, RESULT, MAP_ROW; PLACED, see submatrix.cl
+** Defines: REAL, MAP_ROW; PLACED, see submatrix.cl; other types: stored.cl
 ** Assumes: nothing about the shape; C overlaps neither A nor B
 **
 ** Lesson: the sum lives in a register; memory sees two reads for each
@@ -29,19 +29,14 @@
 ** On a GPU the second is several times slower. It never pays there; it is
 ** a parameter because it is the easiest mistake to make. */
 #ifndef REAL
-#define REAL float /* element type: half, float or double */
+#define REAL float /* type of sums, and of elements but of stored.cl */
 #endif
 #ifndef MAP_ROW
 #define MAP_ROW 0 /* 1: work-item dimension 0 walks the rows of C */
 #endif
-#ifdef RESULT
-#define SUM uint /* of int, as it wraps around */
-#else
-#define RESULT REAL /* type of C, alpha and beta; int for char */
-#define SUM REAL
-#endif
 
 #include "submatrix.cl"
+#include "stored.cl"
 
 #ifdef cl_khr_fp16
 #pragma OPENCL EXTENSION cl_khr_fp16 : enable
@@ -51,9 +46,9 @@
 #endif
 
 kernel void gemm(int M, int N, int K, RESULT alpha,
-                 global const REAL *restrict A, int lda,
-                 global const REAL *restrict B, int ldb, RESULT beta,
-                 global RESULT *restrict C, int ldc AT_ABC)
+                 global const ELEMENT *restrict A, int lda,
+                 global const ELEMENT *restrict B, int ldb, RESULT beta,
+                 global C_ELEMENT *restrict C, int ldc AT_ABC)
 {
   MOVE(A, at_a);
   MOVE(B, at_b);
@@ -63,15 +58,15 @@ kernel void gemm(int M, int N, int K, RESULT alpha,
   if (row >= (size_t)M || col >= (size_t)N)
     return;  /* allowed here: this kernel has no barrier */
 
-  global const REAL *a = A + row * lda;
-  global const REAL *b = B + col;
+  global const ELEMENT *a = A + row * lda;
+  global const ELEMENT *b = B + col;
   SUM sum = 0;
   for (int k = 0; k < K; k++)
-    sum += a[k] * b[(size_t)k * ldb];
+    sum += WIDEN(a[k]) * WIDEN(b[(size_t)k * ldb]);
 
-  global RESULT *c = C + row * ldc + col;
+  global C_ELEMENT *c = C + row * ldc + col;
   SUM value = alpha * sum;
   if (beta != (RESULT)0)
-    value += (SUM)beta * *c;
-  *c = value;
+    value += (SUM)beta * WIDEN_C(*c);
+  *c = NARROW(value);
 }

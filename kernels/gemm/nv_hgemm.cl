@@ -1,9 +1,12 @@
-/* nv_hgemm.cl - matrix product of halves on the tensor cores, sums in float
+/* nv_hgemm.cl - product of halves or bfloat16 on tensor cores, sums in float
 ** SPDX-License-Identifier: MIT
 **
 ** C = alpha A B + beta C, C of halves or, with WIDE_C, of floats, for NVIDIA's
 ** Hopper; arguments, NDRange, defines and assumptions: see nv_hopper.cl. A and
 ** B may lie either way, as the tensor cores take halves along k and across it.
+**
+** Defines, besides: WIDE_C, 1: C of floats; BFLOAT16, 1: for halves everywhere
+**          read bfloat16, of 8 significant bits in place of 11
 **
 ** Lesson: an instruction multiplies 64 x 256 x 16 for four warps and reads
 ** both operands from local memory, 10 KiB in 128 cycles. A tile of 128 x 256

@@ -1,8 +1,8 @@
 /* nv_hopper.cl - the products by warp groups, on tiles of the copy engine
 ** SPDX-License-Identifier: MIT
 **
-** nv_hgemm.cl, nv_wgmma.cl, nv_fp16x3.cl and nv_igemm.cl include it, for
-** NVIDIA's Hopper.
+** nv_hgemm.cl, nv_wgmma.cl, nv_fp16x3.cl, nv_fp8.cl and nv_igemm.cl include
+** it, for NVIDIA's Hopper.
 ** The copy engine brings tiles of A and B into local memory; groups of four
 ** warps multiply 64 rows of A by all columns of B.
 **
@@ -56,8 +56,9 @@
 **          instructions of the comments "//PTX"; where VC > 1, base and rows
 **          of C lie at multiples of 16 bytes and VC divides N
 **
-** The including file defines HALVES, TF32, PAIRS or WHOLE (char), the elements
-** that the maps show; with PAIRS a line has 32 upper halves and 32 lower ones.
+** The including file defines HALVES (bfloat16 too), TF32, FLOAT8, PAIRS or
+** WHOLE (char), the elements that the maps show; with PAIRS a line has 32 upper
+** halves and 32 lower ones.
 **
 ** Of TF32 the tensor cores read operands from local memory only along k.
 ** Where B lies across (ALONG_B 0) they compute C^T = B^T A^T instead: their
@@ -81,9 +82,12 @@
 #ifndef WHOLE
 #define WHOLE 0
 #endif
+#ifndef FLOAT8
+#define FLOAT8 0
+#endif
 #if TF32
 #define ELEMENT_BYTES 4
-#elif WHOLE
+#elif WHOLE || FLOAT8
 #define ELEMENT_BYTES 1
 #else
 #define ELEMENT_BYTES 2
@@ -258,7 +262,22 @@ void fetch_stage(const Source *from, Fetch *next)
 
 /* The float at C[i], and a float stored there. The device may lack halves
 ** but for instructions that convert them. */
-#if HALVES && !defined(WIDE_C)
+#if BFLOAT16 && !defined(WIDE_C)
+float get(global const ushort *from)
+{
+  return as_float((uint)*from << 16);
+}
+
+void put(float x, global ushort *to)
+{
+  ushort bits;
+  __asm__("cvt.rn.bf16.f32 %0, %1;" : "=h"(bits) : "f"(x));
+  *to = bits;
+}
+#define RESULT ushort
+#define GET(i) get(C + (i))
+#define PUT(x, i) put(x, C + (i))
+#elif HALVES && !defined(WIDE_C)
 float get(global const ushort *from)
 {
   float x;
@@ -325,8 +344,14 @@ void put(float x, global ushort *to)
   } while (0)
 
 /* Two floats as halves, the first one below */
+#if BFLOAT16
+#define PAIR_TYPE "bf16x2"
+#else
+#define PAIR_TYPE "f16x2"
+#endif
 #define PACK(to, x, y) \
-  __asm__("cvt.rn.f16x2.f32 %0, %2, %1;" : "=r"(to) : "f"(x), "f"(y))
+  __asm__("cvt.rn." PAIR_TYPE ".f32 %0, %2, %1;" \
+          : "=r"(to) : "f"(x), "f"(y))
 
 #ifdef RESIDUE
 /* A number modulo p: 0 .. p - 1, also where it is negative. The quotient by
@@ -459,6 +484,28 @@ void gemm(int M, int N, int blocks, SCALAR alpha,
 #if SPLITS > 1
     ADD_PARTS(sum, SUMS, 2 * LONG, last);
 #endif
+#elif FLOAT8
+    /* The sums of a stage leave the tensor cores, which keep few bits. */
+    float part[SUMS];
+    #pragma unroll
+    for (int i = 0; i < SUMS; i++)
+      sum[i] = part[i] = 0;
+    for (int k = 0; k < blocks; k++) {
+      AWAIT(full + 8 * slot, parity);
+      const ulong a = a0 + slot * (STAGE / 16), b = b0 + slot * (STAGE / 16);
+      BEGIN();
+      #pragma unroll
+      for (int s = 0; s < 4; s++)
+        MULTIPLY(part, a + s * STEP_A, b + s * STEP_B, s > 0);
+      END();
+      DONE(0);
+      if (lane == 0)
+        ARRIVE(empty + 8 * slot);
+      ADVANCE();
+      #pragma unroll
+      for (int i = 0; i < SUMS; i++)
+        sum[i] += part[i];
+    }
 #else
     #pragma unroll
     for (int i = 0; i < SUMS; i++)

@@ -35,6 +35,8 @@
 #define ELEMENT uchar
 #elif TYPE == 6
 #define ELEMENT ushort
+#elif TYPE == 0
+#define ELEMENT uchar
 #else
 #define ELEMENT float
 #endif

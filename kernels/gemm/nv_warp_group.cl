@@ -5,10 +5,20 @@
 ** instructions, and the descriptions of operands in local memory: lines of 128
 ** bytes, see nv_hopper.cl.
 **
-** Defines: TF32 (1; 0 for halves), WHOLE (1: char with sums in int, operands
-**          along k), BN, ALONG_A, ALONG_B, TURNED, WIDE, see nv_hopper.cl */
+** Defines: TF32, BFLOAT16, FLOAT8 or WHOLE (1; all 0: halves), E5M2, BN,
+**          ALONG_A, ALONG_B, TURNED, WIDE, see nv_hopper.cl. WHOLE: char, with
+**          sums in int; WHOLE and FLOAT8 have their operands along k */
 #ifndef BN
 #define BN 128 /* columns of B: 128 or 256 */
+#endif
+#ifndef BFLOAT16
+#define BFLOAT16 0
+#endif
+#ifndef FLOAT8
+#define FLOAT8 0
+#endif
+#ifndef E5M2
+#define E5M2 0
 #endif
 
 #define PTX(...) __asm__ volatile("//PTX " __VA_ARGS__)
@@ -62,6 +72,16 @@
 #elif TF32
 #define TYPES "k8.f32.tf32.tf32"
 #define TURNS ", 1, 1"
+#elif BFLOAT16
+#define TYPES "k16.f32.bf16.bf16"
+#define TURNS ", 1, 1, " ACROSS_A ", " ACROSS_B
+#elif FLOAT8
+#if E5M2
+#define TYPES "k32.f32.e5m2.e5m2"
+#else
+#define TYPES "k32.f32.e4m3.e4m3"
+#endif
+#define TURNS ", 1, 1" /* along k alone */
 #else
 #define TYPES "k16.f32.f16.f16"
 #define TURNS ", 1, 1, " ACROSS_A ", " ACROSS_B

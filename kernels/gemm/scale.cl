@@ -9,7 +9,7 @@
 **
 ** NDRange: global = columns x rows of C or more, local = any
 ** Defines: REAL, or HALF: C is of halves, on any device; PLACED, see
-**          submatrix.cl
+**          submatrix.cl; of other types, see stored.cl
 **
 ** Lesson: BLAS defines alpha = 0 as "A and B are not read", so that neither
 ** a NaN nor an infinity in them gets into C. 0 A B would let it. */
@@ -18,22 +18,23 @@
 #endif
 
 #include "submatrix.cl"
+#include "stored.cl"
 
 #ifdef cl_khr_fp64
 #pragma OPENCL EXTENSION cl_khr_fp64 : enable
 #endif
 
 #ifdef HALF
-#define ELEMENT ushort
+#define CELL ushort
 #define GET(C, i) vload_half(i, (global const half *)(C))
 #define PUT(x, C, i) vstore_half(x, i, (global half *)(C))
 #else
-#define ELEMENT REAL
-#define GET(C, i) ((C)[i])
-#define PUT(x, C, i) ((C)[i] = (x))
+#define CELL C_ELEMENT
+#define GET(C, i) WIDEN_C((C)[i])
+#define PUT(x, C, i) ((C)[i] = NARROW(x))
 #endif
 
-kernel void scale(int rows, int cols, REAL beta, global ELEMENT *C,
+kernel void scale(int rows, int cols, REAL beta, global CELL *C,
                   int ldc AT_C)
 {
   MOVE(C, at_c);

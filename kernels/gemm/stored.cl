@@ -13,8 +13,9 @@
 ** nearest element, ties to even; too large a number becomes infinity, in
 ** float8_e4m3 +-448, as the host's conversion has it.
 **
-** Defines: ELEMENT, type of the bits, none: elements are of REAL; LOAD, its
-**          function; RESULT, LOAD_C, STORE, the same of C, none: C is of REAL
+** Defines: ELEMENT, type of the bits, none: elements are of REAL; WIDEN, its
+**          function; C_ELEMENT, WIDEN_C, NARROW, the same of C, none: C is of
+**          RESULT, which is int for char, none: REAL
 **
 ** Lesson: memory holds four such elements in the room of a float, and the
 ** conversions are a few integer operations: sums in float keep the digits. */
@@ -85,11 +86,17 @@ uchar store_float8_e5m2(float x)
 }
 #else
 #define ELEMENT REAL
-#define LOAD(x) (x)
+#define WIDEN(x) (x)
 #endif
 
-#ifndef RESULT
-#define RESULT REAL
-#define LOAD_C(x) (x)
-#define STORE(x) (x)
+#ifdef RESULT
+#define SUM uint /* of int, as it wraps around */
+#else
+#define RESULT REAL /* type of alpha, beta and C */
+#define SUM REAL
+#endif
+#ifndef C_ELEMENT
+#define C_ELEMENT RESULT
+#define WIDEN_C(x) (x)
+#define NARROW(x) (x)
 #endif

@@ -23,7 +23,8 @@
 ** NDRange: global = N x M, both rounded up to TILE (dimension 0 = columns
 **          of C), local = TILE x TILE
 ** Local memory: 2 TILE TILE elements
-** Defines: REAL, RESULT, TILE, EDGE_PAD; PLACED, see submatrix.cl
+** Defines: REAL, TILE, EDGE_PAD; PLACED, see submatrix.cl; other types:
+**          stored.cl
 ** Assumes: EDGE_PAD = 0: nothing about the shape
 **          EDGE_PAD = 1: A, B and C have room for M, N and K rounded up to
 **          TILE, and the cells of A and B beyond M, N, K hold zeros
@@ -40,7 +41,7 @@
 ** It pays wherever local memory is faster than the caches; on a CPU local
 ** memory is ordinary memory, and whole unrolling may slow the loop. */
 #ifndef REAL
-#define REAL float /* element type: half, float or double */
+#define REAL float /* type of sums, and of elements but of stored.cl */
 #endif
 #ifndef TILE
 #define TILE 16 /* side of a tile, and of the work-group */
@@ -48,14 +49,9 @@
 #ifndef EDGE_PAD
 #define EDGE_PAD 0 /* 1: the matrices are padded with zeros, test nothing */
 #endif
-#ifdef RESULT
-#define SUM uint /* of int, as it wraps around */
-#else
-#define RESULT REAL /* type of C, alpha and beta; int for char */
-#define SUM REAL
-#endif
 
 #include "submatrix.cl"
+#include "stored.cl"
 
 #ifdef cl_khr_fp16
 #pragma OPENCL EXTENSION cl_khr_fp16 : enable
@@ -72,9 +68,9 @@
 
 kernel __attribute__((reqd_work_group_size(TILE, TILE, 1)))
 void gemm(int M, int N, int K, RESULT alpha,
-          global const REAL *restrict A, int lda,
-          global const REAL *restrict B, int ldb, RESULT beta,
-          global RESULT *restrict C, int ldc AT_ABC)
+          global const ELEMENT *restrict A, int lda,
+          global const ELEMENT *restrict B, int ldb, RESULT beta,
+          global C_ELEMENT *restrict C, int ldc AT_ABC)
 {
   MOVE(A, at_a);
   MOVE(B, at_b);
@@ -90,9 +86,9 @@ void gemm(int M, int N, int K, RESULT alpha,
   SUM sum = 0;
   for (size_t k0 = 0; k0 < kk; k0 += TILE) {
     As[ty][tx] = INSIDE(row < m && k0 + tx < kk)
-                     ? A[row * lda + k0 + tx] : (REAL)0;
+                     ? WIDEN(A[row * lda + k0 + tx]) : (REAL)0;
     Bs[ty][tx] = INSIDE(k0 + ty < kk && col < n)
-                     ? B[(k0 + ty) * ldb + col] : (REAL)0;
+                     ? WIDEN(B[(k0 + ty) * ldb + col]) : (REAL)0;
     barrier(CLK_LOCAL_MEM_FENCE);
     #pragma unroll
     for (int k = 0; k < TILE; k++)
@@ -101,10 +97,10 @@ void gemm(int M, int N, int K, RESULT alpha,
   }
 
   if (INSIDE(row < m && col < n)) {
-    global RESULT *c = C + row * ldc + col;
+    global C_ELEMENT *c = C + row * ldc + col;
     SUM value = alpha * sum;
     if (beta != (RESULT)0)
-      value += (SUM)beta * *c;
-    *c = value;
+      value += (SUM)beta * WIDEN_C(*c);
+    *c = NARROW(value);
   }
 }

@@ -127,8 +127,11 @@ local function programs(rung)
     item.whole = not seen[tile]
     seen[key], seen[tile] = true, true
   end
-  for _, types in ipairs{{"float"}, {"double"}, {"half"},
-      rung.wide and {"half", "float"}} do
+  for _, types in ipairs{{"float"}, {"double"}, {"half"}, {"half", "float"},
+      {"bfloat16"}, {"bfloat16", "float"}, {"float8_e4m3"}, {"float8_e5m2"}} do
+    if types[2] and not rung.wide then
+      goto next_types
+    end
     local sizes = shapes(rung, table.unpack(types))
     local sets = {}
     for p in ladder.configurations(rung) do
@@ -141,6 +144,7 @@ local function programs(rung)
         add_programs(add, rung, p, s)
       end
     end
+    ::next_types::
   end
   return list
 end

@@ -9,8 +9,7 @@ local text = require "clshell.base.text"
 local M = {}
 
 -- By name: rank (a result has the type of the higher rank; types below int are
--- promoted to it), real, wide (64-bit integers), the range of integers, and
--- `bits`: the type that kernels have for elements which memory alone holds.
+-- promoted to it), real, wide (64-bit integers), and the range of integers.
 local TYPES = {
   char = {rank = 0, low = -128, high = 127},
   uchar = {rank = 0, low = 0, high = 255},
@@ -25,9 +24,9 @@ local TYPES = {
   half = {rank = 5, real = true},
   float = {rank = 6, real = true},
   double = {rank = 7, real = true},
-  bfloat16 = {rank = 5, real = true, bits = "ushort"},
-  float8_e4m3 = {rank = 5, real = true, bits = "uchar"},
-  float8_e5m2 = {rank = 5, real = true, bits = "uchar"},
+  bfloat16 = {rank = 5, real = true},
+  float8_e4m3 = {rank = 5, real = true},
+  float8_e5m2 = {rank = 5, real = true},
 }
 
 --- types.known(name) -> table or nil
@@ -60,11 +59,7 @@ function M.calculated(name)
   return (name == "half" or M.bits(name)) and "float" or name
 end
 
---- types.bits(name) -> name or nil
---- The type that kernels have for the elements of a type which they lack.
-function M.bits(name)
-  return TYPES[name] and TYPES[name].bits
-end
+M.bits = text.bits
 
 -- The methods that move or convert elements of types that kernels lack.
 local MOVES = text.set("astype eval read set clone slice shift transpose "

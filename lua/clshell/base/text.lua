@@ -43,6 +43,14 @@ function M.lanes(type)
   return scalar, math.tointeger(tonumber(lanes)) or 1
 end
 
+--- text.bits(type) -> string or nil
+--- The type that kernels have for the elements of a type which they lack.
+--- Example: print(text.bits "bfloat16", text.bits "float") --> ushort nil
+function M.bits(type)
+  return not cl[type] and (cl.typesize(type) == 1 and "uchar" or "ushort")
+    or nil
+end
+
 --- text.unsigned(i) -> string
 --- The 64 bits of an integer as a number from 0 to 2^64 - 1.
 function M.unsigned(i)

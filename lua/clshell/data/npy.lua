@@ -224,9 +224,9 @@ end
 local function header_text(path, kind, shape)
   local code = CODES[kind]
   if code == nil then
-    local bits = cl.typesize(kind) == 1 and "uchar" or "ushort"
+    local bits = text_of.bits(kind)
     cl.error(("%s: .npy has no element type like %s"):format(path, kind),
-      {hint = text_of.lanes(kind) == kind and ('h:convert "float" keeps the '
+      {hint = bits and ('h:convert "float" keeps the '
         .. 'numbers, h:as "%s" the bits'):format(bits)
         or "name its component type, and one more dimension"})
   end

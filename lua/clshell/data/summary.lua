@@ -79,7 +79,7 @@ end
 --- nil where there are none; nan and inf count the other elements; whole tells
 --- whether all finite elements are whole numbers.
 function M.of(b)
-  if not cl[b.type] then -- kernels have no such type
+  if text.bits(b.type) then -- kernels have no such type
     local floats <close> = b:astype "float":eval()
     return M.of(floats)
   end

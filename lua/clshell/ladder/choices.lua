@@ -111,6 +111,7 @@ return {
     {rung = "register"},
     {rung = "tiled_float4"},
     {rung = "tiled_padded"},
+    {rung = "tiled", note = "bfloat16 and float8"},
     {rung = "naive"},
   },
 

@@ -125,6 +125,8 @@ end
 ---            parameter types are unknown then: args gives cl.int(x) etc.
 ---   half     false   true: takes halves without arithmetic of them, with
 ---            sums in float, so on devices without cl_khr_fp16 too
+---   stored   false   true: takes bfloat16 and float8, by the macros of
+---            kernels/gemm/stored.cl
 ---   unit     by its built code  what it computes with, for its roof: "fma",
 ---            "tensor_char", "tensor_half", "tensor_tf32", "tensor_double", or
 ---            "tensor" for instructions of other types, which have no roof

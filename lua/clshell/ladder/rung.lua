@@ -148,6 +148,7 @@ local FIELDS = {
   kernel = STRING, places = STRING, params = TABLE, trans = TABLE,
   input_roundoff = {"number"}, guarded = BOOLEAN, ptx = BOOLEAN,
   half = BOOLEAN, wide = BOOLEAN, plain = BOOLEAN, whole = BOOLEAN,
+  stored = BOOLEAN,
   unit = {"string", "one of " .. M.UNITS:gsub(" ", ", "), function(x)
     return text.set(M.UNITS)[x] ~= nil
   end},
@@ -339,11 +340,26 @@ function M.tostring(rung, p)
   return table.concat(words, " ")
 end
 
+-- The defines for a type of operands and of the result, of which kernels may
+-- have no type: see gemm/stored.cl.
+function M.element(from, to)
+  local defines, bits, out = {REAL = from}, text.bits(from), text.bits(to)
+  if bits then
+    defines.REAL, defines.ELEMENT = "float", bits
+    defines.WIDEN = "load_" .. from
+  end
+  if out then
+    defines.C_ELEMENT, defines.WIDEN_C, defines.NARROW = out, "load_" .. to,
+      "store_" .. to
+  end
+  return defines
+end
+
 -- The defines of a configuration: the rung's own, else each parameter under
 -- its upper-case name; REAL is the element type, RESULT the result's for
 -- rungs that take whole numbers.
 function M.defines(rung, p, s)
-  local defines = {REAL = s.type}
+  local defines = M.element(s.type, s.out or s.type)
   for name, value in pairs(rung.defines and rung.defines(p, s) or p) do
     defines[rung.defines and name or name:upper()] = value
   end
@@ -380,9 +396,12 @@ function M.refusal(ints, rung, p, s, dev)
   elseif s.type == "half" and not rung.half
       and not dev:has("cl_khr_fp16") then
     return "the device has no half (cl_khr_fp16)"
+  elseif text.bits(s.type) and not rung.stored then
+    return "it has no conversions of " .. s.type
   elseif s.type == "char" and s.out and not rung.whole then
     return "computes in real numbers, the matrices are char"
-  elseif s.out and s.out ~= s.type and not (rung.wide or rung.whole) then
+  elseif s.out and s.out ~= s.type and not (rung.wide or rung.whole
+      or rung.stored) then
     return ("its result is of its operands' type, %s; C is of %s"):format(
       s.type, s.out)
   elseif rung.format and rung.format ~= s.format then

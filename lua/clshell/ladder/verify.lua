@@ -11,7 +11,8 @@ local text = require "clshell.base.text"
 local M = {}
 
 -- Half the distance from 1 to the next number of the type; integers are exact.
-local ROUNDOFF = {half = 2^-11, float = 2^-24, double = 2^-53}
+local ROUNDOFF = {half = 2^-11, float = 2^-24, double = 2^-53,
+  bfloat16 = 2^-8, float8_e4m3 = 2^-4, float8_e5m2 = 2^-3}
 M.ROUNDOFF = ROUNDOFF
 
 -- The largest m n k for which a product is compared element by element.
@@ -50,7 +51,8 @@ local CUT = 1.5 / 16 * ROUNDOFF.float
 
 --- verify.bound_in_float(type, terms) -> number
 --- The bound where halves are multiplied exactly and added in float, also by
---- tensor cores, and the sum is rounded once, to `type`, "half" or "float".
+--- tensor cores, and the sum is rounded once, to `type`, "half", "bfloat16" or
+--- "float"; bfloat16 and float8 likewise.
 --- Example:
 --- local sums = verify.bound_in_float("half", 4096)
 --- print(sums < verify.bound("half", 4096)) --> true
@@ -202,9 +204,9 @@ end
 --- print(truth(host.gemm_loop(A, B)))
 function M.gemm(A, B, s, C0, cut, in_float)
   local out = s.out or s.type
-  local bound = s.type == "half" and (in_float or out == "float")
-    and M.bound_in_float(out, s.k) or ROUNDOFF[s.type]
-    and M.bound(s.type, s.k) or 0
+  local bound = (s.type == "half" and (in_float or out == "float")
+    or text.bits(s.type)) and M.bound_in_float(out, s.k)
+    or ROUNDOFF[s.type] and M.bound(s.type, s.k) or 0
   if cut then -- each factor is off by up to `cut`
     bound = bound + 2 * cut + cut^2
   end

@@ -161,7 +161,7 @@ end
 local function shape_of(stores, opts)
   local a, b = stores.A, stores.B
   for name, x in pairs(stores) do
-    arguments.check_type(WHO, name, x, operands.reals)
+    arguments.check_type(WHO, name, x, operands.plain)
     arguments.same_type(WHO, "A", a, name, x)
   end
   local m, k = a.rows, a.cols

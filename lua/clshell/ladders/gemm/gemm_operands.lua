@@ -8,10 +8,17 @@ local arguments = require "clshell.ladder.operands"
 local host = require "cl.host"
 local result = require "clshell.base.result"
 local submatrix = require "clshell.ladders.gemm.submatrix"
+local text = require "clshell.base.text"
 
 local M = {SIDES = {a = "A", b = "B"}}
 
-local TYPES = {"float", "double", "half", "char"}
+local TYPES = {"float", "double", "half", "bfloat16", "float8_e4m3",
+  "float8_e5m2", "char"}
+
+-- Types of C besides the operands' own; a new C has the first one.
+local FP8 = {"float", "bfloat16"}
+local OUT = {half = {"half", "float"}, bfloat16 = {"bfloat16", "float"},
+  float8_e4m3 = FP8, float8_e5m2 = FP8, char = {"int"}}
 
 -- The words for a transposed operand, BLAS's among them; its "c", conjugate
 -- transposed, is the same for reals.
@@ -33,11 +40,11 @@ local function transposed(name, value)
 end
 
 M.transposed, M.types = transposed, TYPES
-M.reals = {table.unpack(TYPES, 1, 3)}
+M.plain = table.move(TYPES, 1, 3, 1, {}) -- C is of the same type
 
--- The type of C where none is given, and of alpha and beta.
+-- The type of C where none is given.
 local function result_type(type)
-  return type == "char" and "int" or type
+  return (OUT[type] or {type})[1]
 end
 M.result_type = result_type
 
@@ -199,11 +206,9 @@ local function bind_output(o, a, b, m, n, context, queue)
   end
   arguments.check_output("gemm", "C", o.C)
   local c = matrix("C", o.C)
-  local type = a.buffer.type
-  if type == "char" and o.C.type ~= "int" then
-    cl.error(("gemm: A is char, so C must be int; C is %s"):format(o.C.type),
-      {arg = "C"})
-  elseif type ~= "char" and not (type == "half" and o.C.type == "float") then
+  if OUT[a.buffer.type] then
+    arguments.check_type("gemm", "C", o.C, OUT[a.buffer.type])
+  else
     arguments.same_type("gemm", "A", a.buffer, "C", o.C)
   end
   if c.rows ~= m or c.cols ~= n then
@@ -252,7 +257,8 @@ function M.bind(o, context, queue)
   arguments.check_type("gemm", "A", o.A, TYPES)
   arguments.same_type("gemm", "A", o.A, "B", o.B)
   local m, n, k = check_shapes(a, b, o.trans_a, o.trans_b)
-  local type = result_type(o.A.type)
+  local type = o.A.type == "char" and "int" or text.bits(o.A.type)
+    and "float" or o.A.type
   o.alpha = arguments.scalar("gemm", "alpha", o.alpha or 1, type)
   o.beta = arguments.scalar("gemm", "beta", o.beta or 0, type)
   local c, batch, given = bind_output(o, a, b, m, n, context, queue)

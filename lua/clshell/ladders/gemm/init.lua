@@ -6,6 +6,7 @@ local host = require "cl.host"
 local family = require "clshell.ladder"
 local operands = require "clshell.ladders.gemm.gemm_operands"
 local submatrix = require "clshell.ladders.gemm.submatrix"
+local text = require "clshell.base.text"
 
 -- The portable ladder, and the vendor's rungs above it.
 local function all_rungs()
@@ -110,7 +111,8 @@ local function nothing(s, o)
   local event
   for i = 0, s.batch - 1 do
     local C = o.C:matrix(i * s.stride_c + 1, s.m, s.n, s.ldc)
-    event = C:set(s.beta ~= 0 and s.beta * C or 0)
+    local c = s.beta ~= 0 and text.bits(C.type) and C:astype "float" or C
+    event = C:set(s.beta ~= 0 and s.beta * c or 0)
   end
   return event
 end
@@ -129,15 +131,16 @@ end
 
 --- gemm(A, B [, opts]) -> C, event
 --- The matrix product C = alpha op(A) op(B) + beta C on the device; op(A) is
---- m x k, op(B) k x n, in float, double or half; C of halves may be of float,
---- see the option. A and B of char give a C of int, exactly but for sums
---- beyond int, which wrap around; alpha and beta are whole numbers then. A and
---- B: Buffers with two dimensions, views such as M:sub(2, 3, 64, 64), or
---- Arrays and nested tables, which are copied to the device. Matrices are
---- row-major, with the leading dimension of the Buffer. C shares no element
---- with A or B. The event covers everything that ran on the device: where a
---- rung takes several commands, `event.ms` is the time inside them,
---- `event.span_ms` goes from the first START to the last STOP, and
+--- m x k, op(B) k x n, in float, double or half, in bfloat16, float8_e4m3 or
+--- float8_e5m2 with sums in float, or in char: A and B of char give a C of
+--- int, exactly but for sums beyond int, which wrap around; alpha and beta
+--- are whole numbers then. A and B: Buffers with two dimensions, views such
+--- as M:sub(2, 3, 64, 64), or Arrays and nested tables, which are copied to
+--- the device. Matrices are row-major, with the leading dimension of the
+--- Buffer. C shares no element with A or B. The event covers everything that
+--- ran on the device: where a rung takes several commands, `event.ms` is the
+--- time inside them, `event.span_ms` goes from the first START to the last
+--- STOP, and
 --- `event.events` are the commands. A Split A, in rows over several devices
 --- (cl.split), gives a Split C, for a B that is a Buffer or a Split in rows or
 --- copies. To run a product many times, gemm.plan is the fast way: plan() only
@@ -147,8 +150,9 @@ end
 ---   kernel    the best known  a rung's name, see gemm.kernels; with it the
 ---             rung's own parameters. Without it: see gemm.choice
 ---   C         a new one  the Buffer or view to write, of the type of A and B,
----             of int for char; for halves a C of float is taken by the rung
----             nv_hgemm
+---             of int for char; for bfloat16 also of float, for float8 of
+---             float (a new one is) or bfloat16; for halves the rung nv_hgemm
+---             takes one of float
 ---   alpha     1      factor of the product; with 0, A and B are not read:
 ---             C = beta C, as for k = 0
 ---   beta      0      factor of C as it was; with 0, C is not read

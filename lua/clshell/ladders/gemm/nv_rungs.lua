@@ -5,6 +5,7 @@
 
 local cl = require "cl"
 local submatrix = require "clshell.ladders.gemm.submatrix"
+local text = require "clshell.base.text"
 local tiles = require "clshell.ladders.gemm.nv_tiles"
 local tiling = require "clshell.ladder.tiling"
 
@@ -159,7 +160,8 @@ local rungs = {
 
 local LINE = 128      -- bytes of a line of a stage
 local MAP_BYTES = 128 -- bytes of a tensor map, and its alignment
--- Element types of tensor maps: bytes, half, and TF32
+-- Element types of tensor maps: bytes, half (its 16 bits are only copied, so
+-- bfloat16 goes too), and TF32
 local BYTE, HALF, CUT = 0, 6, 11
 local BYTES = {[BYTE] = 1, [HALF] = 2, [CUT] = 4} -- of an element
 local PAIR_DEPTH = 32    -- elements of a line of pairs
@@ -175,6 +177,7 @@ local FLOATS = staged{{128, 256, 4, 420}, {128, 128, 6, 330}}
 local TURNED = staged{{256, 128, 4, 420}, {128, 128, 6, 330}}
 local PAIRS = staged{{128, 128, 6, 220}}
 local CHARS = staged{{128, 256, 4, 1400}, {128, 128, 6, 1100}}
+local EIGHTS = staged{{128, 128, 6, 900}} -- float8; the rate is not measured
 
 -- The work-groups that run at one time, one on each multiprocessor.
 local function units(s)
@@ -232,10 +235,11 @@ end
 -- Work-items: eight warps compute, and in some rungs one asks for operands.
 local EIGHT, NINE = 256, 288
 
--- The field `accepts`: it refuses a device, a type, or a tile of other shapes.
+-- The field `accepts`: it refuses a device, a type that is none of the words,
+-- or a tile of other shapes.
 local function accepts(type, lists)
   return function(dev, s, p)
-    local reason = tiles.other_type({[type] = true}, s)
+    local reason = tiles.other_type(text.set(type), s)
       or tiling.lacks(dev, 90, true)
     if not reason and not choose(lists, s, p) then
       reason = ("tile = %s does not go with a B that is%s transposed"):format(
@@ -379,7 +383,13 @@ local function pair_args(s, p, o)
     #list + 1, list)
 end
 
-local pairs_only, halves, chars = always(PAIRS), always(HALVES), always(CHARS)
+local function fp8_accepts(dev, s, p)
+  return accepts("float8_e4m3 float8_e5m2", always(EIGHTS))(dev, s, p)
+    or s.out ~= "float" and "its C is of float" or nil
+end
+
+local pairs_only, halves = always(PAIRS), always(HALVES)
+local eights, chars = always(EIGHTS), always(CHARS)
 local hopper_rungs = {
   rung({
     name = "nv_fp16x3", file = "nv_fp16x3.cl", places = "one",
@@ -420,6 +430,30 @@ local hopper_rungs = {
     accepts = accepts("char", chars), prepare = map_operands(chars, BYTE),
     args = args(128, cl.int), defines = along,
   }, chars, always(NINE)),
+  rung({
+    name = "nv_bgemm", file = "nv_hgemm.cl", places = "batch",
+    unit = "tensor_half",
+    params = {tiles.tile_param(HALVES)}, trans = {a = "any", b = "any"},
+    stored = true, wide = true,
+    lesson = "the same for bfloat16: the range of float, 8 bits",
+    accepts = accepts("bfloat16", halves),
+    prepare = map_operands(halves, HALF), args = args(64),
+    defines = function(s)
+      local defines = along(s)
+      defines.BFLOAT16 = 1
+      return defines
+    end,
+  }, halves, always(NINE)),
+  rung({
+    name = "nv_fp8", file = "nv_fp8.cl", places = "batch", unit = "tensor",
+    params = {tiles.tile_param(EIGHTS)}, trans = {b = true},
+    stored = true, wide = true, input_roundoff = 2^-10,
+    lesson = "float8 at twice the rate of halves; sums of 14 bits, in parts",
+    accepts = fp8_accepts, prepare = map_operands(eights, BYTE),
+    args = args(LINE), defines = function(s)
+      return {E5M2 = s.type == "float8_e5m2" and 1 or 0}
+    end,
+  }, eights, always(NINE)),
 }
 
-return table.move(hopper_rungs, 1, 4, #rungs + 1, rungs)
+return table.move(hopper_rungs, 1, #hopper_rungs, #rungs + 1, rungs)

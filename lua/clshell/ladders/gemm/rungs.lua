@@ -4,6 +4,7 @@
 
 local cl = require "cl"
 local submatrix = require "clshell.ladders.gemm.submatrix"
+local text = require "clshell.base.text"
 local tiling = require "clshell.ladder.tiling"
 
 local access, access_at = tiling.access, tiling.access_at
@@ -45,7 +46,8 @@ local function tiled(rung)
   rung.params = {tile, rung.params}
   rung.range = rung.range or tiling.grid("n", "m", "tile", "tile")
   rung.local_bytes = rung.local_bytes or function(s, p)
-    return 2 * p.tile * (p.tile + (p.pad or 0)) * s.esize
+    return 2 * p.tile * (p.tile + (p.pad or 0))
+      * (text.bits(s.type) and 4 or s.esize)
   end
   return rung
 end
@@ -291,7 +293,7 @@ local function ozaki()
 end
 
 local naive = plain{
-  name = "naive", file = "naive.cl", whole = true,
+  name = "naive", file = "naive.cl", whole = true, stored = true,
   lesson = "the sum in a private variable; the mapping decides coalescing",
   traffic = traffic_of_plain(),
 }
@@ -323,6 +325,10 @@ local rungs = {
   },
   tiled{
     name = "tiled", file = "tiled.cl", places = "batch", whole = true,
+    stored = true, accepts = function(_, s, p)
+      return p.edge == "pad" and s.out ~= s.type and s.type ~= "char"
+        and "edge = pad copies a C of the operands' type" or nil
+    end,
     lesson = "tiles in local memory: each element fetched once per group",
     params = param("edge", {"guard", "pad"}, "guard",
       "at the edges: test each load and read zero, or pad the matrices with "

@@ -13,6 +13,8 @@
 --            looks at s.trans_a or s.trans_b itself; not transposed by default
 
 local cl = require "cl"
+local rungs = require "clshell.ladder.rung"
+local text = require "clshell.base.text"
 local tiling = require "clshell.ladder.tiling"
 
 local roundup = tiling.roundup
@@ -58,11 +60,11 @@ function M.scratch(s, rows, cols, like)
   return submatrix_of(b, count > 1 and rows * cols or 0, count)
 end
 
--- The defines of an element type, by default the operands', for pad.cl and
--- scale.cl, which take halves on devices without cl_khr_fp16 as well.
-function M.element(s, type)
-  type = type or s.type
-  return type == "half" and {HALF = 1} or {REAL = type}
+-- The defines of the operands' type for pad.cl, which takes halves on devices
+-- without cl_khr_fp16 as well.
+function M.element(s)
+  return s.type == "half" and {HALF = 1}
+    or {REAL = text.bits(s.type) or s.type}
 end
 
 -- A Buffer that a rung packed beforehand, in the form that replaces `like`.
@@ -159,7 +161,9 @@ end
 -- transpose where its rungs take it.
 local function turned(s, run, name, X)
   local rows, cols = M.extent(s, name)
-  if not is_submatrix(X) and s.type ~= "half" and s.type ~= "char" then
+  local bits = text.bits(s.type)
+  if not is_submatrix(X) and s.type ~= "half" and s.type ~= "char"
+      and not bits then
     local Y = M.scratch(s, cols, rows, X)
     run(require "clshell.ladders.transpose".plan(X, {B = Y}))
     return Y
@@ -167,7 +171,7 @@ local function turned(s, run, name, X)
   local small = s.context.device.max_work_group_size < 256
   local tile, ly = small and 8 or 32, 8
   local Y = M.scratch(s, cols, rows, X)
-  run("turn.cl", "turn", {REAL = s.type, TILE = tile, LY = ly},
+  run("turn.cl", "turn", {REAL = bits or s.type, TILE = tile, LY = ly},
     {roundup(cols, tile), roundup(rows, tile) // tile * ly}, {tile, ly},
     rows, cols, X, X.ld, Y, Y.ld)
   return Y
@@ -224,8 +228,9 @@ end
 
 -- C = beta C, in the place of a rung.
 local function scale(s, run, C)
-  run("scale.cl", "scale", M.element(s, s.out),
-    {roundup(s.n, 16), roundup(s.m, 4)}, {16, 4}, s.m, s.n, s.beta, C, C.ld)
+  local defines = s.out == "half" and {HALF = 1} or rungs.element(s.out, s.out)
+  run("scale.cl", "scale", defines, {roundup(s.n, 16), roundup(s.m, 4)},
+    {16, 4}, s.m, s.n, s.beta, C, C.ld)
 end
 
 -- Turns and copies operands `o` of a product of shape `s` as a rung wants
