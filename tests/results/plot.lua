@@ -175,7 +175,9 @@ end)
 t.test("the best result is one to believe", function()
   local list = records.ladder()
   t.eq({fields.best(list, "gflops"), fields.best(list, "median")}, {4, 4})
-  list[4].flags = {"IMPOSSIBLE?"}
+  list[4].input_roundoff = 2^-11 -- as rungs of TF32 have it
+  t.eq(fields.best(list, "gflops"), 2)
+  list[4].input_roundoff, list[4].flags = nil, {"IMPOSSIBLE?"}
   t.eq(fields.best(list, "gflops"), 2)
   list[2].ok = false
   t.eq(fields.best(list, "gflops"), 1)

@@ -65,6 +65,7 @@ end
 function M.describe_rung(r, family, rung, p)
   r.family, r.kernel = family.name, rung.name
   r.params, r.config = p, rungs.tostring(rung, p)
+  r.input_roundoff = rung.input_roundoff
   local _, hash = program.source(rung)
   r.source_hash = hash
 end

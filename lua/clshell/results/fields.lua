@@ -194,7 +194,7 @@ M.list = {
   {"version", "string", export = "clshell_version",
     from = function(r) return r.version or cl.version end, meta = true},
   {"samples", "list", of = "number"}, {"id", "number"}, {"reason", "string"},
-  {"label", "string"}, {"stale", "string"},
+  {"label", "string"}, {"stale", "string"}, {"input_roundoff", "number"},
 }
 
 -- The lines of fields.list by key.
@@ -395,16 +395,6 @@ function M.number(x, r)
     or x, digits)
 end
 
--- Whether the rung of a result rounds its operands.
-local function rounds(r)
-  local family = r.kernel and r.family and families.get(r.family)
-  for _, rung in ipairs(family and family.list or {}) do
-    if rung.name == r.kernel then
-      return rung.input_roundoff
-    end
-  end
-end
-
 --- fields.best(results, key) -> index or nil
 --- The best of the results: the least time, the greatest value of other
 --- fields. Failed results do not count, nor do rungs that round their
@@ -415,8 +405,8 @@ function M.best(results, key)
   local best, most
   for i, r in ipairs(results) do
     local x = M.base(r, key)
-    if x and not record.fails(r) and (not most or sign * x > most)
-        and not rounds(r) then
+    if x and not record.fails(r) and not r.input_roundoff
+        and (not most or sign * x > most) then
       best, most = i, sign * x
     end
   end
