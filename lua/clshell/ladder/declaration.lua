@@ -404,6 +404,19 @@ function derived.bytes(d, s)
   return elements * s.esize
 end
 
+-- A list of {name, sizes, bytes} of the operands of a complete shape.
+function derived.extents(d, s)
+  local list = {}
+  for i, one in ipairs(d.parts.all) do
+    local sizes, bytes = sizes_in(d.name, one, s), 1.0 * s.esize
+    for _, size in ipairs(sizes) do
+      bytes = bytes * size -- a real number: integers wrap
+    end
+    list[i] = {name = one.name, sizes = sizes, bytes = bytes}
+  end
+  return list
+end
+
 -- The value that rows of choices.lua may ask for: bytes of the first operand.
 function derived.measures(d, s)
   local _, count = sizes_in(d.name, d.parts.inputs[1], s)
