@@ -381,8 +381,7 @@ function derived.make(d, s, seed)
   local random = d.updates(s) and d.parts.all or d.parts.inputs
   for i, one in ipairs(random) do
     local sizes = sizes_in(name, one, s)
-    local h <close> = cl.array(s.type, sizes)
-    o[one.name] = cl.buffer(s.type, sizes, h:random(seed + i - 1))
+    o[one.name] = operands.random(s.type, sizes, seed + i - 1)
   end
   for _, one in ipairs(d.parts.settings) do
     o[one.name] = s[one.name]
