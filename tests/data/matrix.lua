@@ -5,7 +5,8 @@ local cl = require "cl"
 local matrix = require "clshell.data.matrix"
 local mtx = require "clshell.data.mtx"
 
-t.device()
+t.keeps("Program", "Kernel")
+local device = t.device()
 
 -- The elements of a matrix, row by row, as one line of text.
 local function text(A)
@@ -47,6 +48,37 @@ t.test("zeros, ones and identity", function()
   t.eq(text(tall), "1 0 0 1 0 0")
   local one <close> = matrix.identity(1)
   t.eq(text(one), "1")
+end)
+
+t.test("the device makes the random numbers of the host", function()
+  local uniform = require "clshell.data.uniform"
+  local least = math.mininteger
+  for _, c in ipairs{
+    {"float"}, {"float", -3.7, 1e30}, {"float", 1e-40, 3e-39},
+    {"float", 1, 1.0000001}, {"double"}, {"double", -1e300, 5}, {"half"},
+    {"int"}, {"int", -2^31 | 0, 2^31 - 1 | 0}, {"int", 7, 7}, {"uint"},
+    {"char", -128, 127}, {"uchar"}, {"short"}, {"ushort"}, {"long"},
+    {"long", least, math.maxinteger}, {"long", -5, 1 << 40},
+    {"ulong", 0, -1}, {"ulong", 5, -9},
+  } do
+    local type, lo, hi = table.unpack(c)
+    for i, n in ipairs{1, 70001, 255} do
+      local b = cl.buffer(type, n)
+      if uniform.fits(b, lo, hi) then
+        local seed = ({7, -7, least})[i]
+        uniform.fill(b, seed, lo, hi):wait()
+        local same, at = b:read():equal(cl.array(type, n):random(seed, lo, hi))
+        t.ok(same, ("%s %s %s, seed %d, at %s"):format(type, lo, hi, seed, at))
+      else
+        t.ok(not device:has "cl_khr_fp64", type)
+      end
+    end
+  end
+  t.ok(not uniform.fits(cl.buffer("half", 8), 0, 3)) -- would be rounded twice
+  t.ok(not uniform.fits(cl.buffer("float", {2, 2}, 0, {ld = 5})))
+  t.ok(not uniform.fits(cl.buffer("float4", 2)))
+  local big = matrix.random(1024, 1025, {seed = 3.0, lo = -1})
+  t.ok(big:read():equal(cl.array("float", {1024, 1025}):random(3, -1)))
 end)
 
 t.test("random matrices are seeded", function()

@@ -359,6 +359,25 @@ t.test("a call made again runs the plan of the one before", function()
   t.raises(function() gemm(A, last, {C = C}) end, "B is closed")
 end)
 
+t.test("operands that no Buffer holds are refused before they are made",
+  function()
+    local n = 1 << 20
+    for _, f in ipairs{
+      function() gemm.bench("naive", nil, n) end,
+      function() gemm.verify("naive", nil, {n, n, n}) end,
+      function() transpose.bench("tiled", nil, {n, n}) end,
+      function() gemm.bench("naive", nil, 1 << 31) end,
+    } do
+      local e = t.raises(f, "takes at most")
+      t.ok(tostring(e):find("A, 1048576x1048576 of float, takes 4 TiB", 1,
+        true) or tostring(e):find("2147483648x2147483648", 1, true), e)
+    end
+    n = math.floor(math.sqrt(device.global_mem_size * 0.4 / 4))
+    if 4 * n * n <= device.max_mem_alloc_size then
+      t.raises(function() gemm.bench("naive", nil, n) end, "together")
+    end
+  end)
+
 t.test("a call after a kept call is checked like a first call", function()
   gemm.choices "default"
   local C, D = cl.buffer("float", {2, 2}), cl.buffer("float", {2, 2})

@@ -82,9 +82,9 @@ end
 --- print(A.rows, A.cols) --> 64 32
 function M.random(n, m, opts)
   n, m, opts = arguments("matrix.random", n, m, opts)
-  local h <close> = cl.array(opts.type or "float", {n, m})
-  h:random(opts.seed or SEED, opts.lo, opts.hi)
-  return upload(h, n, m, opts)
+  return require "clshell.data.uniform".buffer(opts.type or "float", {n, m},
+    opts.seed or SEED, opts.lo, opts.hi,
+    {ld = opts.ld, context = opts.context})
 end
 
 --- matrix.from(t [, opts]) -> Buffer

@@ -381,8 +381,7 @@ function derived.make(d, s, seed)
   local random = d.updates(s) and d.parts.all or d.parts.inputs
   for i, one in ipairs(random) do
     local sizes = sizes_in(name, one, s)
-    local h <close> = cl.array(s.type, sizes)
-    o[one.name] = cl.buffer(s.type, sizes, h:random(seed + i - 1))
+    o[one.name] = operands.random(s.type, sizes, seed + i - 1)
   end
   for _, one in ipairs(d.parts.settings) do
     o[one.name] = s[one.name]
@@ -402,6 +401,19 @@ function derived.bytes(d, s)
     elements = elements + (twice and 2 or 1) * count
   end
   return elements * s.esize
+end
+
+-- A list of {name, sizes, bytes} of the operands of a complete shape.
+function derived.extents(d, s)
+  local list = {}
+  for i, one in ipairs(d.parts.all) do
+    local sizes, bytes = sizes_in(d.name, one, s), 1.0 * s.esize
+    for _, size in ipairs(sizes) do
+      bytes = bytes * size -- a real number: integers wrap
+    end
+    list[i] = {name = one.name, sizes = sizes, bytes = bytes}
+  end
+  return list
 end
 
 -- The value that rows of choices.lua may ask for: bytes of the first operand.

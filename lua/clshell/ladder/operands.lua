@@ -249,6 +249,24 @@ function M.packed_for(family, given, opts)
   end
 end
 
+-- operands.random(type, sizes, seed) -> Buffer
+-- A new Buffer of the numbers of Array:random. Few of them, as in most
+-- searches, need no file of functions for the device.
+function M.random(type, sizes, seed)
+  local count = 1
+  for _, size in ipairs(sizes) do
+    count = count * size
+  end
+  if count >= 1 << 20 then
+    return require "clshell.data.uniform".buffer(type, sizes, seed)
+  end
+  local h <close> = cl.array(type, sizes)
+  if type == "char" then
+    return cl.buffer(type, sizes, h:random(seed, -128, 127))
+  end
+  return cl.buffer(type, sizes, h:random(seed))
+end
+
 --- operands.packed_meta
 --- The metatable of packed operands.
 M.packed_meta = meta

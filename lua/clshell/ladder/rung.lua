@@ -364,7 +364,7 @@ function M.defines(rung, p, s)
     defines[rung.defines and name or name:upper()] = value
   end
   defines.PLACED = s.placed and 1 or nil
-  defines.RESULT = rung.whole and s.out ~= s.type and s.out or nil
+  defines.RESULT = rung.whole and s.type == "char" and s.out or nil
   return defines
 end
 

@@ -129,6 +129,36 @@ function M.example(family)
     table.concat(sizes, ", "), table.concat(words, ", "))
 end
 
+-- Raises where the device cannot hold operands of a shape, before they are
+-- made.
+local function check_memory(family, shape, who)
+  local format = require "clshell.base.quantity".format
+  local s, context, total = family.spec.shape(shape), cl.context(), 0
+  local device, words = context.device, {}
+  for i, one in ipairs(family.spec.extents(s)) do
+    local bytes = format(one.bytes, "B", 3)
+    words[i] = ("%s (%s)"):format(one.name, bytes)
+    total = total + one.bytes
+    if one.bytes > device.max_mem_alloc_size then
+      cl.error(("%s: %s, %s of %s, takes %s; a Buffer on %s takes at most %s")
+        :format(who, one.name, text.shape(one.sizes), s.type, bytes,
+        device.name, format(device.max_mem_alloc_size, "B", 3)),
+        {hint = family.name == "gemm" and "smaller sizes, or gemm.out_of_core"
+          or "smaller sizes"})
+    end
+  end
+  if context.used + total > device.global_mem_size then
+    collectgarbage() -- Buffers that nothing refers to any more
+  end
+  if context.used + total > device.global_mem_size then
+    cl.error(("%s: %s take %s together; %s has %s, of which %s are in Buffers "
+      .. "already"):format(who, table.concat(words, ", "), format(total, "B",
+      3), device.name, format(device.global_mem_size, "B", 3),
+      format(context.used, "B", 3)), {hint = "smaller sizes, or b:close() for "
+      .. "Buffers of no more use"})
+  end
+end
+
 --- target.operands(family, shape, type, who [, rung]) -> operands, made
 --- The operands of a shape such as 512, {512, 512, 512} or {m =, n =, k =},
 --- random ones of that type (nil: float), in the format that the rung of that
@@ -150,6 +180,7 @@ function M.operands(family, shape, type, who, rung)
   if family.spec.dims then
     shape = M.shape(shape, family.spec.dims, who)
     shape.type = type
+    check_memory(family, shape, who)
   elseif not shape.format and rung then -- the format of a sparse matrix
     local copy = {format = rungs.find(family, rung, who).format}
     for key, value in pairs(shape) do

@@ -1,10 +1,10 @@
 -- ladders/gemm/init.lua - the matrix product family, C = alpha A B + beta C
 -- SPDX-License-Identifier: MIT
 
-local cl = require "cl"
 local host = require "cl.host"
 local family = require "clshell.ladder"
 local operands = require "clshell.ladders.gemm.gemm_operands"
+local random = require "clshell.ladder.operands".random
 local submatrix = require "clshell.ladders.gemm.submatrix"
 local text = require "clshell.base.text"
 
@@ -16,15 +16,6 @@ local function all_rungs()
     table.move(rungs, 1, #rungs, #list + 1, list)
   end
   return list
-end
-
--- A random matrix, as matrix.random makes it.
-local function random(type, rows, cols, seed)
-  local h <close> = cl.array(type or "float", {rows, cols})
-  if type == "char" then
-    return cl.buffer(type, h.shape, h:random(seed, -128, 127))
-  end
-  return cl.buffer(h.type, h.shape, h:random(seed))
 end
 
 -- The matrices that the result consists of.
@@ -196,8 +187,8 @@ local gemm = family.new({
   make = function(s, seed)         -- operands of a shape
     local function operand(name, more)
       local rows, cols = submatrix.extent(s, name)
-      return random(name == "C" and operands.result_type(s.type) or s.type,
-        rows, cols, seed + more)
+      return random(name == "C" and operands.result_type(s.type or "float")
+        or s.type or "float", {rows, cols}, seed + more)
     end
     return {
       A = operand("A", 0), B = operand("B", 1),
