@@ -141,6 +141,9 @@ static int host_csr_pattern(lua_State *L) {
                       INT_MAX);
   if (!(p.degree >= 0 && p.degree <= 65536))
     return clsh_error_arg(L, 3, "degree must be 0 to 65536");
+  if (p.degree * (double)p.n > INT_MAX)
+    return clsh_error(L, "csr_pattern: %I rows of %f entries are more than %d",
+                      (lua_Integer)p.n, p.degree, INT_MAX);
   p.nodes = (p.n + p.block - 1) / p.block;
   double root = p.kind == FEM ? cbrt((double)p.nodes) : sqrt((double)p.nodes);
   p.side = (size_t)ceil(root - 1e-9);
