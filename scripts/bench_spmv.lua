@@ -1,6 +1,7 @@
 #!/usr/bin/env clshell
 -- bench_spmv.lua - sparse matrix times vector: the DIA ladder against CSR on
--- Poisson matrices of a 2-D and a 3-D grid, a banded matrix, and your own.
+-- Poisson matrices of a 2-D and a 3-D grid, a banded matrix, your own, and
+-- matrices of general patterns, beside CSR with indexes of 16 bits.
 -- SPDX-License-Identifier: MIT
 
 local output = require "clshell.output"
@@ -15,6 +16,9 @@ parser:option("-r --rows", "rows of the built-in matrices, about; 1m on a "
   .. "CPU, 16m on a GPU"):convert(script.size)
 parser:option("-t --type", "float or double", "float")
   :choices{"float", "double"}
+parser:flag("-p --patterns", "ten general patterns instead of grids and "
+  .. "bands, of as many entries as rows: graphs (rmat), roads, meshes (fem), "
+  .. "rows of very different lengths (zipf)")
 output.options(parser)
 local args = script.parse(parser)
 if args.rows then -- nine diagonals, twice if none is packed, two vectors
@@ -42,6 +46,21 @@ local matrices = {
         {-4, -3, -2, -1, 0, 1, 2, 3, 4}, opts)
     end},
 }
+if args.patterns then
+  matrices = {}
+  for _, p in ipairs{{"rmat", 8}, {"rmat", 16}, {"rmat", 48}, {"road", 2.2},
+      {"road", 3.6}, {"fem", 15, 1}, {"fem", 45, 3}, {"fem", 80, 6},
+      {"zipf", 6}, {"zipf", 20}} do
+    local kind, degree, block = table.unpack(p)
+    local n = math.max(8, rows // degree)
+    matrices[#matrices + 1] = {("%s, about %g entries in a row%s"):format(kind,
+      degree, block and (", %d rows of a node"):format(block) or ""),
+      function()
+        return nil, csr[kind](math.tointeger(n // 1), {type = args.type,
+          degree = degree, block = block})
+      end}
+  end
+end
 for i, file in ipairs(args.file) do -- first: what is wrong is said soon
   table.insert(matrices, i, {file, function()
     local M = assert(csr.load(file, opts))
@@ -58,15 +77,16 @@ end
 local function measure(title, make)
   local M, S, reason = make()
   S = S or M:to_csr()
-  local P = M and M:pack()
+  local P, R = M and M:pack(), S:pack()
   local x = matrix.random(S.cols, 1, {type = args.type, seed = 3})
   local vector = cl.buffer(args.type, S.cols, x:read():reshape(S.cols))
   local ladder = spmv.kernels()
   local part <close> = out:part{steps = #ladder + 1, by = "gbs",
     best = "gflops", peak = copy, base = "first",
-    title = ("\n%s, %s: %d entries%s"):format(title, args.type, S.nnz,
-      reason and "\nDIA: " .. reason or "\npacked: "
-        .. tostring(P):match("diagonals: (.*)"):gsub("; ", ",\n  ")),
+    title = ("\n%s, %s: %d entries%s\npacked CSR: %s"):format(title, args.type,
+      S.nnz, reason and "\nDIA: " .. reason or P and "\npacked: "
+        .. tostring(P):match("diagonals: (.*)"):gsub("; ", ",\n  ") or "",
+      tostring(R):match "entries: (.*)"),
     columns = {"kernel", "local", "ms", "gflops", "gbs",
       {key = "percent", title = "% copy", format = "%.1f"}, "speedup", "err",
       "note"}}
@@ -78,7 +98,8 @@ local function measure(title, make)
     part:add(r)
   end
   for _, k in ipairs(ladder) do
-    local form = ({csr = S, dia = M, packed = P})[k.rung.format]
+    local form = ({csr = S, dia = M, packed = P, packed_csr = R})[
+      k.rung.format]
     if form then
       row(k.name, form)
     end

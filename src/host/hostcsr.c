@@ -141,6 +141,9 @@ static int host_csr_pattern(lua_State *L) {
                       INT_MAX);
   if (!(p.degree >= 0 && p.degree <= 65536))
     return clsh_error_arg(L, 3, "degree must be 0 to 65536");
+  if (p.degree * (double)p.n > INT_MAX)
+    return clsh_error(L, "csr_pattern: %I rows of %f entries are more than %d",
+                      (lua_Integer)p.n, p.degree, INT_MAX);
   p.nodes = (p.n + p.block - 1) / p.block;
   double root = p.kind == FEM ? cbrt((double)p.nodes) : sqrt((double)p.nodes);
   p.side = (size_t)ceil(root - 1e-9);
@@ -189,8 +192,7 @@ typedef struct Packing {
 } Packing;
 
 /* Writes the indexes of a chunk: a page and a place there, or the lower 16
-*bits
-** with the upper bits apart. */
+** bits with the upper bits apart. */
 static void putindexes(const Packing *p, size_t first, size_t last,
                        bool wide) {
   for (size_t e = first; e < last; e++) {
@@ -342,14 +344,18 @@ static int host_csr_pack(lua_State *L) {
   return 5;
 }
 
-/** cl.host.csr_transpose(row_ptr, col_ind, values, opts) -> row_ptr, col_ind,
- * values, places
- * The transposed matrix of a matrix by compressed rows, int Arrays with
- * indexes from 0; places has for each of its elements the number, from 0, of
- * the element before. Options: rows  #row_ptr - 1  rows of the matrix cols
- * needed        columns of the matrix Example: local h = csr.from_coo(1, 2,
- * {1}, {2}, {5}).host local ptr, col, v = host.csr_transpose(h.row_ptr,
- * h.col_ind, h.values, {cols = 2}) print(ptr[2], ptr[3], v[1]) --> 0 1 5.0
+/** cl.host.csr_transpose(row_ptr, col_ind, values, opts) -> ptr, col, v, at
+ * The transposed matrix of a matrix by compressed rows: its rows, columns and
+ * values, with indexes from 0, and for each of its elements the number, from
+ * 0, of the element in the old order.
+ * Options:
+ *   rows  #row_ptr - 1  rows of the matrix
+ *   cols  needed        columns of the matrix
+ * Example:
+ * local h = csr.from_coo(1, 2, {1}, {2}, {5}).host
+ * local ptr, col, v = host.csr_transpose(h.row_ptr, h.col_ind, h.values,
+ *   {cols = 2})
+ * print(ptr[2], ptr[3], v[1]) --> 0 1 5.0
  */
 static int host_csr_transpose(lua_State *L) {
   Sparse m = {0};

@@ -125,6 +125,8 @@ t.test("generators: the same for a seed, whole patterns", function()
   t.ok(csr.rmat(4096):info().row_max > 500)
   t.near(csr.road(40000, {degree = 3}).nnz, 120000, 2000)
   t.raises(function() csr.rmat(0) end, "csr.rmat: n must be", "got 0")
+  t.raises(function() csr.rmat(0x7fffffff) end, "csr.rmat: 2147483647 rows",
+    "at most 2147483647 entries")
   t.raises(function() csr.road(10, {degree = -1}) end, "degree must be")
   t.raises(function() csr.fem(10, {block = 11}) end, "block must be")
   t.raises(function() csr.zipf(10, {seeds = 1}) end, "did you mean 'seed'")

@@ -179,6 +179,9 @@ local function generated(kind, n, degree, opts)
   if math.type(degree) == nil or not (degree >= 0 and degree <= 65536) then
     argument.refuse(what, "degree", "must be a number from 0 to 65536; got %s",
       text.got(degree))
+  elseif degree * n > INT_MAX then
+    cl.error(("%s: %d rows of about %g entries, at most %d entries can be "
+      .. "indexed"):format(what, n, degree, INT_MAX), {arg = "n"})
   end
   local ptr, col = host.csr_pattern(kind, n, degree, opts.seed or 1, block)
   local values = cl.array(sparse.real(what, opts.type), #col)
