@@ -21,7 +21,7 @@
 **             sizes: |x| / 2^e times 127, rounded up, 2^e above the line
 ** A, B  in    moduli + 1 planes of M, of N lines
 ** constants   in: 8 doubles for each modulus, the first is p
-** sums  out   moduli planes of M x N bytes
+** sums  out   moduli planes of M rows of lds bytes, lds >= N
 ** notes  in   of each line of A, of B, 4 doubles: its scale s; 2^-q if an
 **             element lost bits, which cut it at 2^(e - q - 1), else 0; the
 **             sum of its sizes
@@ -96,7 +96,7 @@ static inline void multiply(int sum[BLOCK][BLOCK],
 kernel __attribute__((reqd_work_group_size(8, 8, 1)))
 void gemm(int M, int N, int pitch, int moduli, global const char *restrict A,
           global const char *restrict B, global const double *constants,
-          global uchar *restrict sums, global const int *refused)
+          global uchar *restrict sums, int lds, global const int *refused)
 {
   const size_t plane = get_global_id(2), length = pitch;
   const size_t row = get_global_id(1) * BLOCK, col = get_global_id(0) * BLOCK;
@@ -117,7 +117,7 @@ void gemm(int M, int N, int pitch, int moduli, global const char *restrict A,
   for (int i = 0; i < BLOCK; i++)
     for (int j = 0; j < BLOCK; j++)
       if (row + i < (size_t)M && col + j < (size_t)N)
-        sums[(plane * M + row + i) * N + col + j]
+        sums[(plane * M + row + i) * lds + col + j]
           = total[i][j] < 0 ? total[i][j] + p : total[i][j];
 }
 

@@ -2,6 +2,7 @@
 ** C from its remainders
 ** SPDX-License-Identifier: MIT
 **
+** table    the moduli, and what the others need of them: constants
 ** pack     scales each line, a row of A or a column of B, by a power of two,
 **          2^s, so that the norms of a row and a column multiply to less than
 **          half of P, the product of the moduli, and no sum of theirs wraps
@@ -17,14 +18,13 @@
 **
 ** length      elements of a line: k
 ** X  in       a line begins at X + i * ldx; as many lines as work-groups
-** room        square of the norm that a scaled line may have
-** planes out, notes out, pitch, moduli, refused, sums in: see ozaki.cl
-** constants   in, 8 doubles for each modulus p: p, 1 / p, weight / P, 0, and
+** planes out, notes out, pitch, moduli, refused, sums in, lds: see ozaki.cl
+** constants   out of table, in: 8 doubles for each modulus p: p, 1 / p, weight / P, 0, and
 **             the weight in digits of 40 bits, low ones first; behind them
 **             the same of P
 ** C  in, out  M x N, row-major, ldc >= N
 **
-** NDRange: pack: global = lines * LX, local = LX; combine: global = N x M,
+** NDRange: table: global = moduli + 1; pack: global = lines * LX, local = LX; combine: global = N x M,
 **          each rounded up to any local size
 ** Local memory: LX doubles (pack)
 ** Defines: LX; PLACED, see submatrix.cl
@@ -45,6 +45,45 @@
 #ifdef cl_khr_fp64
 #pragma OPENCL EXTENSION cl_khr_fp64 : enable
 #endif
+
+/* Pairwise coprime, at most 256: a remainder is a char */
+constant ushort MODULI[18] = {256, 255, 253, 251, 247, 241, 239, 233, 229,
+                              227, 223, 217, 211, 199, 197, 193, 191, 181};
+
+/* Digits of 40 bits, low ones first, times a number below 2^9 */
+static inline void enlarge(ulong *d, uint factor)
+{
+  ulong carry = 0;
+  for (int l = 0; l < 4; l++) {
+    carry += d[l] * factor;
+    d[l] = carry & 0xffffffffffUL;
+    carry >>= 40;
+  }
+}
+
+/* A weight is the product of the other moduli, times the q for which it is 1
+** modulo its own p. */
+kernel void table(int moduli, global double *constants)
+{
+  const int i = get_global_id(0); /* moduli: their product P */
+  global double *own = constants + 8 * i;
+  ulong d[4] = {1, 0, 0, 0};
+  for (int m = 0; m < moduli; m++)
+    enlarge(d, m == i ? 1 : MODULI[m]);
+  const uint p = i < moduli ? MODULI[i] : 1;
+  uint q = 1, rest = 0;
+  for (int l = 3; l >= 0; l--)
+    rest = (((ulong)rest << 40) + d[l]) % p;
+  while (i < moduli && rest * q % p != 1)
+    q++;
+  enlarge(d, q);
+  own[0] = p;
+  own[1] = 1.0 / p;
+  own[2] = (double)q / p;
+  own[3] = 0;
+  for (int l = 0; l < 4; l++)
+    own[4 + l] = d[l];
+}
 
 #define INFINITY_BITS 0x7ff0000000000000UL
 
@@ -77,7 +116,7 @@ static inline double times_power(double x, int n)
 
 kernel __attribute__((reqd_work_group_size(LX, 1, 1)))
 void pack(int length, global const double *restrict X, int ldx, int pitch,
-          double room, int moduli, global const double *constants,
+          int moduli, global const double *constants,
           global char *restrict planes, global double *notes,
           global int *refused AT_X)
 {
@@ -107,6 +146,10 @@ void pack(int length, global const double *restrict X, int ldx, int pitch,
     norm = fma(y, y, norm);
   }
   SHARE(all, norm, PLUS);
+  /* the square of the norm that a scaled line may have */
+  global const double *P = constants + 8 * moduli + 4;
+  const double room = (1 - 0x1p-8) / 2
+    * fma(P[3], 0x1p120, fma(P[2], 0x1p80, fma(P[1], 0x1p40, P[0])));
   const int q = norm > 0 ? ilogb(room / norm) >> 1 : 0, scale = q - e;
 
   global char *own = planes + line * pitch;
@@ -150,7 +193,7 @@ static inline double number_of(double *d)
 }
 
 kernel void combine(int M, int N, int moduli, global const uchar *sums,
-                    global const double *constants,
+                    int lds, global const double *constants,
                     global const double *notes_a,
                     global const double *notes_b, double alpha, double beta,
                     global double *restrict C, int ldc,
@@ -162,7 +205,7 @@ kernel void combine(int M, int N, int moduli, global const uchar *sums,
     return;
   double share = 0, digits[4] = {0, 0, 0, 0};
   for (int m = 0; m < moduli; m++) {
-    const double r = sums[((size_t)m * M + row) * N + col];
+    const double r = sums[((size_t)m * M + row) * lds + col];
     global const double *weight = constants + 8 * m;
     share = fma(r, weight[2], share);
     for (int i = 0; i < 4; i++)
