@@ -755,4 +755,21 @@ t.test("the transform on its page is right", function()
   end
 end)
 
+t.test("the pages of OpenCL's errors have the codes of module cl", function()
+  local reference = require "clshell.shell.help.reference"
+  local f <close> = assert(io.open(t.here .. "/src/cl/error.c"))
+  local source, codes = f:read "a", {CL_PLATFORM_NOT_FOUND_KHR = -1001}
+  for list, first in pairs{failures = -1, misuses = -30} do
+    local code = first
+    for name in source:match(list .. "%[%] = (%b{})"):gmatch '"([%w_]+)"' do
+      codes[name], code = code, code - 1
+    end
+  end
+  t.eq({codes.CL_LINK_PROGRAM_FAILURE, codes.CL_INVALID_KERNEL}, {-17, -48})
+  for _, entry in ipairs(reference.errors) do
+    t.eq(entry.signature, ("%s (%d)"):format(entry.name,
+      codes[entry.name] or 0))
+  end
+end)
+
 t.done()

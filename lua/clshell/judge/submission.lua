@@ -6,6 +6,7 @@ local calibrate = require "clshell.measure.calibrate"
 local check = require "clshell.explain.check"
 local cl = require "cl"
 local expect = require "clshell.measure.expect"
+local job = require "clshell.explain.job"
 local oclgrind = require "clshell.explain.oclgrind"
 local progress = require "clshell.base.progress"
 local protocol = require "clshell.measure.protocol"
@@ -19,7 +20,7 @@ local verify = require "clshell.ladder.verify"
 
 local M = {}
 
-local BAND = 1 << 16    -- bytes of a guard band
+local BAND = job.BAND   -- bytes of a guard band
 local FILE = 1 << 28    -- bytes of a file, also of PoCL's built kernels
 local SMALL = 1024      -- work-items for the simulator, at most
 local LOOKS = {11, 22, 44, 88} -- rounds after which a verdict may stand
