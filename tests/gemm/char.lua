@@ -95,7 +95,7 @@ t.test("types that do not go together are named", function()
   for message, f in pairs{
     ["A is char, but B is float"] = function() gemm(A, F) end,
     ["A is float, but B is char"] = function() gemm(F, A) end,
-    ["A is char, so C must be int; C is float"] = function()
+    ["the type of C must be int; got a 4x4 matrix of float"] = function()
       gemm(A, A, {C = F})
     end,
     ["A is float, but C is int"] = function()

@@ -124,8 +124,9 @@ function M.check_type(what, name, b, types)
       return
     end
   end
-  cl.error(("%s: the type of %s must be one of %s; got %s"):format(what, name,
-    text.values(types), M.describe(b)), {arg = name})
+  cl.error(("%s: the type of %s must be %s%s; got %s"):format(what, name,
+    types[2] and "one of " or "", text.values(types), M.describe(b)),
+    {arg = name})
 end
 
 -- Raises unless `b` has the type of `a`.
@@ -250,21 +251,21 @@ function M.packed_for(family, given, opts)
 end
 
 -- operands.random(type, sizes, seed) -> Buffer
--- A new Buffer of the numbers of Array:random. Few of them, as in most
+-- A new Buffer of the numbers of Array:random, of char all. Few of them, as in most
 -- searches, need no file of functions for the device.
 function M.random(type, sizes, seed)
-  local count = 1
+  local lo, hi, count = nil, nil, 1
+  if type == "char" then
+    lo, hi = -128, 127
+  end
   for _, size in ipairs(sizes) do
     count = count * size
   end
   if count >= 1 << 20 then
-    return require "clshell.data.uniform".buffer(type, sizes, seed)
+    return require "clshell.data.uniform".buffer(type, sizes, seed, lo, hi)
   end
   local h <close> = cl.array(type, sizes)
-  if type == "char" then
-    return cl.buffer(type, sizes, h:random(seed, -128, 127))
-  end
-  return cl.buffer(type, sizes, h:random(seed))
+  return cl.buffer(type, sizes, h:random(seed, lo, hi))
 end
 
 --- operands.packed_meta
