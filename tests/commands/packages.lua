@@ -161,46 +161,62 @@ t.test("extra [cpu] brings a device, beside the system's", function()
     tonumber((scratch.sh "$clshell -p '#cl.devices()'")) + 1)
 end)
 
-t.test("the .deb is installed and removed on a bare Debian", function()
-  if not os.getenv "CLSHELL_PACKAGES" then
-    t.skip(LONG)
-  end
-  local _, _, lacks = scratch.sh
-    "test $(id -u) = 0 && PATH=$PATH:/usr/sbin command -v debootstrap"
-  if lacks ~= 0 then
-    t.skip "only root can make a bare system, and with debootstrap"
-  end
-  local deb = make "deb"
-  local _, _, code = scratch.sh([[
+-- Bare systems: the arguments of debootstrap, and the sources of apt. Debian
+-- has no key of Ubuntu's; apt inside has it, and checks what it installs.
+local SYSTEMS = {Debian = {[[
     mirror=$(sed -n 's/^URIs: *//p; s/^deb [^h]*\(http[^ ]*\) .*/\1/p' \
       /etc/apt/sources.list /etc/apt/sources.list.d/* 2>/dev/null | sed 1q)
     . /etc/os-release
-    PATH=$PATH:/usr/sbin debootstrap --variant=minbase \
-      --include=ca-certificates "$VERSION_CODENAME" root "$mirror" >log 2>&1
-  ]])
-  if code ~= 0 then
-    t.skip("debootstrap failed: " .. scratch.read "log":match "[^\n]*\n$")
-  end
-  local out
-  out, _, code = scratch.sh([[exec 2>&1
-    trap 'umount root/proc root/dev root/sys' EXIT
+    set -- --include=ca-certificates "$VERSION_CODENAME" root "$mirror"]], [[
     rm -f root/etc/apt/sources.list
-    cp -r /etc/apt/sources.list* /etc/apt/apt.conf.d /etc/apt/auth.conf* \
-      /etc/apt/trusted.gpg.d root/etc/apt 2>/dev/null
-    cp /etc/resolv.conf root/etc
-    for d in proc dev sys; do mount --bind /$d root/$d || exit 1; done
-    cp ]] .. deb .. [[ root/tmp
-    chroot root sh -ec 'export DEBIAN_FRONTEND=noninteractive HOME=/root
-      apt-get -qq update && apt-get -qq install -y /tmp/*.deb >/tmp/log 2>&1 ||
-        { tail /tmp/log; exit 1; }
-      clshell -p "gemm(matrix.random(8), matrix.random(8)):sum() ~= 0"
-      clshell --doctor
-      apt-get -qq remove -y clshell >/tmp/log 2>&1
-      echo these are left:; find / -xdev -path "*clshell*" ! -path "/root/*" \
-        ! -path "/tmp/*" ! -path "/var/*"']])
-  t.eq(code, 0, out)
-  t.eq(out:match "^[^\n]*", "true", out)
-  t.ok(out:find "\nthese are left:\n$", out)
-end)
+    cp -r /etc/apt/sources.list* /etc/apt/auth.conf* /etc/apt/trusted.gpg.d \
+      root/etc/apt 2>/dev/null]]},
+  ["Ubuntu 24.04"] = {[[
+    set -- --no-check-gpg --components=main,universe noble root \
+      http://archive.ubuntu.com/ubuntu /usr/share/debootstrap/scripts/gutsy]],
+    ""}}
+
+for name, system in pairs(SYSTEMS) do
+  t.test("the .deb is installed and removed on a bare " .. name, function()
+    if not os.getenv "CLSHELL_PACKAGES" then
+      t.skip(LONG)
+    end
+    local _, _, lacks = scratch.sh
+      "test $(id -u) = 0 && PATH=$PATH:/usr/sbin command -v debootstrap"
+    if lacks ~= 0 then
+      t.skip "only root can make a bare system, and with debootstrap"
+    end
+    local deb = make "deb"
+    local _, _, code = scratch.sh(system[1] .. [[
+
+      PATH=$PATH:/usr/sbin debootstrap --variant=minbase "$@" >log 2>&1]])
+    if code ~= 0 then
+      t.skip("debootstrap failed: " .. scratch.read "log":match "[^\n]*\n$")
+    end
+    local out
+    out, _, code = scratch.sh([[exec 2>&1
+      trap 'umount root/proc root/dev root/sys &&
+        rm -rf --one-file-system root' EXIT
+]] .. system[2] .. [[
+
+      cp -r /etc/apt/apt.conf.d root/etc/apt
+      cp /etc/resolv.conf root/etc
+      for d in proc dev sys; do mount --bind /$d root/$d || exit 1; done
+      cp ]] .. deb .. [[ root/tmp
+      chroot root sh -ec 'export DEBIAN_FRONTEND=noninteractive HOME=/root
+        apt-get -qq update
+        apt-get -qq install -y /tmp/*.deb >/tmp/log 2>&1 ||
+          { tail /tmp/log; exit 1; }
+        clshell -p "gemm(matrix.random(8), matrix.random(8)):sum() ~= 0"
+        clshell --doctor
+        apt-get -qq remove -y clshell >/tmp/log 2>&1
+        echo these are left:
+        find / -xdev -path "*clshell*" ! -path "/root/*" ! -path "/tmp/*" \
+          ! -path "/var/*"']])
+    t.eq(code, 0, out)
+    t.eq(out:match "^[^\n]*", "true", out)
+    t.ok(out:find "\nthese are left:\n$", out)
+  end)
+end
 
 scratch.done()
