@@ -94,15 +94,15 @@
       pieces[chunk.w] = sum;                                                 \
   }
 
-/* The products of a chunk, and a barrier. Work-items load all their elements
-** before they use the first one: beyond the last element, the last one. */
+/* The products of a chunk. Work-items load all their elements before they use
+** the first one: beyond the last element they take it again, for cells that
+** nothing reads. */
 #define PRODUCTS(column)                                                     \
-  _Pragma("unroll") for (int at = id; at < CHUNK; at += WG) {                \
-    const int k = min(at, count - 1);                                        \
+  _Pragma("unroll") for (int step = 0; step < CHUNK / WG; step++) {          \
+    const int at = id + step * WG, k = min(at, count - 1);                   \
     const uint code = near[first + k], j = column;                           \
     const REAL a = values[first + k] * x[min(j, (uint)cols - 1)];            \
-    if (at < count)                                                          \
-      product[CELL(at)] = j < (uint)cols ? a : (REAL)NAN;                    \
+    product[CELL(at)] = j < (uint)cols ? a : (REAL)NAN;                      \
   }
 
 #if WG == 1

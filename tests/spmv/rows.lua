@@ -144,6 +144,8 @@ t.test("a packed matrix stands alone", function()
   t.raises(function() spmv(P, x, {kernel = "csr_scalar"}) end, "refused")
   t.raises(function() spmv(P, x, {trans = true}) end, "trans",
     "pack M:to_csr():transposed()")
+  t.raises(function() cl.split(P, {device, device}) end, "cl.split",
+    "packed CSR matrix")
   t.raises(function() P:to_csr():pack(1) end, "Csr:pack: takes nothing")
   P:close()
   P:close()

@@ -109,7 +109,7 @@ function cl.split(A, list, axis, opts)
     cl.error(what .. ": A is a Split already; take A:join()", {arg = "A"})
   end
   local is_sparse = type(A) == "table" and (rawget(A, "offsets")
-    or rawget(A, "row_ptr"))
+    or rawget(A, "col_ind"))
   if not is_sparse then
     A = class.given(what, A)
   end
