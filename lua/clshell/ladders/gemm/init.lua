@@ -127,19 +127,19 @@ local function title(s)
 end
 
 --- gemm(A, B [, opts]) -> C, event
---- The matrix product C = alpha op(A) op(B) + beta C on the device; op(A) is
---- m x k, op(B) k x n, in float, double, half, bfloat16, float8_e4m3 or
+--- The matrix product C = alpha op(A) op(B) + beta C on the device; op(A) is m
+--- x k, op(B) k x n, in float, double, half, bfloat16, float8_e4m3 or
 --- float8_e5m2, the last three with sums in float. A and B: Buffers with two
 --- dimensions, views such as M:sub(2, 3, 64, 64), or Arrays and nested tables,
---- which are copied to the device. Matrices are row-major, with the leading dimension of the Buffer. C
---- shares no element with A or B. The event covers everything that ran on the
---- device: where a rung takes several commands, `event.ms` is the time inside
---- them, `event.span_ms` goes from the first START to the last STOP, and
---- `event.events` are the commands. A Split A, in rows over several devices
---- (cl.split), gives a Split C, for a B that is a Buffer or a Split in rows or
---- copies. To run a product many times, gemm.plan is the fast way: plan() only
---- launches; for an operand of many products see gemm.pack. See also
---- gemm.kernels, gemm.define, gemm.bench.
+--- which are copied to the device. Matrices are row-major, with the leading
+--- dimension of the Buffer. C shares no element with A or B. The event covers
+--- everything that ran on the device: where a rung takes several commands,
+--- `event.ms` is the time inside them, `event.span_ms` goes from the first
+--- START to the last STOP, and `event.events` are the commands. A Split A, in
+--- rows over several devices (cl.split), gives a Split C, for a B that is a
+--- Buffer or a Split in rows or copies. To run a product many times, gemm.plan
+--- is the fast way: plan() only launches; for an operand of many products see
+--- gemm.pack. See also gemm.kernels, gemm.define, gemm.bench.
 --- Options:
 ---   kernel    the best known  a rung's name, see gemm.kernels; with it the
 ---             rung's own parameters. Without it: see gemm.choice
