@@ -536,11 +536,11 @@ t.test("no cause in the model: sectors count on a GPU alone", function()
   if not plugin then
     t.skip(missing)
   end
-  local f <close> = assert(io.open(cl.home .. "/kernels/gemm/submatrix.cl"))
-  local g <close> = assert(io.open(cl.home .. "/kernels/gemm/naive.cl"))
-  local source = g:read("a"):gsub('#include "submatrix.cl"', function()
+  local function text_of(name)
+    local f <close> = assert(io.open(cl.home .. "/kernels/gemm/" .. name))
     return f:read "a"
-  end)
+  end
+  local source = text_of "naive.cl":gsub('#include "([^"]+)"', text_of)
   gemm.define{name = "unknown_map", source = source,
     params = {{name = "map", values = {0, 1}, default = 0}},
     defines = function(p) return {MAP_ROW = p.map} end,
@@ -552,7 +552,7 @@ t.test("no cause in the model: sectors count on a GPU alone", function()
   end
   local gpu = told(H100)
   t.ok(gpu:find("simulated at 64x64x64, sectors of global memory 1/[%d.]+ "
-    .. "%(unknown_map:%d+, load `a%[k%]`: 262144, then 8192%)"), gpu)
+    .. "%(unknown_map:%d+, load `WIDEN%(a%[k%]%)`: 262144, then 8192%)"), gpu)
   local words = told(CPU)
   t.ok(not words:find("sectors", 1, true), words)
 end)

@@ -251,8 +251,8 @@ function M.packed_for(family, given, opts)
 end
 
 -- operands.random(type, sizes, seed) -> Buffer
--- A new Buffer of the numbers of Array:random, of char all. Few of them, as in most
--- searches, need no file of functions for the device.
+-- A new Buffer of the numbers of Array:random, of char all. Few of them, as in
+-- most searches, need no file of functions for the device.
 function M.random(type, sizes, seed)
   local lo, hi, count = nil, nil, 1
   if type == "char" then
