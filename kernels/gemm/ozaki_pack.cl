@@ -139,8 +139,7 @@ void pack(int length, global const double *restrict X, int ldx, int pitch,
   if (as_ulong(most) >= INFINITY_BITS)
     return;
 
-  int e;
-  frexp(most, &e); /* all below 2^e */
+  const int e = most > 0 ? ilogb(most) + 1 : 0; /* all below 2^e */
   for (size_t k = lane; k < width; k += LX) {
     const double y = times_power(x[k], -e);
     norm = fma(y, y, norm);
