@@ -175,17 +175,15 @@ M.columns = {
   {key = "error", title = "error", format = "%.0e", drop = 3},
   {key = "note", title = "note", wrap = true}}
 
---- peers.inside(subject) -> subject
---- A subject timed by the time inside its commands: for kernels so short that
---- enqueueing, not the device, sets the pace of a batch.
+--- peers.inside(subject) -> string
+--- The time inside the commands of a launch of a subject, such as "3.1 us":
+--- less than a launch back to back takes, where enqueueing, not the device,
+--- sets the pace.
 function M.inside(subject)
-  local sample = subject.sample
-  function subject.sample(n)
-    local s = sample(n)
-    s.event = s.sum or s.event
-    return s
-  end
-  return subject
+  protocol.take(subject, WARMUP)
+  local s = subject.sample(100)
+  local seconds = s.sum or s.event
+  return seconds and ("%.3g us"):format(seconds / 100 * 1e6) or "unknown"
 end
 
 --- peers.measure(ours, other, opts) -> comparison, or nil
