@@ -36,7 +36,7 @@ end
 --- The scalar type of an element type, and its lanes, 1 of a scalar.
 --- Example: print(text.lanes "float4") --> float 4
 function M.lanes(type)
-  if type == "bfloat16" or type:find "_" then -- see cl.types
+  if M.bits(type) then
     return type, 1
   end
   local scalar, lanes = type:match "^(%a+)(%d*)$"
@@ -47,8 +47,8 @@ end
 --- The type that kernels have for the elements of a type which they lack.
 --- Example: print(text.bits "bfloat16", text.bits "float") --> ushort nil
 function M.bits(type)
-  return not cl[type] and (cl.typesize(type) == 1 and "uchar" or "ushort")
-    or nil
+  return type == "bfloat16" and "ushort"
+    or type:find "^float8_" and "uchar" or nil
 end
 
 --- text.unsigned(i) -> string
