@@ -23,14 +23,15 @@
 ** C  in, out  M x N, row-major, ldc >= N
 ** depth       length of the sums in one split, K or more for a single one
 ** parts, counters  only with several splits, see nv.cl
+** wanted      only with STANDBY: 0 means that nothing is to be done
 **
 ** NDRange: global = (tiles of C * WG, splits), local = (WG, 1),
 **          WG = 32 (BM / WM) (BN / WN), tiles = (M / BM) (N / BN), each
 **          rounded up
 ** Local memory: STAGES * BK (BM + BN) doubles, more than OpenCL of this
 **          driver gives
-** Defines: BM, BN, WM, WN, STAGES, VA, VB, VC, TRANS_A, TRANS_B; RASTER,
-**          SPLITS, PLACED, see nv.cl
+** Defines: BM, BN, WM, WN, STAGES, VA, VB, VC, TRANS_A, TRANS_B; STANDBY,
+**          for rung nv_ozaki; RASTER, SPLITS, PLACED, see nv.cl
 ** Assumes: NVIDIA, compute capability 9.0; a rung with ptx = true; where
 **          VA = 2, base and rows of A lie at multiples of 16 bytes and their
 **          length and depth are even; the same for VB and B, VC and C; C
@@ -133,7 +134,11 @@ void gemm(int M, int N, int K, double alpha,
           global const double *restrict A, int lda,
           global const double *restrict B, int ldb, double beta,
           global double *restrict C, int ldc, int depth
-          PARTS AT_ABC)
+          PARTS
+#ifdef STANDBY
+          , global const int *wanted
+#endif
+          AT_ABC)
 {
   /* The marks give them STAGES tiles: see ladder/ptx.lua. */
   local double As[2] __attribute__((aligned(128)));
@@ -141,6 +146,10 @@ void gemm(int M, int N, int K, double alpha,
   __asm__ volatile("//PTX local As, %0;" :: "n"(STAGES * A_STAGE * 8));
   __asm__ volatile("//PTX local Bs, %0;" :: "n"(STAGES * B_STAGE * 8));
 
+#ifdef STANDBY
+  if (!*wanted)
+    return;
+#endif
   MOVE(A, at_a);
   MOVE(B, at_b);
   MOVE(C, at_c);

@@ -20,6 +20,9 @@
 #undef RESULT
 #ifdef RESIDUE
 #define REAL uchar
+#ifndef PLACED
+#define PLACED 1 /* planes are a batch */
+#endif
 #else
 #define REAL int
 #endif

@@ -29,7 +29,8 @@
 ** refused     set to 1 by check; not 0: nothing is done
 **
 ** NDRange: gemm: global = N / 2 x M / 2 rounded up to 8 x moduli, local = 8 x
-**          8 x 1; check: the same in two dimensions
+**          8 x 1; check: the same in two dimensions; compare: N x M, each
+**          rounded up to any local size
 ** Assumes: no int beyond 2^31: sums are cut into parts of 2^16 terms
 **
 ** Lesson: a whole number below P is known by its remainders modulo coprime
@@ -124,6 +125,27 @@ void gemm(int M, int N, int pitch, int moduli, global const char *restrict A,
 /* A sum U of sizes is at least |A||B| in units of 2^(e + f) / 127^2, and by at
 ** most the sums of the two lines' sizes above it; it is 0 where all products
 ** are 0. Elements cut in A lose at most 2^(e - q - 1) times the sum of |B|. */
+static inline int loses(double total, global const double *x,
+                        global const double *y, double tolerance)
+{
+  const double lost = 127.0 / 2 * (x[1] * y[2] + y[1] * x[2]);
+  const double least = max(total - x[2] - y[2], 0.0);
+  return total > 0 && lost > tolerance * least;
+}
+
+/* The comparison alone, of sums in int: for rung nv_ozaki */
+kernel void compare(int M, int N, global const int *sums, int lds,
+                    global const double *notes_a,
+                    global const double *notes_b, double tolerance,
+                    global int *refused)
+{
+  const size_t col = get_global_id(0), row = get_global_id(1);
+  if (row < (size_t)M && col < (size_t)N
+      && loses(sums[row * lds + col], notes_a + 4 * row, notes_b + 4 * col,
+               tolerance))
+    *refused = 1;
+}
+
 kernel __attribute__((reqd_work_group_size(8, 8, 1)))
 void check(int M, int N, int pitch, int moduli, global const char *restrict A,
            global const char *restrict B, global const double *notes_a,
@@ -149,9 +171,7 @@ void check(int M, int N, int pitch, int moduli, global const char *restrict A,
     for (int j = 0; j < BLOCK; j++) {
       global const double *x = notes_a + 4 * min(row + i, (size_t)M - 1);
       global const double *y = notes_b + 4 * min(col + j, (size_t)N - 1);
-      const double lost = 127.0 / 2 * (x[1] * y[2] + y[1] * x[2]);
-      const double least = max(total[i][j] - x[2] - y[2], 0.0);
-      if (total[i][j] > 0 && lost > tolerance * least)
+      if (loses(total[i][j], x, y, tolerance))
         *refused = 1;
     }
 }

@@ -19,6 +19,7 @@
 ** length      elements of a line: k
 ** X  in       a line begins at X + i * ldx; as many lines as work-groups
 ** planes out, notes out, pitch, moduli, refused, sums in, lds: see ozaki.cl
+** list        out of table: the moduli, as ints
 ** constants   out of table, in: 8 doubles for each modulus p: p, 1 / p, weight / P, 0, and
 **             the weight in digits of 40 bits, low ones first; behind them
 **             the same of P
@@ -63,7 +64,7 @@ static inline void enlarge(ulong *d, uint factor)
 
 /* A weight is the product of the other moduli, times the q for which it is 1
 ** modulo its own p. */
-kernel void table(int moduli, global double *constants)
+kernel void table(int moduli, global double *constants, global int *list)
 {
   const int i = get_global_id(0); /* moduli: their product P */
   global double *own = constants + 8 * i;
@@ -77,6 +78,8 @@ kernel void table(int moduli, global double *constants)
   while (i < moduli && rest * q % p != 1)
     q++;
   enlarge(d, q);
+  if (i < moduli)
+    list[i] = p;
   own[0] = p;
   own[1] = 1.0 / p;
   own[2] = (double)q / p;

@@ -196,6 +196,61 @@ test("bench_gemm.lua --kinds prints the errors", function()
   t.ok(run "-o x.csv":find "nothing for .*code 2\n$")
 end)
 
+local function nv_ozaki(name, f)
+  test("nv_ozaki: " .. name, function()
+    local major = device.nv_compute_capability_major
+    if major ~= 9 then
+      t.skip "the device is no NVIDIA GPU of compute capability 9.0"
+    end
+    f()
+  end)
+end
+
+test("nv_ozaki says which device and which sums it takes", function()
+  local rung = gemm.rung "nv_ozaki"
+  local s = {m = 2, n = 3, k = 131072, type = "double"}
+  local hopper = {nv_compute_capability_major = 9,
+    nv_compute_capability_minor = 0}
+  t.ok(rung.accepts({}, s, {moduli = 0}):find "compute capability 9.0")
+  t.ok(rung.accepts(hopper, s, {moduli = 0}):find "131071")
+  s.k = 131071
+  t.eq(rung.accepts(hopper, s, {moduli = 0}), nil)
+  s.type = "float"
+  t.ok(rung.accepts(hopper, s, {moduli = 0}):find "double")
+  if device.nv_compute_capability_major ~= 9 then
+    local A = cl.buffer("double", {4, 4}, 1)
+    t.raises(function()
+      gemm(A, A, {kernel = "nv_ozaki"})
+    end, "compute capability 9.0")
+  end
+end)
+
+nv_ozaki("the bits of ozaki", function()
+  for _, s in ipairs{{1, 1, 1}, {130, 70, 300}, {256, 256, 256}} do
+    local m, n, k = table.unpack(s)
+    local A = cl.buffer("double", {m, k}, cl.array("double", {m, k}):random(
+      t.seed, -1, 1))
+    local B = cl.buffer("double", {k, n}, cl.array("double", {k, n}):random(
+      t.seed + 1, -1, 1))
+    local list = {}
+    for i, kernel in ipairs{"ozaki", "nv_ozaki"} do
+      list[i] = gemm(A, B, {kernel = kernel, alpha = -2,
+        beta = 0.5, C = cl.buffer("double", {m, n}, 3)}):read()
+    end
+    t.ok(list[1]:equal(list[2]), m)
+  end
+end)
+
+nv_ozaki("kinds of operands", function()
+  for name, A, B in kinds.list(33, 29, 65, t.seed) do
+    local C, D = gemm(A, B, {kernel = "nv_ozaki"}), product(A, B)
+    t.ok(kinds.error(A, B, C) <= 65 * 2^-53, name)
+    t.eq(places(C), places(D), name)
+    A:close()
+    B:close()
+  end
+end)
+
 test("the table of the moduli", function()
   local A = cl.buffer("double", {1, 1}, 1)
   for _, count in ipairs{6, 15, 18} do

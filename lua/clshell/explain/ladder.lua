@@ -35,7 +35,7 @@ local STEPS = {
     nv_fp16x3: nv_fp16x3_mma nv_ffma register; nv_tf32: nv_ffma register;
     nv_wgmma: nv_tf32 nv_ffma; nv_hgemm: register; dot: tiled naive;
     nv_igemm: dot; small: naive; small_simd: simd;
-    ozaki: tiled_transposed_b]],
+    ozaki: tiled_transposed_b; nv_ozaki: ozaki nv_dmma]],
   spmv = [[
     pitch: naive; local_offsets: pitch; float4: local_offsets;
     specialised: float4 pitch; simd: naive; csr_vector: csr_scalar;

@@ -356,6 +356,104 @@ local function args(depth, factor)
   end
 end
 
+-- The module of rung `ozaki`.
+local function ozaki()
+  return require "clshell.ladders.gemm.ozaki"
+end
+
+local LONGEST = 131071 -- terms of a sum of residues that is an int: 2^14 each
+
+local function ozaki_accepts(dev, s, p)
+  local reason = tiles.other_type({double = true}, s)
+    or tiling.lacks(dev, 90, true)
+  if not reason and s.k > LONGEST then
+    reason = ("k = %d, sums of residues fit int up to k = %d; kernel ozaki "
+      .. "takes longer ones"):format(s.k, LONGEST)
+  end
+  return reason or ozaki().refusal(dev, s, p)
+end
+
+-- The tile of `count` products of a shape, and the maps of their planes, from
+-- plane number `first` on.
+local function planes_tile(s, count)
+  return choose(always(CHARS), {m = s.m, n = s.n, batch = count,
+    context = s.context}, {})
+end
+
+local function planes_maps(s, own, first, count, run)
+  local t, maps = planes_tile(s, count), new_maps(s)
+  for place, x in ipairs{own.a, own.b} do
+    local plane = x.lines * own.pitch
+    run({file = "nv_map.cl", ptx = true, once = true}, "tensor_map",
+      {TYPE = BYTE, LINE = LINE, PLACED = 1}, {1}, {1}, maps,
+      cl.int(place - 1), cl.int(x.lines), cl.int(own.pitch), cl.int(count),
+      cl.int(place == 1 and t.bm or t.bn), x.planes, cl.int(own.pitch),
+      cl.long2(first * plane, plane))
+  end
+  return maps
+end
+
+local function planes_defines(s, count)
+  local t = planes_tile(s, count)
+  return {BM = t.bm, BN = t.bn, STAGES = t.stages, RASTER = tiles.RASTER,
+    VC = 4, ALONG_A = 1, ALONG_B = 1}
+end
+
+local function planes_range(s, count)
+  local t = planes_tile(s, count)
+  return {math.min(tiles.count(t, s), units(s)) * NINE, 1, count},
+    {NINE, 1, 1}
+end
+
+-- The arguments of nv_igemm.cl, up to the length of a row of results.
+local function planes_args(s, own, maps, C)
+  return {cl.int(s.m), cl.int(s.n), cl.int(own.pitch // LINE), cl.int(1),
+    maps, own.a.planes, own.b.planes, cl.int(0), C, cl.int(own.lds)}
+end
+
+local function ozaki_prepare(s, p, o, run)
+  local own = ozaki().pack(s, p, o, run)
+  if not own.maps then
+    own.maps = planes_maps(s, own, 0, own.count, run)
+    own.sizes_maps = planes_maps(s, own, own.count, 1, run)
+    own.sizes = tiling.scratch(s, s.m * own.lds, "int")
+  end
+  local global, size = planes_range(s, 1)
+  run({file = "nv_igemm.cl", ptx = true}, "gemm", planes_defines(s, 1),
+    global, size, table.unpack(planes_args(s, own, own.sizes_maps,
+    own.sizes)))
+  run("ozaki.cl", "compare", {}, {roundup(s.n, 32), roundup(s.m, 8)}, {32, 8},
+    s.m, s.n, own.sizes, own.lds, own.a.notes, own.b.notes,
+    ozaki().tolerance(s), own.refused)
+  return {own = own}
+end
+
+local function ozaki_args(s, _, o)
+  local own = o.own
+  local list = planes_args(s, own, own.maps, own.sums)
+  for _, x in ipairs{own.moduli, cl.long2(0, s.m * own.pitch),
+    cl.long2(0, s.n * own.pitch), cl.long2(0, s.m * own.lds)} do
+    list[#list + 1] = x
+  end
+  return list
+end
+
+-- Makes C of the residues; nv_dmma computes C where the operands were refused.
+-- The products of a batch share the parts.
+local function ozaki_finish(s, _, o, run)
+  ozaki().combine(s, o, run)
+  local p = {tile = "auto", split = 0}
+  s.standby = s.standby or nv_dmma.prepare(s, p, o, run) or {}
+  local list = untyped(s, p, {A = o.A, B = o.B, C = o.C,
+    parts = s.standby.parts, counters = s.standby.counters})
+  list[#list + 1] = o.own.refused
+  local defines = nv_dmma.defines(p, s)
+  defines.STANDBY = 1
+  local global, size = nv_dmma.range(s, p)
+  run({file = nv_dmma.file, ptx = true}, "gemm", defines, global, size,
+    table.unpack(typed(list, cl.double)))
+end
+
 local function pack_operands(s, p, o, run)
   local own = pairs_of().operands(s, o, run, PAIR_DEPTH)
   local t = PAIRS[1]
@@ -430,6 +528,31 @@ local hopper_rungs = {
     accepts = accepts("char", chars), prepare = map_operands(chars, BYTE),
     args = args(128, cl.int), defines = along,
   }, chars, always(NINE)),
+  {
+    name = "nv_ozaki", file = "nv_igemm.cl", kernel = "gemm", places = "one",
+    unit = "tensor_char", products = 15, trans = {b = true}, guarded = true,
+    ptx = true,
+    lesson = "ozaki on the tensor cores: double at the rate of char",
+    params = {tiling.moduli}, accepts = ozaki_accepts,
+    defines = function(p, s)
+      local defines = planes_defines(s, ozaki().count(s, p))
+      defines.RESIDUE = 1
+      return defines
+    end,
+    range = function(s, p)
+      return planes_range(s, ozaki().count(s, p))
+    end,
+    local_bytes = function(s, p)
+      local t = planes_tile(s, ozaki().count(s, p))
+      return t.stages * (t.bm + t.bn) * LINE
+    end,
+    traffic = function(s, p) -- of chars
+      local count = ozaki().count(s, p)
+      local t = planes_tile(s, count)
+      return {fetch = count / s.esize * tiling.product(s, t.bm, t.bn)}
+    end,
+    prepare = ozaki_prepare, args = ozaki_args, finish = ozaki_finish,
+  },
   rung({
     name = "nv_bgemm", file = "nv_hgemm.cl", places = "batch",
     unit = "tensor_half",

@@ -43,10 +43,11 @@ local function memory(s, count, run)
     constants = tiling.scratch(s, {count + 1, WIDTH}),
     a = lines_of(s, count, s.m, pitch), b = lines_of(s, count, s.n, pitch),
     sums = tiling.scratch(s, count * s.m * lds, "uchar"),
+    moduli = tiling.scratch(s, count, "int"),
     refused = tiling.scratch(s, 1, "int"),
   }
   run({file = "ozaki_pack.cl", once = true}, "table", {}, {count + 1}, {1},
-    count, own.constants)
+    count, own.constants, own.moduli)
   return own
 end
 
@@ -56,9 +57,10 @@ function M.refusal(dev, s, p)
   local count, pitch = M.count(s, p), roundup(s.k, LINE)
   local most = math.max((count + 1.0) * s.m * pitch, (count + 1.0) * s.n
     * pitch, 1.0 * count * s.m * roundup(s.n, WIDE))
-  if most > dev.max_mem_alloc_size then
+  local limit = dev.max_mem_alloc_size
+  if limit and most > limit then
     return ("the residues take %s in a Buffer, device allows %s"):format(
-      text.bytes(most), text.bytes(dev.max_mem_alloc_size))
+      text.bytes(most), text.bytes(limit))
   end
 end
 
@@ -75,10 +77,15 @@ function M.args(s, _, o)
     own.constants, own.sums, own.lds, own.refused}
 end
 
---- ozaki.prepare(s, p, o, run) -> {own}
---- Scales the lines of A and B, stores their residues, and finds out whether
---- the product is as exact as a double one: if not, own.refused is 1.
-function M.prepare(s, p, o, run)
+--- ozaki.tolerance(s) -> number
+--- The error allowed in the operands, as a fraction of |A||B|.
+function M.tolerance(s)
+  return math.sqrt(s.k) / 4 * 2^-53
+end
+
+--- ozaki.pack(s, p, o, run) -> own
+--- Scales the lines of A and B and stores their residues.
+function M.pack(s, p, o, run)
   local count = M.count(s, p)
   s.ozaki = s.ozaki or memory(s, count, run)
   local own = s.ozaki
@@ -90,21 +97,35 @@ function M.prepare(s, p, o, run)
       s.k, X, X.ld, own.pitch, count, own.constants, to.planes,
       to.notes, own.refused)
   end
+  return own
+end
+
+--- ozaki.prepare(s, p, o, run) -> {own}
+--- Packs the operands and finds out whether the product is as exact as a
+--- double one: if not, own.refused is 1.
+function M.prepare(s, p, o, run)
+  local own = M.pack(s, p, o, run)
   local global, group = M.range(s, p)
   run("ozaki.cl", "check", {}, {global[1], global[2]}, {group[1], group[2]},
-    s.m, s.n, own.pitch, count, own.a.planes, own.b.planes, own.a.notes,
-    own.b.notes, math.sqrt(s.k) / 4 * 2^-53, own.refused)
+    s.m, s.n, own.pitch, own.count, own.a.planes, own.b.planes, own.a.notes,
+    own.b.notes, M.tolerance(s), own.refused)
   return {own = own}
 end
 
---- ozaki.finish(s, p, o, run)
---- Makes C of the sums modulo each modulus; or, where the operands were
---- refused, computes it in double.
-function M.finish(s, _, o, run)
+--- ozaki.combine(s, o, run)
+--- Makes C of the sums modulo each modulus.
+function M.combine(s, o, run)
   local own, C = o.own, o.C
   run("ozaki_pack.cl", "combine", {}, {roundup(s.n, 32), roundup(s.m, 2)},
     {32, 2}, s.m, s.n, own.count, own.sums, own.lds, own.constants,
     own.a.notes, own.b.notes, s.alpha, s.beta, C, C.ld, own.refused)
+end
+
+--- ozaki.finish(s, p, o, run)
+--- Makes C; where the operands were refused, in double.
+function M.finish(s, _, o, run)
+  M.combine(s, o, run)
+  local own, C = o.own, o.C
   local dev = s.context.device
   local tile = dev.max_work_group_size < TILE^2 and TILE // 2 or TILE
   local global, group = tiling.range(s.n, s.m, tile, tile)

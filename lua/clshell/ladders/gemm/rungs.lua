@@ -467,11 +467,7 @@ local rungs = {
     name = "ozaki", file = "ozaki.cl", kernel = "gemm", places = "one",
     trans = {b = true}, guarded = true,
     lesson = "double as int8 products, one for each of 15 coprime numbers",
-    params = {
-      param("moduli", {0, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18}, 0,
-        "int8 products, 0: by k; fewer hold fewer bits and refuse more "
-        .. "operands, which a tiled kernel computes"),
-    },
+    params = {tiling.moduli},
     defines = tiling.no_defines,
     accepts = function(dev, s, p)
       return s.type ~= "double" and "computes in double, the matrices are "
