@@ -52,9 +52,8 @@
 
 static inline int all_of(int16 v)
 {
-  const int8 w = v.lo + v.hi;
-  const int4 x = w.lo + w.hi;
-  return x.x + x.y + x.z + x.w;
+  return v.s0 + v.s1 + v.s2 + v.s3 + v.s4 + v.s5 + v.s6 + v.s7 + v.s8 + v.s9
+    + v.sa + v.sb + v.sc + v.sd + v.se + v.sf;
 }
 
 /* The sums of `count` products of lines a[i] by lines b[j], from `from` on */

@@ -382,7 +382,7 @@ t.test("the rungs of the ladders have no defect", function()
   end
   clean(gemm, {shapes = {{5, 17, 6}}},
     {register = {params = {bm = 16, bn = 32, bk = 8}},
-      ozaki = {type = "double"}})
+      dot = {type = "char"}, ozaki = {type = "double"}})
   for name, shape in pairs{gemv_rows = {9, 1, 40}, gemv_strips = {1, 9, 40}} do
     local r = check(gemm, name, {shapes = {shape}, limit = 1200})
     t.ok(r.ok and tostring(r):find "right at", tostring(r))
