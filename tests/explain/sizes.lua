@@ -382,7 +382,7 @@ t.test("the rungs of the ladders have no defect", function()
   end
   clean(gemm, {shapes = {{5, 17, 6}}},
     {register = {params = {bm = 16, bn = 32, bk = 8}},
-      dot = {type = "char"}, ozaki = {type = "double"}})
+      ozaki = {type = "double"}})
   for name, shape in pairs{gemv_rows = {9, 1, 40}, gemv_strips = {1, 9, 40}} do
     local r = check(gemm, name, {shapes = {shape}, limit = 1200})
     t.ok(r.ok and tostring(r):find "right at", tostring(r))
@@ -397,9 +397,10 @@ t.test("the rungs of the ladders have no defect", function()
   clean(gemv, {shapes = {{9, 40}, {40, 9, trans = true}}})
   clean(stencil, {shapes = {{9, 70}}})
   clean(conv2d, {shapes = {{9, 20, 3, 4}}})
-  -- none is refused for the simulator's sake
+  -- none is refused for the simulator's sake; dot takes char alone, see
+  -- gemm/char.lua
   for _, name in ipairs(refused) do
-    t.ok(name:find "%.nv_" or name:find "^gemm%.gemv_",
+    t.ok(name:find "%.nv_" or name:find "^gemm%.gemv_" or name == "gemm.dot",
       table.concat(refused, " "))
   end
 end)
