@@ -44,11 +44,12 @@ function M.lanes(type)
 end
 
 --- text.bits(type) -> string or nil
---- The type that kernels have for the elements of a type which they lack.
+--- The type that kernels have for the elements of a type which they lack; nil
+--- for other types, and for no type.
 --- Example: print(text.bits "bfloat16", text.bits "float") --> ushort nil
 function M.bits(type)
   return type == "bfloat16" and "ushort"
-    or type:find "^float8_" and "uchar" or nil
+    or type and type:find "^float8_" and "uchar" or nil
 end
 
 --- text.unsigned(i) -> string
