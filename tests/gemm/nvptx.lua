@@ -128,7 +128,8 @@ local function programs(rung)
     seen[key], seen[tile] = true, true
   end
   for _, types in ipairs{{"float"}, {"double"}, {"half"}, {"half", "float"},
-      {"bfloat16"}, {"bfloat16", "float"}, {"float8_e4m3"}, {"float8_e5m2"}} do
+      {"bfloat16"}, {"bfloat16", "float"}, {"float8_e4m3"}, {"float8_e5m2"},
+      {"char"}} do
     if types[2] and not rung.wide then
       goto next_types
     end

@@ -280,7 +280,7 @@ local function rung(r, lists, size)
     local t = choose(lists, s, p)
     local defines = more(s, p)
     defines.BM, defines.BN, defines.STAGES = t.bm, t.bn, t.stages
-    defines.WIDE_C = s.out ~= s.type and 1 or nil
+    defines.WIDE_C = s.out == "float" and s.type ~= "float" and 1 or nil
     defines.RASTER = tiles.RASTER
     defines.VC = submatrix.vector(16 // s.out_esize, s.n, s, "c")
     return defines

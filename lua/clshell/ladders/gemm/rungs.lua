@@ -429,7 +429,8 @@ local rungs = {
         s.beta, o.C, o.C.ld}
     end,
     traffic = function(s, p)
-      return {fetch = product(s, p.bm, p.bn)}
+      local bytes = product(s, p.bm, p.bn)
+      return {moved = bytes, fetch = bytes}
     end,
   },
   {
