@@ -152,11 +152,11 @@ static int host_gemm_blas(lua_State *L) {
                       (lua_Integer)threads);
   if (!load())
     return missing(L);
-  if (g.a->type->unit < 4 || g.m > INT_MAX || g.n > INT_MAX ||
-      g.k > INT_MAX) {
+  if (g.a->type->unit < 4 || g.m > INT_MAX || g.n > INT_MAX || g.k > INT_MAX) {
     lua_pushnil(L);
-    lua_pushfstring(L, g.a->type->unit < 4 ? "CBLAS has no %s"
-                                           : "CBLAS counts up to 2^31 - 1",
+    lua_pushfstring(L,
+                    g.a->type->unit < 4 ? "CBLAS has no %s"
+                                        : "CBLAS counts up to 2^31 - 1",
                     g.a->type->name);
     return 2;
   }

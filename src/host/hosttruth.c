@@ -393,8 +393,8 @@ static int host_gemm_freivalds(lua_State *L) {
 
 /* The element type that option `type` names. */
 static const Type *checktype(lua_State *L, int arg, const Type *def) {
-  static const char *const names[] = {"half", "bfloat16", "float", "double",
-                                      "int", NULL};
+  static const char *const names[] = {"half",   "bfloat16", "float",
+                                      "double", "int",      NULL};
   if (def->kind == 'i')
     def = clsh_type_find("int", 3);
   if (clsh_option_push(L, arg, "type") != LUA_TNIL) {

@@ -152,7 +152,7 @@ t.test("a truth closes once, and misuse says so", function()
   t.raises(function() truth:error(C) end, "this Truth is closed")
   for message, o in pairs{["option rounds in 0..1000"] = {rounds = 1001},
       ["row 3 of 2"] = {rows = {3}}, ["at least one row"] = {rows = {}},
-      ["half, float, double, int"] = {type = "long"},
+      ["half, bfloat16, float, double, int"] = {type = "long"},
       ["go with int C"] = {type = "int"},
       ["option seed"] = {seed = 1e17},
       ["so C0 is needed"] = {beta = 1}, ["alphaa"] = {alphaa = 1}} do

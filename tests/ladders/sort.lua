@@ -84,7 +84,7 @@ t.test("what a call refuses", function()
   t.raises(function() sort(x, {index = index}) end,
     "sort: index must have 4 elements; got 3")
   t.raises(function() sort(x, {index = x}) end,
-    "sort: the type of index must be one of uint; got a vector of 4 int")
+    "sort: the type of index must be uint; got a vector of 4 int")
   t.raises(function() sort(x, {index = 1}) end, "sort: index must be a Buffer")
   t.raises(function() sort(x, {y = x}) end,
     "sort: y must not share memory with x")

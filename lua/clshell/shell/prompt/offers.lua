@@ -251,7 +251,11 @@ function M.kernel_source(c)
     end
   end
   c.hint = #hints == 1 and hints[1] or nil
-  K.type(c)
+  for _, type in ipairs(types()) do
+    if cl[type] then -- kernels have it
+      c:name(type)
+    end
+  end
   for name in source:sub(1, -#c.word - 1):gmatch "[%a_][%w_]*" do
     c:name(name)
   end
