@@ -289,8 +289,10 @@ static void checkindexes(lua_State *L, int opts, Sparse *m, int **row_ptr,
       clsh_error_arg(L, i, "must be an Array of int; got %s",
                      clsh_array_check(L, i)->type->name);
   m->rows = clsh_option_size(L, opts, "rows", m->row_ptr->shape.count - 1);
-  m->cols = clsh_option_size(L, opts, "cols", INT_MAX);
+  m->cols = clsh_option_size(L, opts, "cols", 0);
   m->nnz = m->col_ind->shape.count;
+  if (m->cols < 1)
+    clsh_error(L, "csr: option cols is needed: the columns of the matrix");
   if (m->rows >= m->row_ptr->shape.count || m->rows < 1 || m->cols > INT_MAX)
     clsh_error(L,
                "csr: row_ptr has %I elements, one more than rows is needed; "
