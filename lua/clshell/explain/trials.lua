@@ -377,8 +377,9 @@ end
 -- The local size that the driver takes for the simple kernel, which stores it
 -- here in place of sums.
 local function driver_choice(n)
-  local source = kernel_text("naive.cl"):gsub("%*c = value;",
-    "*c = get_local_size(col %% 2);")
+  local source, count = kernel_text("naive.cl"):gsub("NARROW%(value%)",
+    "get_local_size(col %% 2)")
+  assert(count == 1, "naive.cl stores its sums otherwise")
   local C = cl.buffer("float", n * n)
   cl.kernel(source, {defines = {MAP_ROW = 1}}):range{n, n}(n, n, 1, 1, C, n, C,
     n, 0, C, n):wait()
