@@ -400,8 +400,8 @@ function M.refusal(ints, rung, p, s, dev)
     return "it has no conversions of " .. s.type
   elseif s.type == "char" and s.out and not rung.whole then
     return "computes in real numbers, the matrices are char"
-  elseif s.out and s.out ~= s.type and not (rung.wide or rung.whole
-      or rung.stored) then
+  elseif s.out and s.out ~= s.type and not (rung.wide or s.type == "char"
+      or text.bits(s.type)) then
     return ("its result is of its operands' type, %s; C is of %s"):format(
       s.type, s.out)
   elseif rung.format and rung.format ~= s.format then
