@@ -72,7 +72,7 @@ end
 
 local total = 0
 for name, count in pairs{gemm = gpu and 31 or 8, clblast = 3, peaks = 1,
-    spmv = gpu and 27 or 9, transpose = gpu and 4 or 2, pyopencl = 1} do
+    spmv = gpu and 67 or 9, transpose = gpu and 4 or 2, pyopencl = 1} do
   total = total + (wanted(name) and count or 0)
 end
 print(("Beside other libraries, on %s\n"):format(device.name))
@@ -333,6 +333,20 @@ local function constant(points, nx, ny, nz)
   return M
 end
 
+-- A product with M, a subject, beside cuSPARSE's answer to a request.
+local function cusparse(row, M, ours, request)
+  local other, kind = cuda:subject(request)
+  row.unit, row.amount, row.peer_amount = "GFLOPS", 2.0 * M.nnz, 2.0 * M.nnz
+  row.peer = "cuSPARSE"
+  if not other then
+    return unmeasured(row, kind)
+  end
+  local way, others = kind:match "([^;]*);? ?(.*)"
+  row.peer = "cuSPARSE " .. way
+  row.note = row.note or others ~= "" and others or nil
+  races:run(row, ours, other, "event")
+end
+
 -- A matrix times a vector beside the copy, and beside cuSPARSE. A packed
 -- matrix has fewer bytes than the copy moves: that race has no goal. The
 -- adjective and the note describe the matrix.
@@ -356,21 +370,50 @@ local function sparse_race(M, points, nx, ny, nz, goal, adjective, note)
     amount = spmv.bytes(plan.rung, plan.shape, plan.params)}, ours, copy,
     gpu and "event" or "wall")
   for _, format in ipairs(cuda and {"csr", "sell"} or {}) do
-    local row = {work = work, rung = name, unit = "GFLOPS",
-      goal = goal, amount = 2.0 * M.nnz,
-      peer_amount = 2.0 * M.nnz, error = e, peer = "cuSPARSE " .. format,
-      note = note}
-    local other, kind = cuda:subject(("%s %d %d %d %d"):format(format,
-      points, nx, ny, nz))
-    if other then
-      row.peer = "cuSPARSE " .. kind
-      races:run(row, ours, other, "event")
-    else
-      unmeasured(row, kind)
-    end
+    cusparse({work = work, rung = name, goal = goal, error = e, note = note},
+      M, ours, ("%s %d %d %d %d"):format(format, points, nx, ny, nz))
   end
   if not cuda then
     unmeasured({work = work, rung = name, peer = "cuSPARSE"}, no_cuda)
+  end
+end
+
+-- The kernel of a plain call, in CSR and packed, of each of ten patterns
+-- beside cuSPARSE, which reads the matrix from a file.
+local function patterns(entries)
+  if not cuda then
+    return unmeasured({work = "SpMV of ten patterns", rung = "csr_packed",
+      peer = "cuSPARSE"}, no_cuda)
+  end
+  for _, type in ipairs{"float", "double"} do
+    for pattern, _, make in require "lib.patterns"(entries, type) do
+      local M <close> = make()
+      local P <close> = M:pack()
+      local x <close> = cl.buffer(type, M.cols, cl.array(type, M.cols)
+        :random(3))
+      local path <const> = os.tmpname()
+      local f = assert(io.open(path, "wb"))
+      for _, part in ipairs{"row_ptr", "col_ind", "values"} do
+        M.host[part]:writefile(f)
+      end
+      f:close()
+      for _, form in ipairs{M, P} do
+        local chosen = spmv.plan(form, x)
+        local name = chosen.rung.name
+        local operands = {M = form, x = x}
+        local plan, e = peers.plan(spmv, name, operands, chosen.params)
+        local row = {work = ("SpMV %s %s"):format(pattern, type), rung = name,
+          goal = form == P and 1 or nil, error = plan and e}
+        if plan then
+          cusparse(row, M, peers.rotated(spmv, name, operands, chosen.params),
+            ("csr %d %d %d %s"):format(cl.typesize(type), M.rows, M.nnz, path))
+        else
+          unmeasured(row, e)
+        end
+      end
+      os.remove(path)
+      collectgarbage()
+    end
   end
 end
 
@@ -394,6 +437,7 @@ local function sparse()
       "symmetric, of variable coefficients")
     race(packed(constant), 4, nil, "of constant diagonals")
   end
+  patterns(scaled(1 << 23))
 end
 
 local function transposes()

@@ -48,17 +48,8 @@ local matrices = {
 }
 if args.patterns then
   matrices = {}
-  for _, p in ipairs{{"rmat", 8}, {"rmat", 16}, {"rmat", 48}, {"road", 2.2},
-      {"road", 3.6}, {"fem", 15, 1}, {"fem", 45, 3}, {"fem", 80, 6},
-      {"zipf", 6}, {"zipf", 20}} do
-    local kind, degree, block = table.unpack(p)
-    local n = math.max(8, rows // degree)
-    matrices[#matrices + 1] = {("%s, about %g entries in a row%s"):format(kind,
-      degree, block and (", %d rows of a node"):format(block) or ""),
-      function()
-        return nil, csr[kind](math.tointeger(n // 1), {type = args.type,
-          degree = degree, block = block})
-      end}
+  for _, text, make in require "lib.patterns"(rows, args.type) do
+    matrices[#matrices + 1] = {text, function() return nil, make() end}
   end
 end
 for i, file in ipairs(args.file) do -- first: what is wrong is said soon

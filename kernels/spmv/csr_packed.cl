@@ -16,7 +16,7 @@
 **
 ** Arguments:
 **   rows, cols, nnz  sizes of A
-**   npages, nfar, npieces  elements of pages, far and pieces
+**   nchunks, npages, nfar, npieces  numbers of chunks; elements of the others
 **   chunks   in:  for each chunk, and behind the last one: first row, first
 **                 element, place of its pages or, inverted, of its upper bits,
 **                 number of the piece or -1
@@ -35,7 +35,7 @@
 **   add_pieces: one for each row in pieces.
 ** Local memory: spmv CHUNK + CHUNK / 32 + WG elements where WG > 1;
 **   add_pieces WG.
-** Defines: REAL, FAR, FAR_BITS, WG, STEPS, CHUNKS (their number).
+** Defines: REAL, FAR, FAR_BITS, WG, STEPS.
 ** Assumes: WG is a power of two, at most CHUNK.
 **
 ** Lesson, against `csr_vector`: 2 bytes an index, not 4, and no row that
@@ -66,9 +66,6 @@
 #endif
 #ifndef STEPS
 #define STEPS 1 /* chunks of a work-group */
-#endif
-#ifndef CHUNKS
-#define CHUNKS 1 /* number of chunks */
 #endif
 #define CHUNK 1024 /* as in hostcsr.c */
 #define PAGE 256   /* as in hostcsr.c */
@@ -122,7 +119,8 @@ void meet(local REAL *partial, int id, int lanes)
 }
 
 kernel __attribute__((reqd_work_group_size(WG, 1, 1)))
-void spmv(int rows, int cols, int nnz, int npages, int nfar, int npieces,
+void spmv(int rows, int cols, int nnz, int nchunks, int npages, int nfar,
+          int npieces,
           global const int4 *restrict chunks,
           global const int *restrict row_ptr,
           global const ushort *restrict near,
@@ -136,7 +134,7 @@ void spmv(int rows, int cols, int nnz, int npages, int nfar, int npieces,
   const int id = get_local_id(0);
   for (int s = 0; s < STEPS; s++) {
     const int number = get_group_id(0) * STEPS + s;
-    if (number >= CHUNKS)
+    if (number >= nchunks)
       break;
     const int4 chunk = chunks[number], next = chunks[number + 1];
     const int first = clamp(chunk.y, 0, nnz);

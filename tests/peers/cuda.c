@@ -7,6 +7,8 @@
 **                       memory
 **   csr POINTS NX NY NZ | sell POINTS NX NY NZ   a stencil's matrix times a
 **                       random vector; csr tries each algorithm
+**   csr SIZE ROWS ENTRIES FILE   a square matrix with values of SIZE bytes:
+**                       the file has row_ptr, col_ind and the values
 **   run N               N launches on end: the seconds of all by CUDA events
 ** What is prepared answers "ok WHAT", a failure "error REASON". Leading: ten
 ** untimed launches after each preparation. Row-major, as in the ladders.
@@ -27,8 +29,9 @@ enum { WARMUP = 10, TRIES = 20, SLICE = 32, MAXPOINTS = 27 };
 
 typedef struct Csr {
   int64_t rows, nnz;
+  int size; /* bytes of a value; 4 for stencils */
   int *ptr, *col;
-  float *val;
+  void *val;
 } Csr;
 
 static cublasHandle_t blas;
@@ -42,6 +45,7 @@ static int batch;           /* products of one launch */
 static cusparseSpMatDescr_t matrix;
 static cusparseDnVecDescr_t vecx, vecy;
 static cusparseSpMVAlg_t algorithm;
+static cudaDataType real; /* of matrix and vectors */
 static void *workspace;
 
 static uint64_t state = 88172645463325252u;
@@ -138,10 +142,16 @@ static int product(void) {
                      n) != CUBLAS_STATUS_SUCCESS;
 }
 
+/* 1 and 0 as factors of the matrix's type. */
+static const void *factor(int value) {
+  static const float single[] = {0, 1};
+  static const double both[] = {0, 1};
+  return real == CUDA_R_64F ? (const void *)&both[value] : &single[value];
+}
+
 static int times(void) {
-  static const float one = 1, zero = 0;
-  return cusparseSpMV(sparse, CUSPARSE_OPERATION_NON_TRANSPOSE, &one, matrix,
-                      vecx, &zero, vecy, CUDA_R_32F, algorithm,
+  return cusparseSpMV(sparse, CUSPARSE_OPERATION_NON_TRANSPOSE, factor(1),
+                      matrix, vecx, factor(0), vecy, real, algorithm,
                       workspace) != CUSPARSE_STATUS_SUCCESS;
 }
 
@@ -191,10 +201,11 @@ static int columns(int points, int64_t x, int64_t y, int64_t z,
 
 static int fill(Csr *a, int points, const int64_t *size) {
   a->rows = size[0] * size[1] * size[2];
+  a->size = 4;
   size_t most = (size_t)a->rows * (size_t)points;
   a->ptr = malloc(((size_t)a->rows + 1) * sizeof *a->ptr);
   a->col = malloc(most * sizeof *a->col);
-  a->val = malloc(most * sizeof *a->val);
+  float *val = a->val = malloc(most * sizeof *val);
   if (most > INT32_MAX || !a->ptr || !a->col || !a->val)
     return 0;
   int64_t row = 0, list[MAXPOINTS];
@@ -206,22 +217,39 @@ static int fill(Csr *a, int points, const int64_t *size) {
         a->ptr[row] = (int)a->nnz;
         for (int i = 0; i < count; i++, a->nnz++) {
           a->col[a->nnz] = (int)list[i];
-          a->val[a->nnz] = uniform();
+          val[a->nnz] = uniform();
         }
       }
   a->ptr[row] = (int)a->nnz;
   return 1;
 }
 
+/* Reads a matrix whose rows, nnz and size are known. */
+static int load(Csr *a, const char *path) {
+  FILE *f = fopen(path, "rb");
+  size_t rows = (size_t)a->rows + 1, n = (size_t)a->nnz;
+  size_t bytes = n * (size_t)a->size;
+  a->ptr = malloc(rows * sizeof *a->ptr);
+  a->col = malloc(n * sizeof *a->col);
+  a->val = malloc(bytes);
+  int ok = f && a->ptr && a->col && a->val &&
+           fread(a->ptr, sizeof *a->ptr, rows, f) == rows &&
+           fread(a->col, sizeof *a->col, n, f) == n &&
+           fread(a->val, 1, bytes, f) == bytes;
+  if (f != NULL)
+    fclose(f);
+  return ok;
+}
+
 static cusparseStatus_t describe_csr(const Csr *a) {
   void *ptr = device(((size_t)a->rows + 1) * sizeof *a->ptr, a->ptr);
   void *col = device((size_t)a->nnz * sizeof *a->col, a->col);
-  void *val = device((size_t)a->nnz * sizeof *a->val, a->val);
+  void *val = device((size_t)a->nnz * (size_t)a->size, a->val);
   if (!ptr || !col || !val)
     return CUSPARSE_STATUS_ALLOC_FAILED;
   return cusparseCreateCsr(&matrix, a->rows, a->rows, a->nnz, ptr, col, val,
                            CUSPARSE_INDEX_32I, CUSPARSE_INDEX_32I,
-                           CUSPARSE_INDEX_BASE_ZERO, CUDA_R_32F);
+                           CUSPARSE_INDEX_BASE_ZERO, real);
 }
 
 /* Sliced ELL: in a slice of rows the entries stand by columns, padded with
@@ -250,7 +278,7 @@ static cusparseStatus_t describe_sell(const Csr *a) {
         int64_t to =
             start[i / SLICE] + (int64_t)(j - a->ptr[i]) * SLICE + i % SLICE;
         col[to] = a->col[j];
-        val[to] = a->val[j];
+        val[to] = ((float *)a->val)[j];
       }
     dstart = device(((size_t)slices + 1) * sizeof *start, start);
     dcol = device((size_t)total * sizeof *col, col);
@@ -269,59 +297,61 @@ static cusparseStatus_t describe_sell(const Csr *a) {
 
 /* Makes an algorithm the one that times() uses; its seconds, or negative. */
 static double try_algorithm(cusparseSpMVAlg_t alg) {
-  static const float one = 1, zero = 0;
   size_t size = 0;
   algorithm = alg;
-  if (cusparseSpMV_bufferSize(sparse, CUSPARSE_OPERATION_NON_TRANSPOSE, &one,
-                              matrix, vecx, &zero, vecy, CUDA_R_32F, alg,
-                              &size) != CUSPARSE_STATUS_SUCCESS)
+  if (cusparseSpMV_bufferSize(sparse, CUSPARSE_OPERATION_NON_TRANSPOSE,
+                              factor(1), matrix, vecx, factor(0), vecy, real,
+                              alg, &size) != CUSPARSE_STATUS_SUCCESS)
     return -1;
   workspace = device(size, NULL);
   if (workspace == NULL)
     return -1;
-  cusparseSpMV_preprocess(sparse, CUSPARSE_OPERATION_NON_TRANSPOSE, &one,
-                          matrix, vecx, &zero, vecy, CUDA_R_32F, alg,
-                          workspace);
+  cusparseSpMV_preprocess(sparse, CUSPARSE_OPERATION_NON_TRANSPOSE, factor(1),
+                          matrix, vecx, factor(0), vecy, real, alg, workspace);
   launch = times;
   return run(WARMUP) < 0 ? -1 : run(TRIES);
 }
 
-static const char *prepare_matrix(int sell, int points, const int64_t *size,
+/* A matrix, whose memory goes, times a vector, by its fastest algorithm; the
+** others' times are said. `made`: the matrix could be made. */
+static const char *prepare_matrix(Csr a, int made, int sell,
                                   const char **what) {
   static const struct {
     cusparseSpMVAlg_t alg;
     const char *name;
-  } ways[] = {{CUSPARSE_SPMV_CSR_ALG1, "CSR, CSR_ALG1"},
-              {CUSPARSE_SPMV_CSR_ALG2, "CSR, CSR_ALG2"},
+  } ways[] = {{CUSPARSE_SPMV_CSR_ALG1, "CSR_ALG1"},
+              {CUSPARSE_SPMV_CSR_ALG2, "CSR_ALG2"},
               {CUSPARSE_SPMV_SELL_ALG1, "sliced ELL"}};
-  Csr a = {0};
+  static char said[80];
+  double ms[3] = {-1, -1, -1};
   int best = -1;
   cusparseStatus_t status = CUSPARSE_STATUS_ALLOC_FAILED;
-  if (fill(&a, points, size))
+  real = a.size == 8 ? CUDA_R_64F : CUDA_R_32F;
+  if (made)
     status = sell ? describe_sell(&a) : describe_csr(&a);
   free(a.ptr);
   free(a.col);
   free(a.val);
   if (status != CUSPARSE_STATUS_SUCCESS)
     return cusparseGetErrorString(status);
-  void *x = noise((size_t)a.rows, 4), *y = noise((size_t)a.rows, 4);
+  void *x = noise((size_t)a.rows, a.size), *y = noise((size_t)a.rows, a.size);
   if (!x || !y ||
-      cusparseCreateDnVec(&vecx, a.rows, x, CUDA_R_32F) !=
-          CUSPARSE_STATUS_SUCCESS ||
-      cusparseCreateDnVec(&vecy, a.rows, y, CUDA_R_32F) !=
-          CUSPARSE_STATUS_SUCCESS)
+      cusparseCreateDnVec(&vecx, a.rows, x, real) != CUSPARSE_STATUS_SUCCESS ||
+      cusparseCreateDnVec(&vecy, a.rows, y, real) != CUSPARSE_STATUS_SUCCESS)
     return "no memory for the vectors";
-  double least = 0;
   for (int i = sell ? 2 : 0; i < (sell ? 3 : 2); i++) {
-    double ms = try_algorithm(ways[i].alg);
-    if (ms > 0 && (best < 0 || ms < least)) {
-      least = ms;
+    ms[i] = try_algorithm(ways[i].alg);
+    if (ms[i] > 0 && (best < 0 || ms[i] < ms[best]))
       best = i;
-    }
   }
   if (best < 0)
     return "no algorithm of cuSPARSE works";
   *what = ways[best].name;
+  if (!sell && ms[1 - best] > 0) {
+    snprintf(said, sizeof said, "%s; %s takes %.2f times as long", *what,
+             ways[1 - best].name, ms[1 - best] / ms[best]);
+    *what = said;
+  }
   return try_algorithm(ways[best].alg) < 0 ? "cuSPARSE fails" : NULL;
 }
 
@@ -341,17 +371,28 @@ static const char *prepare(const char *line, const char **what) {
   if (sscanf(line, "hgemm %d %d %d", &m, &n, &k) == 3)
     return prepare_product(2, CUBLAS_DEFAULT_MATH);
   int sell = strncmp(line, "sell", 4) == 0;
+  Csr a = {0};
+  char path[768];
   if (sscanf(line, "%*s %d %lld %lld %lld", &points, size, size + 1,
              size + 2) == 4 &&
       (points == 5 || points == 7 || points == 27)) {
     int64_t sizes[3] = {size[0], size[1], size[2]};
-    return prepare_matrix(sell, points, sizes, what);
+    int made = fill(&a, points, sizes);
+    return prepare_matrix(a, made, sell, what);
+  }
+  if (sscanf(line, "csr %d %lld %lld %767[^\n]", &a.size, size, size + 1,
+             path) == 4 &&
+      (a.size == 4 || a.size == 8) && size[0] > 0 && size[1] > 0) {
+    a.rows = size[0];
+    a.nnz = size[1];
+    int made = load(&a, path);
+    return prepare_matrix(a, made, 0, what);
   }
   return "what is that?";
 }
 
 int main(void) {
-  char line[256];
+  char line[1024];
   const char *what = "";
   int version = 0;
   setvbuf(stdout, NULL, _IOLBF, 0);

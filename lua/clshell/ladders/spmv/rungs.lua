@@ -34,7 +34,7 @@ local function transposed(s, _, o, run)
 end
 
 local function rows_defines(p, s)
-  return {WG = p.wg, STEPS = p.steps, CHUNKS = s.chunks, FAR = s.far,
+  return {WG = p.wg, STEPS = p.steps, FAR = s.far,
     FAR_BITS = s.cols <= 1 << 16 and 0 or s.far == "uchar" and 8 or 16}
 end
 
@@ -251,8 +251,8 @@ return {
     },
     args = function(s, _, o)
       local M = o.M
-      return {s.rows, s.cols, s.nnz, #M.pages, #M.far, s.pieces, M.chunks,
-        M.row_ptr, M.near, M.pages, M.far, M.values, o.x, o.y, o.pieces}
+      return {s.rows, s.cols, s.nnz, s.chunks, #M.pages, #M.far, s.pieces,
+        M.chunks, M.row_ptr, M.near, M.pages, M.far, M.values, o.x, o.y, o.pieces}
     end,
     defines = rows_defines,
     range = tiling.line("chunks", "steps", "wg"),
