@@ -83,7 +83,7 @@ t.test("a call takes a rung for char, which bench measures", function()
   local C = gemm(A, A)
   t.eq({C:read():at(1, 1), C:read():at(2, 2)}, {-5, 127 * 127 - 6})
   local big = gemm.choice{m = 64, n = 64, k = 64, type = "char"}
-  t.ok(big.definition.whole, big.rung)
+  t.ok(table.concat(big.definition.types, " "):find "char", big.rung)
   local r = bench("gemm.dot", 32, nil, {type = "char", effort = "quick"})
   t.eq({r.ok, r.type, r.err}, {true, "char", 0.0})
   t.ok(tostring(r):find(" GOPS", 1, true), tostring(r))
@@ -107,10 +107,15 @@ t.test("types that do not go together are named", function()
       = function()
         gemm(A, A, {beta = 1 << 32, C = cl.buffer("int", {4, 4})})
       end,
-    ["register refused: computes in real numbers, the matrices are char"]
-      = function() gemm(A, A, {kernel = "register"}) end,
-    ["dot refused: computes in char, the matrices are float"] = function()
+    ["register refused: has no arithmetic of char"] = function()
+      gemm(A, A, {kernel = "register"})
+    end,
+    ["dot refused: has no arithmetic of float, it takes char"] = function()
       gemm(F, F, {kernel = "dot"})
+    end,
+    ["types must be a list of element types; got {flot}"] = function()
+      gemm.define{name = "x", source = "", types = {"flot"},
+        range = function() end}
     end,
     ["packs no operand"] = function() gemm.pack(A) end,
   } do

@@ -125,16 +125,16 @@ end
 ---            parameter types are unknown then: args gives cl.int(x) etc.
 ---   half     false   true: takes halves without arithmetic of them, with
 ---            sums in float, so on devices without cl_khr_fp16 too
----   stored   false   true: takes bfloat16 and float8, by the macros of
----            kernels/gemm/stored.cl
+---   types    as OpenCL has them  the element types that it takes, such as
+---            {"float", "char"}; of gemm: bfloat16 and float8 by the macros of
+---            kernels/gemm/stored.cl, char with a C, alpha and beta of int,
+---            which the source sees as RESULT
 ---   unit     by its built code  what it computes with, for its roof: "fma",
 ---            "tensor_char", "tensor_half", "tensor_tf32", "tensor_double", or
 ---            "tensor" for instructions of other types, which have no roof
 ---   products  1      products that the unit does for each product of `flop`
 ---   wide     false   true: of gemm: takes a C of float for halves as well,
 ---            s.out is its type
----   whole    false   true: of gemm: takes char as well, with a C, alpha and
----            beta of int, which the source sees as RESULT
 ---   traffic  -       traffic(s, p, defines), what lesson reads: traffic.of
 --- Example:
 --- gemm.define{

@@ -46,7 +46,8 @@ function M.fields(what, api, given, kinds, needed)
     elseif legal and not legal(value) then
       cl.error(("%s: %s must be %s; got %s"):format(what, name, rule,
         kind == "string" and "'" .. value .. "'"
-        or kind == "table" and "{}" or tostring(value)), hint)
+        or kind == "table" and "{" .. text.values(value) .. "}"
+        or tostring(value)), hint)
     end
   end
 end
@@ -147,8 +148,15 @@ local FIELDS = {
   file = STRING, source = STRING, lesson = STRING, format = STRING,
   kernel = STRING, places = STRING, params = TABLE, trans = TABLE,
   input_roundoff = {"number"}, guarded = BOOLEAN, ptx = BOOLEAN,
-  half = BOOLEAN, wide = BOOLEAN, plain = BOOLEAN, whole = BOOLEAN,
-  stored = BOOLEAN,
+  half = BOOLEAN, wide = BOOLEAN, plain = BOOLEAN,
+  types = {"table", "a list of element types", function(types)
+    for _, type in ipairs(types) do
+      if not pcall(cl.typesize, type) then
+        return false
+      end
+    end
+    return #types > 0
+  end},
   unit = {"string", "one of " .. M.UNITS:gsub(" ", ", "), function(x)
     return text.set(M.UNITS)[x] ~= nil
   end},
@@ -356,15 +364,15 @@ function M.element(from, to)
 end
 
 -- The defines of a configuration: the rung's own, else each parameter under
--- its upper-case name; REAL is the element type, RESULT the result's for
--- rungs that take whole numbers.
+-- its upper-case name; REAL is the element type, RESULT the result's of a
+-- product of char.
 function M.defines(rung, p, s)
   local defines = M.element(s.type, s.out or s.type)
   for name, value in pairs(rung.defines and rung.defines(p, s) or p) do
     defines[rung.defines and name or name:upper()] = value
   end
   defines.PLACED = s.placed and 1 or nil
-  defines.RESULT = rung.whole and s.type == "char" and s.out or nil
+  defines.RESULT = s.type == "char" and s.out or nil
   return defines
 end
 
@@ -396,10 +404,11 @@ function M.refusal(ints, rung, p, s, dev)
   elseif s.type == "half" and not rung.half
       and not dev:has("cl_khr_fp16") then
     return "the device has no half (cl_khr_fp16)"
-  elseif text.bits(s.type) and not rung.stored then
-    return "it has no conversions of " .. s.type
-  elseif s.type == "char" and s.out and not rung.whole then
-    return "computes in real numbers, the matrices are char"
+  elseif rung.types and not M.index_of(rung.types, s.type)
+      or not rung.types and (text.bits(s.type) or s.type == "char" and s.out)
+      then
+    return ("has no arithmetic of %s%s"):format(s.type, rung.types
+      and ", it takes " .. table.concat(rung.types, ", ") or "")
   elseif s.out and s.out ~= s.type and not (rung.wide or s.type == "char"
       or text.bits(s.type)) then
     return ("its result is of its operands' type, %s; C is of %s"):format(

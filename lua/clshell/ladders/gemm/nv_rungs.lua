@@ -522,7 +522,7 @@ local hopper_rungs = {
   }, halves, always(NINE)),
   rung({
     name = "nv_igemm", file = "nv_igemm.cl", places = "batch",
-    unit = "tensor_char", whole = true,
+    unit = "tensor_char", types = {"char"},
     params = {tiles.tile_param(CHARS)}, trans = {b = true},
     lesson = "char on the tensor cores, exact sums in int",
     accepts = accepts("char", chars), prepare = map_operands(chars, BYTE),
@@ -557,7 +557,7 @@ local hopper_rungs = {
     name = "nv_bgemm", file = "nv_hgemm.cl", places = "batch",
     unit = "tensor_half",
     params = {tiles.tile_param(HALVES)}, trans = {a = "any", b = "any"},
-    stored = true, wide = true,
+    types = {"bfloat16"}, wide = true,
     lesson = "the same for bfloat16: the range of float, 8 bits",
     accepts = accepts("bfloat16", halves),
     prepare = map_operands(halves, HALF), args = args(64),
@@ -570,7 +570,8 @@ local hopper_rungs = {
   rung({
     name = "nv_fp8", file = "nv_fp8.cl", places = "batch", unit = "tensor",
     params = {tiles.tile_param(EIGHTS)}, trans = {b = true},
-    stored = true, wide = true, input_roundoff = 2^-10,
+    types = {"float8_e4m3", "float8_e5m2"}, wide = true,
+    input_roundoff = 2^-10,
     lesson = "float8 at twice the rate of halves; sums of 14 bits, in parts",
     accepts = fp8_accepts, prepare = map_operands(eights, BYTE),
     args = args(LINE), defines = function(s)

@@ -3,6 +3,7 @@
 -- SPDX-License-Identifier: MIT
 
 local cl = require "cl"
+local operands = require "clshell.ladders.gemm.gemm_operands"
 local submatrix = require "clshell.ladders.gemm.submatrix"
 local text = require "clshell.base.text"
 local tiling = require "clshell.ladder.tiling"
@@ -293,7 +294,7 @@ local function ozaki()
 end
 
 local naive = plain{
-  name = "naive", file = "naive.cl", whole = true, stored = true,
+  name = "naive", file = "naive.cl", types = operands.types,
   lesson = "the sum in a private variable; the mapping decides coalescing",
   traffic = traffic_of_plain(),
 }
@@ -324,8 +325,8 @@ local rungs = {
     traffic = traffic_of_plain(true),
   },
   tiled{
-    name = "tiled", file = "tiled.cl", places = "batch", whole = true,
-    stored = true, accepts = function(_, s, p)
+    name = "tiled", file = "tiled.cl", places = "batch",
+    types = operands.types, accepts = function(_, s, p)
       return p.edge == "pad" and s.out ~= s.type and s.type ~= "char"
         and "edge = pad copies a C of the operands' type" or nil
     end,
@@ -401,7 +402,7 @@ local rungs = {
     traffic = traffic_of_register,
   },
   {
-    name = "dot", file = "dot.cl", places = "batch", whole = true,
+    name = "dot", file = "dot.cl", places = "batch", types = {"char"},
     lesson = "char: a dot product of four for each instruction",
     trans = {b = true},
     params = {
@@ -417,10 +418,7 @@ local rungs = {
     local_bytes = function(_, p)
       return 4 * p.bk * (p.bm + p.bn + 2)
     end,
-    accepts = function(dev, s, p)
-      return s.type ~= "char" and ("computes in char, the matrices are %s")
-        :format(s.type) or register_accepts(dev, s, p)
-    end,
+    accepts = register_accepts,
     prepare = function(s, _, o, run)
       return {A = in_words(s, "A", o.A, run), B = in_words(s, "B", o.B, run)}
     end,

@@ -252,7 +252,8 @@ return {
     args = function(s, _, o)
       local M = o.M
       return {s.rows, s.cols, s.nnz, s.chunks, #M.pages, #M.far, s.pieces,
-        M.chunks, M.row_ptr, M.near, M.pages, M.far, M.values, o.x, o.y, o.pieces}
+        M.chunks, M.row_ptr, M.near, M.pages, M.far, M.values, o.x, o.y,
+        o.pieces}
     end,
     defines = rows_defines,
     range = tiling.line("chunks", "steps", "wg"),
