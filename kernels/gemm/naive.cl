@@ -28,22 +28,13 @@
 **                apart, each from a memory line of its own
 ** On a GPU the second is several times slower. It never pays there; it is
 ** a parameter because it is the easiest mistake to make. */
-#ifndef REAL
-#define REAL float /* type of sums, and of elements but of stored.cl */
-#endif
+#include "../type/real.cl"
 #ifndef MAP_ROW
 #define MAP_ROW 0 /* 1: work-item dimension 0 walks the rows of C */
 #endif
 
 #include "submatrix.cl"
 #include "stored.cl"
-
-#ifdef cl_khr_fp16
-#pragma OPENCL EXTENSION cl_khr_fp16 : enable
-#endif
-#ifdef cl_khr_fp64
-#pragma OPENCL EXTENSION cl_khr_fp64 : enable
-#endif
 
 kernel void gemm(int M, int N, int K, RESULT alpha,
                  global const ELEMENT *restrict A, int lda,

@@ -20,18 +20,9 @@
 ** the sum reads and writes memory: four accesses for one multiply-add, two
 ** of them to a cell that nobody else needs. It never pays; `naive` keeps
 ** the sum in a private variable and changes nothing else. */
-#ifndef REAL
-#define REAL float /* element type: half, float or double */
-#endif
+#include "../type/real.cl"
 
 #include "submatrix.cl"
-
-#ifdef cl_khr_fp16
-#pragma OPENCL EXTENSION cl_khr_fp16 : enable
-#endif
-#ifdef cl_khr_fp64
-#pragma OPENCL EXTENSION cl_khr_fp64 : enable
-#endif
 
 kernel void gemm(int M, int N, int K, REAL alpha,
                  global const REAL *restrict A, int lda,

@@ -23,9 +23,7 @@
 **
 ** Lesson: m k + k n moves buy m n k multiply-adds that read memory in
 ** exactly the order it is stored. It pays once the matrices are large. */
-#ifndef REAL
-#define REAL float /* element type: half, float or double */
-#endif
+#include "../type/real.cl"
 #ifndef MR
 #define MR 6 /* rows of A in a panel */
 #endif
@@ -39,13 +37,6 @@
 #define TILE 16 /* steps of pack_a at a time: a cache line of floats */
 
 #include "submatrix.cl"
-
-#ifdef cl_khr_fp16
-#pragma OPENCL EXTENSION cl_khr_fp16 : enable
-#endif
-#ifdef cl_khr_fp64
-#pragma OPENCL EXTENSION cl_khr_fp64 : enable
-#endif
 
 kernel void pack_a(int rows, int cols, global const REAL *restrict X,
                    int ldx, global REAL *restrict P, int ldp

@@ -39,9 +39,7 @@
 ** the registers suffice (RM RN + RM + RN and some 30 more, of 255 on
 ** NVIDIA) and the matrix has enough blocks to occupy all units: small
 ** matrices want small BM and BN. The best tile is often not square. */
-#ifndef REAL
-#define REAL float /* element type: half, float or double */
-#endif
+#include "../type/real.cl"
 #ifndef BM
 #define BM 64 /* rows of C per work-group */
 #endif
@@ -59,13 +57,6 @@
 #endif
 
 #include "submatrix.cl"
-
-#ifdef cl_khr_fp16
-#pragma OPENCL EXTENSION cl_khr_fp16 : enable
-#endif
-#ifdef cl_khr_fp64
-#pragma OPENCL EXTENSION cl_khr_fp64 : enable
-#endif
 
 #if BM % RM || BN % RN
 #error "RM must divide BM and RN must divide BN"

@@ -41,9 +41,7 @@
 ** are asked for AHEAD steps early, the next rows of A a little with each
 ** block. vload, vstore and fma on the vector type tell the compiler that
 ** full-width vectors are meant; some would otherwise halve them. */
-#ifndef REAL
-#define REAL float /* element type: half, float or double */
-#endif
+#include "../type/real.cl"
 #ifndef VW
 #define VW 8 /* elements in a vector: 2, 4, 8 or 16 */
 #endif
@@ -76,13 +74,6 @@
 #endif
 
 #include "submatrix.cl"
-
-#ifdef cl_khr_fp16
-#pragma OPENCL EXTENSION cl_khr_fp16 : enable
-#endif
-#ifdef cl_khr_fp64
-#pragma OPENCL EXTENSION cl_khr_fp64 : enable
-#endif
 
 #define PASTE_(a, b) a##b
 #define PASTE(a, b) PASTE_(a, b)

@@ -37,9 +37,7 @@
 ** rest that is not known beforehand, and no division is left. Rows of local
 ** memory are an odd number of vectors apart, so that neighbours find them in
 ** different banks. */
-#ifndef REAL
-#define REAL float /* element type: half, float or double */
-#endif
+#include "../type/real.cl"
 #ifndef M
 #define M 16 /* rows of C */
 #endif
@@ -96,13 +94,6 @@
 #endif
 #ifndef FLAT_B
 #define FLAT_B 0 /* 1: the matrices B do */
-#endif
-
-#ifdef cl_khr_fp16
-#pragma OPENCL EXTENSION cl_khr_fp16 : enable
-#endif
-#ifdef cl_khr_fp64
-#pragma OPENCL EXTENSION cl_khr_fp64 : enable
 #endif
 
 #define PASTE_(a, b) a##b

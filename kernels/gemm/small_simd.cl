@@ -29,9 +29,7 @@
 ** its rows filled up with zeros. All sizes are constants, and the compiler
 ** unrolls short loops. One launch for all products saves the cost of many
 ** launches, and EACH products in a work-item save the starts of others. */
-#ifndef REAL
-#define REAL float /* element type: half, float or double */
-#endif
+#include "../type/real.cl"
 #ifndef M
 #define M 16 /* rows of C */
 #endif
@@ -58,13 +56,6 @@
 #endif
 #ifndef TRANS_B
 #define TRANS_B 0 /* 1: B is stored transposed */
-#endif
-
-#ifdef cl_khr_fp16
-#pragma OPENCL EXTENSION cl_khr_fp16 : enable
-#endif
-#ifdef cl_khr_fp64
-#pragma OPENCL EXTENSION cl_khr_fp64 : enable
 #endif
 
 #define PASTE_(a, b) a##b

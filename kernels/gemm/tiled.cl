@@ -40,9 +40,7 @@
 ** group (a broadcast), reads of Bs are neighbouring cells: no conflicts.
 ** It pays wherever local memory is faster than the caches; on a CPU local
 ** memory is ordinary memory, and whole unrolling may slow the loop. */
-#ifndef REAL
-#define REAL float /* type of sums, and of elements but of stored.cl */
-#endif
+#include "../type/real.cl"
 #ifndef TILE
 #define TILE 16 /* side of a tile, and of the work-group */
 #endif
@@ -52,13 +50,6 @@
 
 #include "submatrix.cl"
 #include "stored.cl"
-
-#ifdef cl_khr_fp16
-#pragma OPENCL EXTENSION cl_khr_fp16 : enable
-#endif
-#ifdef cl_khr_fp64
-#pragma OPENCL EXTENSION cl_khr_fp64 : enable
-#endif
 
 #if EDGE_PAD
 #define INSIDE(test) 1

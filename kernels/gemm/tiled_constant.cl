@@ -26,18 +26,9 @@
 ** over `tiled`, and it limits the size; constant memory pays for coefficients
 ** that everybody reads together, such as a filter. On a CPU it is ordinary
 ** memory. */
-#ifndef REAL
-#define REAL float /* element type: half, float or double */
-#endif
+#include "../type/real.cl"
 #ifndef TILE
 #define TILE 16 /* side of a tile, and of the work-group */
-#endif
-
-#ifdef cl_khr_fp16
-#pragma OPENCL EXTENSION cl_khr_fp16 : enable
-#endif
-#ifdef cl_khr_fp64
-#pragma OPENCL EXTENSION cl_khr_fp64 : enable
 #endif
 
 kernel __attribute__((reqd_work_group_size(TILE, TILE, 1)))

@@ -38,9 +38,7 @@
 ** turn it into four loads: the pointer cast gives a single wide load. The
 ** choice is made when the kernel is built: inside the loop it would cost a
 ** branch at each load. */
-#ifndef REAL
-#define REAL float /* element type: half, float or double */
-#endif
+#include "../type/real.cl"
 #ifndef TILE
 #define TILE 16 /* side of the work-group, a multiple of 4 */
 #endif
@@ -55,13 +53,6 @@
 #endif
 
 #include "submatrix.cl"
-
-#ifdef cl_khr_fp16
-#pragma OPENCL EXTENSION cl_khr_fp16 : enable
-#endif
-#ifdef cl_khr_fp64
-#pragma OPENCL EXTENSION cl_khr_fp64 : enable
-#endif
 
 #if TILE % 4
 #error "TILE must be a multiple of 4"

@@ -34,9 +34,7 @@
 ** with it. In double with TILE = 16 it has: a row of As then spans all the
 ** banks, so the two rows that a warp reads meet in one, and PAD = 1 gains a
 ** quarter. Any odd PAD serves; 2 and 4 leave some of the conflicts. */
-#ifndef REAL
-#define REAL float /* element type: half, float or double */
-#endif
+#include "../type/real.cl"
 #ifndef TILE
 #define TILE 16 /* side of a tile, and of the work-group */
 #endif
@@ -45,13 +43,6 @@
 #endif
 
 #include "submatrix.cl"
-
-#ifdef cl_khr_fp16
-#pragma OPENCL EXTENSION cl_khr_fp16 : enable
-#endif
-#ifdef cl_khr_fp64
-#pragma OPENCL EXTENSION cl_khr_fp64 : enable
-#endif
 
 kernel __attribute__((reqd_work_group_size(TILE, TILE, 1)))
 void gemm(int M, int N, int K, REAL alpha,

@@ -30,9 +30,7 @@
 ** padding keeps one more work-group from sharing the unit, or where rows must
 ** stay aligned for vector reads; otherwise tiled_padded is as fast or faster,
 ** the more so the larger the tile. */
-#ifndef REAL
-#define REAL float /* element type: half, float or double */
-#endif
+#include "../type/real.cl"
 #ifndef TILE
 #define TILE 16 /* side of a tile, and of the work-group: a power of two */
 #endif
@@ -41,13 +39,6 @@
 #endif
 
 #include "submatrix.cl"
-
-#ifdef cl_khr_fp16
-#pragma OPENCL EXTENSION cl_khr_fp16 : enable
-#endif
-#ifdef cl_khr_fp64
-#pragma OPENCL EXTENSION cl_khr_fp64 : enable
-#endif
 
 #if TILE & (TILE - 1)
 #error "TILE must be a power of two"

@@ -33,21 +33,12 @@
 ** at the read instead would make all TILE of them slow); tiled_padded and
 ** tiled_swizzled show how to be rid of it. It pays when B comes transposed
 ** anyway; transposing only for this gains nothing over `tiled`. */
-#ifndef REAL
-#define REAL float /* element type: half, float or double */
-#endif
+#include "../type/real.cl"
 #ifndef TILE
 #define TILE 16 /* side of a tile, and of the work-group */
 #endif
 
 #include "submatrix.cl"
-
-#ifdef cl_khr_fp16
-#pragma OPENCL EXTENSION cl_khr_fp16 : enable
-#endif
-#ifdef cl_khr_fp64
-#pragma OPENCL EXTENSION cl_khr_fp64 : enable
-#endif
 
 kernel __attribute__((reqd_work_group_size(TILE, TILE, 1)))
 void gemm(int M, int N, int K, REAL alpha,

@@ -23,18 +23,9 @@
 ** core and its cache like it. On a GPU, neighbours run together, and at the
 ** same k they read BT[j][k], BT[j+1][k], ...: cells ldb elements apart, so the
 ** accesses no longer coalesce. It pays on CPUs, seldom on GPUs. */
-#ifndef REAL
-#define REAL float /* element type: half, float or double */
-#endif
+#include "../type/real.cl"
 
 #include "submatrix.cl"
-
-#ifdef cl_khr_fp16
-#pragma OPENCL EXTENSION cl_khr_fp16 : enable
-#endif
-#ifdef cl_khr_fp64
-#pragma OPENCL EXTENSION cl_khr_fp64 : enable
-#endif
 
 kernel void gemm(int M, int N, int K, REAL alpha,
                  global const REAL *restrict A, int lda,

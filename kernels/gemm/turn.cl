@@ -20,9 +20,7 @@
 **
 ** Lesson: see the transpose ladder, which has this step by step. Against the
 ** product's m n k multiply-adds it costs m k moves, or k n. */
-#ifndef REAL
-#define REAL float /* element type: half, float or double */
-#endif
+#include "../type/real.cl"
 #ifndef TILE
 #define TILE 32 /* side of the tile, local size in dimension 0 */
 #endif
@@ -31,13 +29,6 @@
 #endif
 
 #include "submatrix.cl"
-
-#ifdef cl_khr_fp16
-#pragma OPENCL EXTENSION cl_khr_fp16 : enable
-#endif
-#ifdef cl_khr_fp64
-#pragma OPENCL EXTENSION cl_khr_fp64 : enable
-#endif
 
 kernel __attribute__((reqd_work_group_size(TILE, LY, 1)))
 void turn(int rows, int cols, global const REAL *restrict X, int ldx,

@@ -24,15 +24,7 @@
 ** the launch before. A benchmark that repeats a launch on the same small
 ** operands measures this, and not the memory.
 */
-#ifdef cl_khr_fp64
-#pragma OPENCL EXTENSION cl_khr_fp64 : enable
-#endif
-#ifdef cl_khr_fp16
-#pragma OPENCL EXTENSION cl_khr_fp16 : enable
-#endif
-#ifndef REAL
-#define REAL float /* element type: float, double or half */
-#endif
+#include "../type/real.cl"
 #ifndef WIDTH
 #define WIDTH 4 /* elements per vector: 1, 2, 4, 8 or 16 */
 #endif

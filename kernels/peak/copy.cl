@@ -31,15 +31,7 @@
 ** CPU first reads the line that it is about to overwrite; stores past the
 ** cache (PAST) leave that out.
 */
-#ifdef cl_khr_fp64
-#pragma OPENCL EXTENSION cl_khr_fp64 : enable
-#endif
-#ifdef cl_khr_fp16
-#pragma OPENCL EXTENSION cl_khr_fp16 : enable
-#endif
-#ifndef REAL
-#define REAL float /* element type: float, double or half */
-#endif
+#include "../type/real.cl"
 #ifndef WIDTH
 #define WIDTH 4 /* elements per vector: 1, 2, 4, 8 or 16 */
 #endif

@@ -34,15 +34,7 @@
 ** the clock that the device can hold. Compare double with float: 1/2 on
 ** large GPUs and CPUs, down to 1/64 on small GPUs.
 */
-#ifdef cl_khr_fp64
-#pragma OPENCL EXTENSION cl_khr_fp64 : enable
-#endif
-#ifdef cl_khr_fp16
-#pragma OPENCL EXTENSION cl_khr_fp16 : enable
-#endif
-#ifndef REAL
-#define REAL float /* element type: float, double or half */
-#endif
+#include "../type/real.cl"
 #ifndef WIDTH
 #define WIDTH 1 /* elements per vector: 1, 2, 4, 8 or 16 */
 #endif

@@ -26,15 +26,7 @@
 ** cells of one bank wait for each other, and the rate falls to 1/spread. On a
 ** CPU device local memory is cached memory: there are no banks.
 */
-#ifdef cl_khr_fp64
-#pragma OPENCL EXTENSION cl_khr_fp64 : enable
-#endif
-#ifdef cl_khr_fp16
-#pragma OPENCL EXTENSION cl_khr_fp16 : enable
-#endif
-#ifndef REAL
-#define REAL float /* element type: float, double or half */
-#endif
+#include "../type/real.cl"
 #ifndef WIDTH
 #define WIDTH 1 /* elements per vector: 1, 2, 4, 8 or 16 */
 #endif

@@ -32,15 +32,7 @@
 ** need not turn round. A product of a matrix and a vector is such a kernel.
 ** Each stream has a sum of its own, so that no load waits for an addition.
 */
-#ifdef cl_khr_fp64
-#pragma OPENCL EXTENSION cl_khr_fp64 : enable
-#endif
-#ifdef cl_khr_fp16
-#pragma OPENCL EXTENSION cl_khr_fp16 : enable
-#endif
-#ifndef REAL
-#define REAL float /* element type: float, double or half */
-#endif
+#include "../type/real.cl"
 #ifndef WIDTH
 #define WIDTH 4 /* elements per vector: 1, 2, 4, 8 or 16 */
 #endif

@@ -27,15 +27,7 @@
 ** line that it is about to overwrite, and so moves twice the bytes counted
 ** here, unless the store goes past the cache (PAST).
 */
-#ifdef cl_khr_fp64
-#pragma OPENCL EXTENSION cl_khr_fp64 : enable
-#endif
-#ifdef cl_khr_fp16
-#pragma OPENCL EXTENSION cl_khr_fp16 : enable
-#endif
-#ifndef REAL
-#define REAL float /* element type: float, double or half */
-#endif
+#include "../type/real.cl"
 #ifndef WIDTH
 #define WIDTH 4 /* elements per vector: 1, 2, 4, 8 or 16 */
 #endif

@@ -46,15 +46,7 @@
 ** have one order: the same bits each time. On CPUs, WG = 1, a work-item takes
 ** the rows of its chunks one by one.
 */
-#ifdef cl_khr_fp64
-#pragma OPENCL EXTENSION cl_khr_fp64 : enable
-#endif
-#ifdef cl_khr_fp16
-#pragma OPENCL EXTENSION cl_khr_fp16 : enable
-#endif
-#ifndef REAL
-#define REAL float /* element type: float, double or half */
-#endif
+#include "../type/real.cl"
 #ifndef FAR
 #define FAR uchar /* of upper bits: uchar or ushort */
 #endif

@@ -31,15 +31,7 @@
 ** among them. On a CPU device, where one core walks one row, it is the better
 ** of the two CSR kernels.
 */
-#ifdef cl_khr_fp64
-#pragma OPENCL EXTENSION cl_khr_fp64 : enable
-#endif
-#ifdef cl_khr_fp16
-#pragma OPENCL EXTENSION cl_khr_fp16 : enable
-#endif
-#ifndef REAL
-#define REAL float /* element type: float, double or half */
-#endif
+#include "../type/real.cl"
 
 kernel void spmv(int rows, int cols, int nnz,
                  global const int *restrict row_ptr,

@@ -35,15 +35,7 @@
 ** where the kernel is bound by instructions or by latency, less where memory
 ** is saturated already; small matrices lose, with a quarter of the work-items.
 */
-#ifdef cl_khr_fp64
-#pragma OPENCL EXTENSION cl_khr_fp64 : enable
-#endif
-#ifdef cl_khr_fp16
-#pragma OPENCL EXTENSION cl_khr_fp16 : enable
-#endif
-#ifndef REAL
-#define REAL float /* element type: float, double or half */
-#endif
+#include "../type/real.cl"
 #ifndef WG
 #define WG 128 /* work-group size */
 #endif

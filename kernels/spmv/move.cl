@@ -13,15 +13,7 @@
 ** Defines: REAL.
 ** Assumes nothing.
 */
-#ifdef cl_khr_fp64
-#pragma OPENCL EXTENSION cl_khr_fp64 : enable
-#endif
-#ifdef cl_khr_fp16
-#pragma OPENCL EXTENSION cl_khr_fp16 : enable
-#endif
-#ifndef REAL
-#define REAL float /* element type: float, double or half */
-#endif
+#include "../type/real.cl"
 
 kernel void move(int n, global const int *restrict places,
                  global const REAL *restrict in, global REAL *restrict out)

@@ -42,15 +42,7 @@
 ** every group of work-items touch one line more; two 64-bit tests and a
 ** 64-bit product per element; the offset is fetched again by every work-item.
 */
-#ifdef cl_khr_fp64
-#pragma OPENCL EXTENSION cl_khr_fp64 : enable
-#endif
-#ifdef cl_khr_fp16
-#pragma OPENCL EXTENSION cl_khr_fp16 : enable
-#endif
-#ifndef REAL
-#define REAL float /* element type: float, double or half */
-#endif
+#include "../type/real.cl"
 
 kernel void spmv(int rows, int cols, int ndiags, int pitch,
                  global const int *restrict offsets,

@@ -30,15 +30,7 @@
 ** more, which no int `cols` reaches. It pays most where rows is no multiple
 ** of the cache line and the diagonals are few; the course measured about 10 %.
 */
-#ifdef cl_khr_fp64
-#pragma OPENCL EXTENSION cl_khr_fp64 : enable
-#endif
-#ifdef cl_khr_fp16
-#pragma OPENCL EXTENSION cl_khr_fp16 : enable
-#endif
-#ifndef REAL
-#define REAL float /* element type: float, double or half */
-#endif
+#include "../type/real.cl"
 
 kernel void spmv(int rows, int cols, int ndiags, int pitch,
                  global const int *restrict offsets,

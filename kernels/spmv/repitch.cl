@@ -19,15 +19,7 @@
 ** Defines: REAL.
 ** Assumes nothing.
 */
-#ifdef cl_khr_fp64
-#pragma OPENCL EXTENSION cl_khr_fp64 : enable
-#endif
-#ifdef cl_khr_fp16
-#pragma OPENCL EXTENSION cl_khr_fp16 : enable
-#endif
-#ifndef REAL
-#define REAL float /* element type: float, double or half */
-#endif
+#include "../type/real.cl"
 
 kernel void repitch(int rows, int ndiags, int in_pitch,
                     global const REAL *restrict in, int out_pitch,

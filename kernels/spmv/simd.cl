@@ -38,15 +38,7 @@
 ** cache (STREAM), for a core otherwise reads each line before it writes it.
 ** Both need a compiler that knows how and are left out elsewhere.
 */
-#ifdef cl_khr_fp64
-#pragma OPENCL EXTENSION cl_khr_fp64 : enable
-#endif
-#ifdef cl_khr_fp16
-#pragma OPENCL EXTENSION cl_khr_fp16 : enable
-#endif
-#ifndef REAL
-#define REAL float /* element type: float, double or half */
-#endif
+#include "../type/real.cl"
 #ifndef WIDTH
 #define WIDTH 16 /* elements per vector: 2, 4, 8 or 16 */
 #endif

@@ -39,15 +39,7 @@
 ** is applied many times, as iterative solvers do. With many diagonals the code
 ** grows, registers run out, and the gain is gone.
 */
-#ifdef cl_khr_fp64
-#pragma OPENCL EXTENSION cl_khr_fp64 : enable
-#endif
-#ifdef cl_khr_fp16
-#pragma OPENCL EXTENSION cl_khr_fp16 : enable
-#endif
-#ifndef REAL
-#define REAL float /* element type: float, double or half */
-#endif
+#include "../type/real.cl"
 #ifndef WIDTH
 #define WIDTH 4 /* rows per work-item: 1, 2, 4, 8 or 16 */
 #endif

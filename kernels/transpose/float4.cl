@@ -38,15 +38,7 @@
 ** bytes, ldb apart; the tile makes them whole rows. TILE = 64 keeps a
 ** work-group of 256 busy with 16 KiB of floats.
 */
-#ifdef cl_khr_fp64
-#pragma OPENCL EXTENSION cl_khr_fp64 : enable
-#endif
-#ifdef cl_khr_fp16
-#pragma OPENCL EXTENSION cl_khr_fp16 : enable
-#endif
-#ifndef REAL
-#define REAL float /* element type: float, double or half */
-#endif
+#include "../type/real.cl"
 #ifndef TILE
 #define TILE 32 /* side of the square tile, a power of two >= 4 */
 #endif

@@ -26,15 +26,7 @@
 ** 128 bytes moved, one element is used, unless the cache keeps the line until
 ** the work-items of the next rows fill it up.
 */
-#ifdef cl_khr_fp64
-#pragma OPENCL EXTENSION cl_khr_fp64 : enable
-#endif
-#ifdef cl_khr_fp16
-#pragma OPENCL EXTENSION cl_khr_fp16 : enable
-#endif
-#ifndef REAL
-#define REAL float /* element type: float, double or half */
-#endif
+#include "../type/real.cl"
 
 kernel void transpose(int rows, int cols, global const REAL *restrict A,
                       int lda, global REAL *restrict B, int ldb)

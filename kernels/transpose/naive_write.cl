@@ -29,15 +29,7 @@
 ** leading dimension that is a power of two, where all rows fall into few
 ** cache sets.
 */
-#ifdef cl_khr_fp64
-#pragma OPENCL EXTENSION cl_khr_fp64 : enable
-#endif
-#ifdef cl_khr_fp16
-#pragma OPENCL EXTENSION cl_khr_fp16 : enable
-#endif
-#ifndef REAL
-#define REAL float /* element type: float, double or half */
-#endif
+#include "../type/real.cl"
 
 kernel void transpose(int rows, int cols, global const REAL *restrict A,
                       int lda, global REAL *restrict B, int ldb)

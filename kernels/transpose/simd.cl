@@ -44,15 +44,7 @@
 ** a third less to move. They must then fill a line at once. Small matrices,
 ** which are read again soon, should stay in the cache.
 */
-#ifdef cl_khr_fp64
-#pragma OPENCL EXTENSION cl_khr_fp64 : enable
-#endif
-#ifdef cl_khr_fp16
-#pragma OPENCL EXTENSION cl_khr_fp16 : enable
-#endif
-#ifndef REAL
-#define REAL float /* element type: float, double or half */
-#endif
+#include "../type/real.cl"
 #ifndef WIDTH
 #define WIDTH 8 /* elements per vector: 4, 8 or 16, at most 64 bytes */
 #endif

@@ -29,15 +29,7 @@
 ** cannot be used. It pays where local memory limits how many work-groups are
 ** resident.
 */
-#ifdef cl_khr_fp64
-#pragma OPENCL EXTENSION cl_khr_fp64 : enable
-#endif
-#ifdef cl_khr_fp16
-#pragma OPENCL EXTENSION cl_khr_fp16 : enable
-#endif
-#ifndef REAL
-#define REAL float /* element type: float, double or half */
-#endif
+#include "../type/real.cl"
 #ifndef TILE
 #define TILE 32 /* side of the square tile */
 #endif
