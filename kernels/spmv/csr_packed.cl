@@ -14,20 +14,14 @@
 ** the upper bits in far. A row longer than a chunk is cut into pieces, each a
 ** chunk; `add_pieces` adds their sums.
 **
-** Arguments:
-**   rows, cols, nnz  sizes of A
+** Arguments: rows, cols, nnz, row_ptr, values, x and y as in csr_scalar.cl
 **   nchunks, npages, nfar, npieces  numbers of chunks; elements of the others
 **   chunks   in:  for each chunk, and behind the last one: first row, first
 **                 element, place of its pages or, inverted, of its upper bits,
 **                 number of the piece or -1
-**   row_ptr  in:  rows + 1 ints
 **   near     in:  nnz ushorts
 **   pages    in:  the first columns of pages
-**   far      in:  upper bits, FAR_BITS of them
-**   values   in:  nnz elements
-**   x        in:  vector, one element per column of A
-**   y        out: vector of rows elements; 0 for an empty row, NaN for a row
-**                 with an index outside: scripts can write to near
+**   far      in:  upper bits
 **   pieces   out: the sums of pieces
 **   split    in:  add_pieces: for each row in pieces the row and its first
 **                 piece, then the number of pieces
@@ -35,7 +29,7 @@
 **   add_pieces: one for each row in pieces.
 ** Local memory: spmv CHUNK + CHUNK / 32 + WG elements where WG > 1;
 **   add_pieces WG.
-** Defines: REAL, FAR, FAR_BITS, WG, STEPS.
+** Defines: REAL, FAR, WG, STEPS.
 ** Assumes: WG is a power of two, at most CHUNK.
 **
 ** Lesson, against `csr_vector`: 2 bytes an index, not 4, and no row that
@@ -50,9 +44,6 @@
 #ifndef FAR
 #define FAR uchar /* of upper bits: uchar or ushort */
 #endif
-#ifndef FAR_BITS
-#define FAR_BITS 8 /* bits of columns above 16: 0, 8 or 16 */
-#endif
 #ifndef WG
 #define WG 128 /* work-group size */
 #endif
@@ -62,6 +53,13 @@
 #define CHUNK 1024 /* as in hostcsr.c */
 #define PAGE 256   /* as in hostcsr.c */
 #define CELL(k) ((k) + (k) / 32)
+
+/* A row's sum, or a piece's. */
+#define PUT(i)                                                               \
+  if (chunk.w < 0)                                                           \
+    y[i] = sum;                                                              \
+  else if (chunk.w < npieces)                                                \
+    pieces[chunk.w] = sum;
 
 /* The rows of a chunk one by one; each element k in its row. */
 #define ROWS(column)                                                         \
@@ -77,10 +75,7 @@
       }                                                                      \
       sum += values[first + k] * x[j];                                       \
     }                                                                        \
-    if (chunk.w < 0)                                                         \
-      y[i] = sum;                                                            \
-    else if (chunk.w < npieces)                                              \
-      pieces[chunk.w] = sum;                                                 \
+    PUT(i)                                                                   \
   }
 
 /* The products of a chunk. Work-items load all their elements before they use
@@ -101,19 +96,20 @@
 #endif
 
 /* Adds up the sums of lanes; all work-items of a group get here. */
-void meet(local REAL *partial, int id, int lanes)
+REAL meet(local REAL *partial, int id, int lanes, REAL sum)
 {
+  partial[id] = sum;
   for (int step = lanes / 2; step > 0; step /= 2) {
     barrier(CLK_LOCAL_MEM_FENCE);
     if ((id & (lanes - 1)) < step)
       partial[id] += partial[id + step];
   }
+  return partial[id];
 }
 
 kernel __attribute__((reqd_work_group_size(WG, 1, 1)))
 void spmv(int rows, int cols, int nnz, int nchunks, int npages, int nfar,
-          int npieces,
-          global const int4 *restrict chunks,
+          int npieces, global const int4 *restrict chunks,
           global const int *restrict row_ptr,
           global const ushort *restrict near,
           global const int *restrict pages, global const FAR *restrict far,
@@ -138,12 +134,8 @@ void spmv(int rows, int cols, int nnz, int nchunks, int npages, int nfar,
       global const int *page = pages + min(chunk.z, npages - PAGE);
       ELEMENTS(page[code / PAGE] + code % PAGE)
     } else if (any) {
-#if FAR_BITS > 0
       global const FAR *upper = far + min(~chunk.z, nfar - CHUNK);
       ELEMENTS(code | (uint)upper[k] << 16)
-#else
-      ELEMENTS(code)
-#endif
     }
 #if WG > 1
     barrier(CLK_LOCAL_MEM_FENCE);
@@ -162,16 +154,10 @@ void spmv(int rows, int cols, int nnz, int nchunks, int npages, int nfar,
         for (int k = from + lane; k < to; k += lanes)
           sum += product[CELL(k)];
       }
-      if (lanes > 1) { /* for all work-items or for none */
-        partial[id] = sum;
-        meet(partial, id, lanes);
-        sum = partial[id];
-      }
+      if (lanes > 1) /* for all work-items or for none */
+        sum = meet(partial, id, lanes, sum);
       if (i < row + n && lane == 0) {
-        if (chunk.w < 0)
-          y[i] = sum;
-        else if (chunk.w < npieces)
-          pieces[chunk.w] = sum;
+        PUT(i)
       }
     }
     if (STEPS > 1)
@@ -191,8 +177,7 @@ void add_pieces(int rows, int npieces, global const int2 *restrict split,
   REAL sum = 0;
   for (int k = max(own.y, 0) + id; k < end; k += WG)
     sum += pieces[k];
-  partial[id] = sum;
-  meet(partial, id, WG);
+  sum = meet(partial, id, WG, sum);
   if (id == 0 && own.x >= 0 && own.x < rows)
-    y[own.x] = partial[0];
+    y[own.x] = sum;
 }

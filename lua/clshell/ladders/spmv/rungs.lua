@@ -34,8 +34,7 @@ local function transposed(s, _, o, run)
 end
 
 local function rows_defines(p, s)
-  return {WG = p.wg, STEPS = p.steps, FAR = s.far,
-    FAR_BITS = s.cols <= 1 << 16 and 0 or s.far == "uchar" and 8 or 16}
+  return {WG = p.wg, STEPS = p.steps, FAR = s.far}
 end
 
 -- Adds up the pieces of rows longer than a chunk.
