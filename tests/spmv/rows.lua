@@ -10,7 +10,7 @@ local host = require "cl.host"
 local ladder = require "ladder"
 local spmv = require "clshell.spmv"
 
-t.keeps("Program", "Kernel")
+t.keeps("Program", "Kernel", "Launch")
 local device = t.device()
 
 local GROUPS = {{wg = 1, steps = 64}, {wg = 64, steps = 4}}
@@ -193,6 +193,21 @@ t.test("transposed products", function()
     local r = spmv.verify(kernel, nil, {M = M, x = x, trans = true})
     t.ok(r.ok)
   end
+  -- other indexes in the same Buffers, then in others
+  local h = M:transposed():transposed().host
+  h.col_ind:fill(49, 1, #h.col_ind, 9) -- the first entry of some rows
+  M.col_ind:write(h.col_ind)
+  local function right(what)
+    t.ok(spmv(M, x, {trans = true}):read():equal(spmv(M:transposed(), x)
+      :read()), what)
+  end
+  right "col_ind"
+  M.row_ptr:fill(0, {first = 1, count = 2})
+  right "row_ptr"
+  M.col_ind = cl.buffer("int", M.nnz, h.col_ind:fill(0))
+  right "another Buffer"
+  M.col_ind:fill(-1)
+  t.raises(function() spmv(M, x, {trans = true}) end, "col_ind")
   t.raises(function() spmv(M, cl.buffer("float", 50), {trans = true}) end,
     "x is", "70 rows")
   t.raises(function() spmv(M, x, {trans = 1}) end, "trans")

@@ -348,19 +348,27 @@ end
 local turned = setmetatable({}, {__mode = "k"}) -- by matrix
 
 -- The indexes of a transposed CSR matrix, and the place of each value. They
--- are kept as long as the matrix has the same Buffers; values are not kept.
+-- are kept until scripts or kernels have written other indexes, which the
+-- device finds by the copies `of`; values are not kept.
 function M.transposed_indexes(m)
   local T = turned[m]
-  if not T or T.of_ptr ~= m.row_ptr or T.of_col ~= m.col_ind
-      or T.rows ~= m.cols or T.cols ~= m.rows or T.row_ptr.closed then
+  local function same(name)
+    local b, kept = m[name], T.of[name]
+    return not T[name].closed and b.context == kept.context and #b == #kept
+      and not b:ne(kept):any()
+  end
+  if not T or T.rows ~= m.cols or T.cols ~= m.rows or not same "row_ptr"
+      or not same "col_ind" then
     local h, sizes = by_rows(m)
     local ptr, col, _, places = host_of.csr_transpose(h.row_ptr, h.col_ind,
       h.values, sizes)
     local where = {context = m.values.context}
-    T = {rows = m.cols, cols = m.rows, nnz = m.nnz, of_ptr = m.row_ptr,
-      of_col = m.col_ind, row_ptr = cl.buffer("int", #ptr, ptr, where),
-      col_ind = cl.buffer("int", #col, col, where),
-      places = cl.buffer("int", #places, places, where)}
+    local function upload(a)
+      return cl.buffer("int", #a, a, where)
+    end
+    T = {rows = m.cols, cols = m.rows, row_ptr = upload(ptr),
+      col_ind = upload(col), places = upload(places),
+      of = {row_ptr = upload(h.row_ptr), col_ind = upload(h.col_ind)}}
     turned[m] = T
   end
   return T

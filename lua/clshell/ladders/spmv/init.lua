@@ -321,7 +321,8 @@ end
 --- a matrix that is used many times, spmv(M:pack(), x) reads fewer bytes where
 --- that loses nothing: see Dia:pack and Csr:pack. With trans, for a matrix in
 --- CSR, y = M^T x: the first call transposes the indexes and keeps them with
---- M; each call, and the first run of a plan, moves the present values.
+--- M. Each later call, or a new plan, compares them with M's, and transposes
+--- anew where a script has written others; it moves the present values.
 --- Options:
 ---   kernel  the best known  a rung's name, see spmv.kernels; with it the
 ---           rung's own parameters
