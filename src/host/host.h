@@ -58,8 +58,8 @@ Array *clsh_hostcheck_newproduct(lua_State *L, const Gemm *g);
 void clsh_hostsparse_checkmatrix(lua_State *L, const char *what,
                                  const char *known, Sparse *m);
 void clsh_hostsparse_extent(const Sparse *m, size_t d, size_t *lo, size_t *hi);
-void clsh_hostsparse_copyindexes(lua_State *L, const Sparse *m, int *row_ptr,
-                                 int *col_ind);
+void clsh_hostsparse_indexes(lua_State *L, const Sparse *m, int **row_ptr,
+                             int **col_ind);
 
 /* the other files: their functions go to the table at the stack's top */
 void clsh_blas_open(lua_State *L);

@@ -119,6 +119,10 @@ static void makerow(Pattern *p, size_t row) {
   p->count = n;
 }
 
+static void *newdata(lua_State *L, const char *type, size_t n) {
+  return clsh_array_data(L, clsh_hostcheck_newvector(L, type, n));
+}
+
 /** cl.host.csr_pattern(kind, n, degree, seed, block) -> row_ptr, col_ind
  * The indexes of an n x n matrix by compressed rows, with about `degree`
  * entries in a row: "rmat", "road", "fem" (each node has `block` rows) or
@@ -136,42 +140,37 @@ static int host_csr_pattern(lua_State *L) {
   p.seed = (uint64_t)luaL_checkinteger(L, 4);
   p.block = clsh_option_count(L, 5, "block");
   lua_settop(L, 5);
-  if (p.n < 1 || p.n > INT_MAX || p.block < 1 || p.block > p.n)
-    return clsh_error(L, "csr_pattern: n must be 1 to %d, block 1 to n",
-                      INT_MAX);
-  if (!(p.degree >= 0 && p.degree <= 65536))
-    return clsh_error_arg(L, 3, "degree must be 0 to 65536");
-  if (p.degree * (double)p.n > INT_MAX)
-    return clsh_error(L, "csr_pattern: %I rows of %f entries are more than %d",
-                      (lua_Integer)p.n, p.degree, INT_MAX);
+  if (p.n < 1 || p.n > INT_MAX || p.block < 1 || p.block > p.n ||
+      !(p.degree >= 0 && p.degree <= 65536) ||
+      p.degree * (double)p.n > INT_MAX)
+    return clsh_error(L,
+                      "csr_pattern: n must be 1 to %d, block 1 to n, degree "
+                      "0 to 65536, n degree <= %d",
+                      INT_MAX, INT_MAX);
   p.nodes = (p.n + p.block - 1) / p.block;
   double root = p.kind == FEM ? cbrt((double)p.nodes) : sqrt((double)p.nodes);
   p.side = (size_t)ceil(root - 1e-9);
-  for (p.side = p.kind == RMAT ? 1 : p.side; p.kind == RMAT && p.side < p.n;)
-    p.side *= 2;
+  if (p.kind == RMAT)
+    for (p.side = 1; p.side < p.n;)
+      p.side *= 2;
   p.list = lua_newuserdatauv(L, (p.n + p.block * 27) * sizeof *p.list, 0);
-  Array *row_ptr = clsh_hostcheck_newvector(L, "int", p.n + 1);
-  size_t room = p.n, nnz = 0;
-  int *all = lua_newuserdatauv(L, room * sizeof *all, 0); /* at index 8 */
+  int *row_ptr = newdata(L, "int", p.n + 1);
+  size_t nnz = 0;
+  luaL_Buffer all;
+  luaL_buffinit(L, &all);
   for (size_t i = 0; i < p.n; i++) {
     clsh_poll(L);
     makerow(&p, i);
-    if (nnz + p.count > INT_MAX)
-      return clsh_error(L, "csr_pattern: more than %d entries", INT_MAX);
-    if (nnz + p.count > room) {
-      room = (nnz + p.count) * 2;
-      int *more = lua_newuserdatauv(L, room * sizeof *all, 0);
-      memcpy(more, all, nnz * sizeof *all);
-      lua_replace(L, 8);
-      all = more;
-    }
-    memcpy(all + nnz, p.list, p.count * sizeof *all);
+    luaL_addlstring(&all, (char *)p.list, p.count * sizeof *p.list);
     nnz += p.count;
-    ((int *)clsh_array_data(L, row_ptr))[i + 1] = (int)nnz;
+    if (nnz > INT_MAX)
+      return clsh_error(L, "csr_pattern: more than %d entries", INT_MAX);
+    row_ptr[i + 1] = (int)nnz;
   }
-  Array *col_ind = clsh_hostcheck_newvector(L, "int", nnz > 0 ? nnz : 1);
-  memcpy(clsh_array_data(L, col_ind), all, nnz * sizeof *all);
-  lua_remove(L, 8);
+  luaL_pushresult(&all);
+  int *col_ind = newdata(L, "int", nnz > 0 ? nnz : 1);
+  memcpy(col_ind, lua_tostring(L, -2), nnz * sizeof *col_ind);
+  lua_remove(L, -2);
   return 2;
 }
 
@@ -284,10 +283,6 @@ static void checkindexes(lua_State *L, int opts, Sparse *m, int **row_ptr,
   clsh_option_check(L, opts, "rows cols", "csr");
   m->row_ptr = clsh_array_check(L, 1);
   m->col_ind = clsh_array_check(L, 2);
-  for (int i = 1; i <= 2; i++)
-    if (strcmp(clsh_array_check(L, i)->type->name, "int") != 0)
-      clsh_error_arg(L, i, "must be an Array of int; got %s",
-                     clsh_array_check(L, i)->type->name);
   m->rows = clsh_option_size(L, opts, "rows", m->row_ptr->shape.count - 1);
   m->cols = clsh_option_size(L, opts, "cols", 0);
   m->nnz = m->col_ind->shape.count;
@@ -298,15 +293,7 @@ static void checkindexes(lua_State *L, int opts, Sparse *m, int **row_ptr,
                "csr: row_ptr has %I elements, one more than rows is needed; "
                "cols must be <= %d",
                (lua_Integer)m->row_ptr->shape.count, INT_MAX);
-  *row_ptr = lua_newuserdatauv(L, (m->rows + 1) * sizeof **row_ptr, 0);
-  *col_ind = lua_newuserdatauv(L, m->nnz * sizeof **col_ind, 0);
-  clsh_array_data(L, m->row_ptr);
-  clsh_array_data(L, m->col_ind);
-  clsh_hostsparse_copyindexes(L, m, *row_ptr, *col_ind);
-}
-
-static void *newdata(lua_State *L, const char *type, size_t n) {
-  return clsh_array_data(L, clsh_hostcheck_newvector(L, type, n));
+  clsh_hostsparse_indexes(L, m, row_ptr, col_ind);
 }
 
 /** cl.host.csr_pack(row_ptr, col_ind, opts) -> chunks, near, pages, far, split

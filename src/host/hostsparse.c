@@ -331,15 +331,24 @@ static void copyindexes(lua_State *L, const Array *a, const char *name,
   }
 }
 
-/* Copies all indexes of a matrix. */
-void clsh_hostsparse_copyindexes(lua_State *L, const Sparse *m, int *row_ptr,
-                                 int *col_ind) {
-  copyindexes(L, m->row_ptr, "row_ptr", m->rows + 1, m->nnz, row_ptr);
+/* All indexes of a matrix, the Arrays at 1 and 2, as copies on the stack. */
+void clsh_hostsparse_indexes(lua_State *L, const Sparse *m, int **row_ptr,
+                             int **col_ind) {
+  for (int i = 1; i <= 2; i++)
+    if (strcmp(clsh_array_check(L, i)->type->name, "int") != 0)
+      clsh_error_arg(L, i, "must be an Array of int; got %s",
+                     clsh_array_check(L, i)->type->name);
+  int *ptr = lua_newuserdatauv(L, (m->rows + 1) * sizeof *ptr, 0);
+  *row_ptr = ptr;
+  *col_ind = lua_newuserdatauv(L, m->nnz * sizeof **col_ind, 0);
+  clsh_array_data(L, m->row_ptr);
+  clsh_array_data(L, m->col_ind);
+  copyindexes(L, m->row_ptr, "row_ptr", m->rows + 1, m->nnz, ptr);
   for (size_t i = 1; i <= m->rows; i++)
-    if (row_ptr[i] < row_ptr[i - 1])
-      falls(L, i, row_ptr[i]);
-  copyindexes(L, m->col_ind, "col_ind", (size_t)row_ptr[m->rows], m->cols - 1,
-              col_ind);
+    if (ptr[i] < ptr[i - 1])
+      falls(L, i, ptr[i]);
+  copyindexes(L, m->col_ind, "col_ind", (size_t)ptr[m->rows], m->cols - 1,
+              *col_ind);
 }
 
 /** cl.host.csr_loop(row_ptr, col_ind, values, x [, opts]) -> y, seconds
@@ -358,15 +367,10 @@ static int host_csr_loop(lua_State *L) {
   Sparse m = {0};
   lua_settop(L, 5);
   checkcsr(L, 1, 0, &m);
-  for (int i = 1; i <= 2; i++)
-    if (strcmp(clsh_array_check(L, i)->type->name, "int") != 0)
-      return clsh_error_arg(L, i, "must be an Array of int; got %s",
-                            clsh_array_check(L, i)->type->name);
+  int *row_ptr, *col_ind;
   Array *y = newresult(L, &m);
-  int *row_ptr = lua_newuserdatauv(L, (m.rows + 1) * sizeof *row_ptr, 0);
-  int *col_ind = lua_newuserdatauv(L, m.nnz * sizeof *col_ind, 0);
+  clsh_hostsparse_indexes(L, &m, &row_ptr, &col_ind);
   checkopen(L, &m);
-  clsh_hostsparse_copyindexes(L, &m, row_ptr, col_ind);
   double start = clsh_poll_now();
   for (size_t i = 0; i < m.rows; i++) {
     clsh_poll(L);
