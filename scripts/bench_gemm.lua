@@ -40,7 +40,7 @@ local out <close> = output.open(parser, args)
 
 -- The errors of a product of operands of each kind, as fractions of |A||B|.
 local function accuracy(m, n, k)
-  local kinds = require "clshell.ladders.gemm.kinds"
+  local kinds = require "lib.kinds"
   local rows, host, without = {}, require "cl.host", nil
   for name, A, B in kinds.list(m, n, k, 1) do
     local C <close> = gemm(A, B, {kernel = "ozaki", moduli = args.moduli})

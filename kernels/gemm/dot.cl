@@ -51,6 +51,13 @@
 #define LY (BM / RM)
 #define WG (LX * LY)
 
+/* Words k0 .. k0 + BK - 1 of `lines` rows from `first` on, below `end`. */
+#define LOAD(tile, lines, X, ld, first, end)                                 \
+  for (uint e = id; e < lines * BK; e += WG) {                               \
+    const size_t row = first + e / BK, k = k0 + e % BK;                      \
+    tile[e % BK][e / BK] = row < end && k < K ? X[row * (ld / 4) + k] : 0;   \
+  }
+
 kernel __attribute__((reqd_work_group_size(LX, LY, 1)))
 void gemm(int M, int N, int K, int alpha, global const char *restrict A,
           int lda, global const char *restrict B, int ldb, int beta,
@@ -75,16 +82,8 @@ void gemm(int M, int N, int K, int alpha, global const char *restrict A,
       sum[i][j] = 0;
   }
   for (int k0 = 0; k0 < K; k0 += BK) {
-    for (uint e = id; e < BM * BK; e += WG) {
-      const size_t row = row0 + e / BK;
-      const int k = k0 + (int)(e % BK);
-      As[e % BK][e / BK] = row < m && k < K ? a4[row * (lda / 4) + k] : 0;
-    }
-    for (uint e = id; e < BN * BK; e += WG) {
-      const size_t row = col0 + e / BK;
-      const int k = k0 + (int)(e % BK);
-      Bs[e % BK][e / BK] = row < n && k < K ? b4[row * (ldb / 4) + k] : 0;
-    }
+    LOAD(As, BM, a4, lda, row0, m)
+    LOAD(Bs, BN, b4, ldb, col0, n)
     barrier(CLK_LOCAL_MEM_FENCE);
     #pragma unroll
     for (int k = 0; k < BK; k++) {

@@ -6,7 +6,7 @@ local host = require "cl.host"
 local t = require "t"
 local cl = require "cl"
 local gemm = require "clshell.gemm"
-local kinds = require "clshell.ladders.gemm.kinds"
+local kinds = dofile(cl.home .. "/scripts/lib/kinds.lua")
 
 t.keeps("Program", "Kernel", "Launch")
 local device = t.device()

@@ -1,5 +1,5 @@
--- ladders/gemm/kinds.lua - kinds of operands by which the accuracy of double
--- products is tried, and their errors against a product in double-double
+-- lib/kinds.lua - for bench_gemm.lua: kinds of operands on which double
+-- products are tried, and their errors against products in double-double
 -- SPDX-License-Identifier: MIT
 
 local cl = require "cl"
