@@ -3,6 +3,7 @@
 -- SPDX-License-Identifier: MIT
 
 local csr = require "clshell.data.csr"
+local text = require "clshell.base.text"
 
 -- Kind, entries in a row, rows of a node.
 local TEN = {{"rmat", 8}, {"rmat", 16}, {"rmat", 48}, {"road", 2.2},
@@ -21,7 +22,7 @@ return function(entries, type)
     local kind, degree, block = table.unpack(TEN[at])
     return ("%s %g"):format(kind, degree),
       ("%s, about %g entries in a row%s"):format(kind, degree,
-        block and (", %d rows of a node"):format(block) or ""), function()
+        block and ", nodes of " .. text.count(block, "row") or ""), function()
         return csr[kind](math.max(8, math.floor(entries / degree)),
           {type = type, degree = degree, block = block})
       end

@@ -141,7 +141,12 @@ end
 --- Example: as for output.open
 function Output:say(words)
   if self.people then
-    print(type(words) == "function" and words() or words)
+    words = type(words) == "function" and words() or words
+    if self.headed then -- one blank line is enough
+      words = words:gsub("^\n", "")
+    end
+    self.headed = false
+    print(words)
     io.stdout:flush()
   end
 end
@@ -151,6 +156,7 @@ end
 --- Example: as for output.open
 function Output:heading(title)
   self:say(("%s\non %s\n"):format(title, cl.device().name))
+  self.headed = true
 end
 
 --- out:part(opts) -> part
