@@ -141,6 +141,8 @@ t.test("a packed matrix stands alone", function()
   M:close()
   t.ok(spmv(P, x):read():equal(y))
   t.ok(tostring(P):find "^packed CSR matrix 400 x 400 of float, 19")
+  t.ok(tostring(csr.road(100):pack()):find("it does not pay here: "
+    .. (device.type == "cpu" and "CPUs" or "rows of less than 5"), 1, true))
   t.raises(function() spmv(P, x, {kernel = "csr_scalar"}) end, "refused")
   t.raises(function() spmv(P, x, {trans = true}) end, "trans",
     "pack M:to_csr():transposed()")
