@@ -184,7 +184,7 @@ typedef struct Packing {
   size_t rows, far_bytes;
   int *seen, *slot; /* by page: the last chunk that has it, and its place */
   int number;       /* of the chunk */
-  size_t chunks, pages, fars, pieces, splits;
+  size_t chunks, pages, fars, pieces, splits, longest;
   int *chunk, *page, *split;
   uint16_t *near;
   unsigned char *far;
@@ -250,6 +250,7 @@ static void cut(lua_State *L, Packing *p) {
     size_t first = (size_t)p->row_ptr[i], last = (size_t)p->row_ptr[i + 1];
     size_t start = (size_t)p->row_ptr[begin], n = last - first;
     size_t most = n > longest ? n : longest;
+    p->longest = n > p->longest ? n : p->longest;
     clsh_poll(L);
     if (i > begin && (last - start > CHUNK || i - begin == CHUNK ||
                       (most > 32 && most * (i - begin + 1) > 4 * CHUNK))) {
@@ -296,14 +297,14 @@ static void checkindexes(lua_State *L, int opts, Sparse *m, int **row_ptr,
   clsh_hostsparse_indexes(L, m, row_ptr, col_ind);
 }
 
-/** cl.host.csr_pack(row_ptr, col_ind, opts) -> chunks, near, pages, far, split
+/** cl.host.csr_pack(row_ptr, col_ind, opts) -> chunks, near, pages, far, ...
  * The indexes of a matrix by compressed rows in few bytes, as Csr:pack has
  * them: 4 ints for each chunk and behind the last (row, element, place of its
  * pages or, inverted, in far, number of the piece of a long row or -1); a
  * ushort for each element; the first columns of pages; the upper bits of
  * columns, uchar or ushort; and for each row in pieces the row and its first
- * piece, then the rows and pieces of the matrix. pages and far end with room
- * for a chunk.
+ * piece, then the rows and pieces of the matrix (split); the longest row.
+ * pages and far end with room for a chunk.
  * Options:
  *   rows  #row_ptr - 1  rows of the matrix
  *   cols  needed        columns of the matrix
@@ -330,7 +331,8 @@ static int host_csr_pack(lua_State *L) {
   p.split = newdata(L, "int", 2 * (p.splits + 1));
   p.chunk = chunk;
   cut(L, &p);
-  return 5;
+  lua_pushinteger(L, (lua_Integer)p.longest);
+  return 6;
 }
 
 /** cl.host.csr_transpose(row_ptr, col_ind, values, opts) -> ptr, col, v, at

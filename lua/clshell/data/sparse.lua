@@ -389,9 +389,9 @@ local PAGE, CHUNK = 256, 1024 -- as in hostcsr.c
 --- A packed matrix stands alone: later writes to M do not change it. Packing
 --- reads the device's present values, and takes the host about as long as some
 --- hundred products: it pays where a matrix is used many times, but not on
---- CPUs (a product takes 0.9 to 1.3 times as long), nor for rows of less than 5
---- entries, all of them short (1.01 to 1.06 times, on an H100). Printed, it
---- tells that, its bytes, and the seconds that packing took. It has rows,
+--- CPUs (a product takes 0.9 to 1.3 times as long), nor for rows of up to 4
+--- entries on average and 8 at most (1.01 to 1.06 times, on an H100). Printed,
+--- it tells that, its bytes, and the seconds that packing took. It has rows,
 --- cols, nnz, type, format ("packed_csr"), seconds, index_bytes (the bytes of
 --- indexes that a product reads), the Buffers chunks, row_ptr, near, pages,
 --- far, split and values, and in `host` row_ptr, col_ind and values. Its fields
@@ -407,7 +407,7 @@ function csr:pack(...)
   end
   local start = cl.now()
   local h, sizes = by_rows(self)
-  local chunks, near, pages, far, split = host_of.csr_pack(h.row_ptr,
+  local chunks, near, pages, far, split, longest = host_of.csr_pack(h.row_ptr,
     h.col_ind, sizes)
   local function upload(a)
     return cl.buffer(a.type, #a, a, {context = self.values.context})
@@ -417,7 +417,7 @@ function csr:pack(...)
     type = self.type, host = h, chunks = upload(chunks),
     row_ptr = upload(h.row_ptr), near = upload(near), pages = upload(pages),
     far = upload(far), split = upload(split), values = upload(h.values),
-    pieces = split[#split],
+    pieces = split[#split], row_max = longest,
     index_bytes = chunks.bytes + h.row_ptr.bytes + 2 * self.nnz
       + 4 * (#pages - PAGE) + cl.typesize(far.type) * (#far - CHUNK),
   }, packed_csr_meta)
@@ -438,15 +438,16 @@ end
 
 --- PackedCsr:info() -> table
 --- format, type, rows, cols, nnz; chunks, their number, and pieces, of long
---- rows; seconds, of the packing; bytes, of values and indexes that a product
---- reads, and csr_bytes, of a product in CSR.
+--- rows; row_max, the entries of the longest row; seconds, of the packing;
+--- bytes, of values and indexes that a product reads, and csr_bytes, of a
+--- product in CSR.
 --- Example: print(csr.road(100):pack():info().chunks) --> 1
 function packed_csr:info()
   local values = self.nnz * cl.typesize(self.type)
   return {
     format = self.format, type = self.type, rows = self.rows,
     cols = self.cols, nnz = self.nnz, chunks = #self.chunks // 4 - 1,
-    pieces = self.pieces, seconds = self.seconds,
+    pieces = self.pieces, row_max = self.row_max, seconds = self.seconds,
     bytes = values + self.index_bytes,
     csr_bytes = values + 4 * (self.nnz + self.rows + 1),
   }
@@ -469,10 +470,10 @@ function packed_csr_meta:__tostring()
   local cpu = self.values.context.device.type == "cpu"
   return ("%s, %d entries: %s instead of %s, packed in %s%s"):format(head,
     self.nnz, text.bytes(i.bytes), text.bytes(i.csr_bytes),
-    quantity.format(i.seconds, "s", 2), (cpu or i.pieces == 0
-    and self.nnz < 5 * self.rows) and ";\nit does not pay here: "
-    .. (cpu and "CPUs are as fast in CSR" or "rows of less than 5 entries are "
-    .. "as fast in CSR, by csr_scalar") or "")
+    quantity.format(i.seconds, "s", 2), (cpu or i.row_max <= 8
+    and self.nnz <= 4 * self.rows) and ";\nit does not pay here: "
+    .. (cpu and "CPUs are as fast in CSR" or "rows this short are as fast in "
+    .. "CSR, by csr_scalar") or "")
 end
 
 --- Dia:to_csr([opts]) -> Csr
