@@ -392,10 +392,10 @@ local PAGE, CHUNK = 256, 1024 -- as in hostcsr.c
 --- CPUs (a product takes 0.9 to 1.3 times as long), nor for rows of up to 4
 --- entries on average and 8 at most (1.01 to 1.06 times, on an H100). Printed,
 --- it tells that, its bytes, and the seconds that packing took. It has rows,
---- cols, nnz, type, format ("packed_csr"), seconds, index_bytes (the bytes of
---- indexes that a product reads), the Buffers chunks, row_ptr, near, pages,
---- far, split and values, and in `host` row_ptr, col_ind and values. Its fields
---- are for reading.
+--- cols, nnz, type, format ("packed_csr"), seconds, row_max, index_bytes (the
+--- bytes of indexes that a product reads), the Buffers chunks, row_ptr, near,
+--- pages, far, split and values, and in `host` row_ptr, col_ind and values.
+--- Its fields are for reading.
 --- Example:
 --- local P = csr.road(10000):pack()
 --- local y = spmv(P, cl.buffer("float", P.cols, 1))
