@@ -379,13 +379,14 @@ local function sparse_race(M, points, nx, ny, nz, goal, adjective, note)
 end
 
 -- The kernel of a plain call, in CSR and packed, of each of ten patterns
--- beside cuSPARSE, which reads the matrix from a file.
-local function patterns(entries)
+-- beside cuSPARSE, which reads the matrix from a file; both back to back.
+local function patterns()
   if not cuda then
     return unmeasured({work = "SpMV of ten patterns", rung = "csr_packed",
       peer = "cuSPARSE"}, no_cuda)
   end
   for _, type in ipairs{"float", "double"} do
+    local entries = scaled((1 << 26) // cl.typesize(type))
     for pattern, _, make in require "lib.patterns"(entries, type) do
       local M <close> = make()
       local P <close> = M:pack()
@@ -405,8 +406,10 @@ local function patterns(entries)
         local row = {work = ("SpMV %s %s"):format(pattern, type), rung = name,
           goal = form == P and 1 or nil, error = plan and e}
         if plan then
-          cusparse(row, M, peers.rotated(spmv, name, operands, chosen.params),
-            ("csr %d %d %d %s"):format(cl.typesize(type), M.rows, M.nnz, path))
+          cusparse(row, M, timer.new(cl.context(), {function()
+            return plan()
+          end}), ("csr %d %d %d %s"):format(cl.typesize(type), M.rows, M.nnz,
+            path))
         else
           unmeasured(row, e)
         end
@@ -437,7 +440,7 @@ local function sparse()
       "symmetric, of variable coefficients")
     race(packed(constant), 4, nil, "of constant diagonals")
   end
-  patterns(scaled(1 << 23))
+  patterns()
 end
 
 local function transposes()
