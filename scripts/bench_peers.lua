@@ -5,6 +5,7 @@
 -- builds the peers.
 -- SPDX-License-Identifier: MIT
 
+local file = require "clshell.base.file"
 local json = require "clshell.json"
 local output = require "clshell.output"
 local peak = require "clshell.peaks"
@@ -392,8 +393,8 @@ local function patterns()
       local P <close> = M:pack()
       local x <close> = cl.buffer(type, M.cols, cl.array(type, M.cols)
         :random(3))
-      local path <const> = os.tmpname()
-      local f = assert(io.open(path, "wb"))
+      local path, _ <close> = file.temporary()
+      local f <close> = assert(io.open(path, "wb"))
       for _, part in ipairs{"row_ptr", "col_ind", "values"} do
         M.host[part]:writefile(f)
       end
@@ -414,7 +415,6 @@ local function patterns()
           unmeasured(row, e)
         end
       end
-      os.remove(path)
       collectgarbage()
     end
   end
