@@ -697,7 +697,7 @@ static int cl_buildil(lua_State *L) {
  *   include  none  a folder or a list; a file's own is always there
  * Example:
  * local files = cl.files(cl.home .. "/kernels/gemm/naive.cl")
- * print(#files) --> 3
+ * print(#files) --> 4
  * print(files[1], files[files[1]]) -- its path, a hash of its content
  */
 static int cl_files(lua_State *L) {
