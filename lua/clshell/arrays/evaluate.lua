@@ -487,10 +487,11 @@ function meta.__buffer(e, wait, written)
       .. "the copy of a slice would be lost", {hint = "e:eval() is a copy to "
       .. "read, b:view(first, last) memory to write"})
   end
-  local b, event = methods.eval(e)
-  if wait then
-    event:wait()
+  if not wait then
+    return (methods.eval(e))
   end
+  local b, event = methods.eval(e)
+  event:wait()
   return b
 end
 
