@@ -10,6 +10,7 @@ local output = require "clshell.output"
 local peak = require "clshell.peaks"
 local peers = require "lib.races"
 local script = require "clshell.script"
+local text = require "clshell.base.text"
 local timer = require "clshell.timer"
 
 local STEP = 64 -- between two sizes of the curve
@@ -30,6 +31,14 @@ local function tuned(path)
   return t
 end
 
+-- The path of a chart that can be written, or nil and a message.
+local function chart(path)
+  if not text.set "svg png txt" [path:match "%.(%w+)$" or ""] then
+    return nil, "the name of a chart must end with .svg, .png or .txt"
+  end
+  return script.writable(path)
+end
+
 local parser = script.parser("bench_peers.lua",
   "How fast kernels are beside other libraries: ratios of rates, in turns.",
   "Both sides run A B B A; ratio: median over the rounds, with its 95 % "
@@ -42,7 +51,7 @@ parser:option("-o --output", "write the table to a JSON file")
   :argname("FILE")
 parser:option("--curve", "gemm(A, B) as it is called, at 64, 128 ... 2048: "
   .. "rows of the table, and a chart, in the file too: .svg, .png or .txt; "
-  .. "nothing else, unless --only says so"):argname("FILE")
+  .. "nothing else, unless --only says so"):argname("FILE"):convert(chart)
 parser:option("--clblast", "parameters for CLBlast: the output of a tuner, "
   .. "such as clblast_xgemm_1_32.json; may be repeated"):count("*")
   :argname("FILE"):convert(tuned)
@@ -54,16 +63,6 @@ if args.output then
   local ok, message = script.writable(args.output)
   if not ok then
     parser:error("cannot write the table: " .. message)
-  end
-end
-if args.curve then
-  local suffix = args.curve:lower():match "%.%w+$"
-  local ok, message = script.writable(args.curve)
-  if not (suffix == ".svg" or suffix == ".png" or suffix == ".txt") then
-    ok, message = false, "its name must end with .svg, .png or .txt"
-  end
-  if not ok then
-    parser:error(("cannot write the chart %s: %s"):format(args.curve, message))
   end
 end
 
@@ -148,7 +147,8 @@ local function gemm_cuda(name, kind, m, n, k, goal, batch, once, events)
   local type = TYPES[kind] or "float"
   local row = product(("%s %s%s"):format(kind == "tf32" and "SGEMM"
     or kind:upper(), m == n and n == k and m or ("%dx%dx%d"):format(m, n, k),
-    batch and " x " .. batch or ""), name, kind == "tf32" and "cuBLAS TF32"
+    events and ", with events" or batch and " x " .. batch or ""), name,
+    kind == "tf32" and "cuBLAS TF32"
     or "cuBLAS", goal, m, n, k, batch)
   if not cuda then
     return unmeasured(row, no_cuda)
@@ -174,9 +174,9 @@ local function gemm_cuda(name, kind, m, n, k, goal, batch, once, events)
   races:run(row, events and timer.new(cl.context(), {call})
     or peers.back_to_back(call), other, "event")
   if row.amount < 1e9 and row.ms then -- where launches set the pace
-    row.note = ("%s back to back, %.3g and %.3g us; inside our commands %s")
-      :format(events and "with events," or "both", 1e3 * row.ms,
-      1e3 * row.peer_ms, peers.inside(timer.new(cl.context(), {plan})))
+    row.note = ("both back to back, %.3g and %.3g us; inside our commands %s")
+      :format(1e3 * row.ms, 1e3 * row.peer_ms,
+      peers.inside(timer.new(cl.context(), {plan})))
   end
 end
 
@@ -282,19 +282,17 @@ local function curve()
     else
       races:run(row, peers.back_to_back(function() return gemm(A, B) end),
         other, gpu and "event" or "wall")
-    end
-    for who, rate in pairs{["gemm(A, B)"] = row.rate or false,
-        [row.peer] = row.peer_rate or false} do
-      points[#points + 1] = rate and {n = n, who = who, gflops = rate} or nil
+      table.move({{n = n, who = "gemm(A, B)", gflops = row.rate},
+        {n = n, who = row.peer, gflops = row.peer_rate}}, 1, 2, #points + 1,
+        points)
     end
     A:close()
     B:close()
   end
   if points[1] then
-    print(plot.line(points, {x = "n", y = "gflops", by = function(r)
-      return r.who
-    end, log_x = true, title = "SGEMM n x n, back to back, " .. device.name,
-      file = args.curve}))
+    print(plot.line(points, {x = "n", y = "gflops", log_x = true,
+      by = function(r) return r.who end, file = args.curve,
+      title = "SGEMM n x n, back to back, " .. device.name}))
   end
 end
 

@@ -9,7 +9,7 @@ local expression = require "clshell.arrays.expression"
 local fused = require "clshell.arrays.fused"
 local layout = require "clshell.arrays.layout"
 local names = require "clshell.arrays.method_names"
-local temporary = require("clshell.base.result").temporary
+local results = require "clshell.base.result"
 local text = require "clshell.base.text"
 local types = require "clshell.arrays.types"
 
@@ -22,7 +22,6 @@ local leaves, meta = layout.leaves, expression.meta
 local methods, operators = expression.methods, expression.operators
 local operand, subject = expression.operand, expression.subject
 local typed = expression.typed
-local taken = debug.getregistry()["cl.hooks"].taken -- results, by the caller
 
 -- A tree of the calculations so far. Each operation, with the numbers of its
 -- operands, leads from a table to the next table; a Buffer leads one step
@@ -275,7 +274,7 @@ local function run(c)
     return fused.run(c)
   end
   local transpose, from = require "clshell.ladders.transpose", c.expression
-  if taken(1) then
+  if results.taken(1) then
     return select(2, transpose(from.buffer, {B = c.out.buffer}))
   end
   transpose(from.buffer, {B = c.out.buffer})
@@ -291,12 +290,8 @@ end
 function methods.eval(x)
   x = subject("eval", x)
   local b = layout.new(x.kind.type, x.dims, x.context)
-  local c = calculation(x, layout.leaf(b))
-  if taken(2) then
-    return b, run(c)
-  end
-  run(c)
-  return b
+  return b, results.call(results.taken(2), run,
+    calculation(x, layout.leaf(b)))
 end
 
 --- Expression:read([dst] [, opts]) -> Array
@@ -330,7 +325,7 @@ local function store(e, out)
     return run(c)
   end
   local copy = layout.new(out.kind.type, out.dims, out.context)
-  local _ <close> = temporary(copy)
+  local _ <close> = results.temporary(copy)
   run(calculation(e, layout.leaf(copy)))
   return run(calculation(layout.leaf(copy), out))
 end

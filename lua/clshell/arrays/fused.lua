@@ -39,7 +39,6 @@ local tiling = require "clshell.ladder.tiling"
 local types = require "clshell.arrays.types"
 
 local unpack = table.unpack
-local taken = debug.getregistry()["cl.hooks"].taken -- results, by the caller
 
 local M = {}
 
@@ -518,19 +517,11 @@ local function range(c, plan, n, rows)
   return plan.launch
 end
 
--- Calls a launch; its Event where that is wanted.
-local function enqueue(wanted, launch, ...)
-  if wanted then
-    return launch(...)
-  end
-  launch(...)
-end
-
 --- fused.run(c) -> Event
 --- Launches a calculation on the default queue of its context. Where the
 --- caller does not take the Event, the driver is asked for none.
 function M.run(c)
-  local wanted = taken(1)
+  local wanted = result.taken(1)
   if c.dims.count == 0 then -- no element, and so no kernel
     return result.nothing(c.context)
   end
@@ -555,13 +546,14 @@ function M.run(c)
       end
       plan = plan.streaming or plan
     end
-    return enqueue(wanted, range(c, plan, args[1], 1), unpack(args, 1, c.n))
+    return result.call(wanted, range(c, plan, args[1], 1),
+      unpack(args, 1, c.n))
   end
   local all, from, value = {}, order.from, order.value
   for k = 1, #value do
     all[k] = from[k] and args[from[k]] or value[k]
   end
-  return enqueue(wanted, range(c, plan, all[1], order.rows),
+  return result.call(wanted, range(c, plan, all[1], order.rows),
     unpack(all, 1, #value))
 end
 

@@ -17,7 +17,7 @@ local M = {}
 
 local unpack = table.unpack
 local hooks = debug.getregistry()["cl.hooks"]
-local taken = hooks.taken
+local taken = result.taken
 local RECORDED = 3 -- the run of a plan from which on its commands are recorded
 
 -- The fields of an Event of several commands come from the first command, from
@@ -129,15 +129,12 @@ local function enqueue(plan, wanted)
   local chained = queue and queue.out_of_order
   for _, command in ipairs(plan.commands) do
     if not (command.once and plan.ran) then
-      local launch, event = command.launch, nil
+      local launch = command.launch
       if queue or after then
         launch = launch:on(queue, {after = after})
       end
-      if wanted or chained then
-        event = launch(unpack(command, 1, command.n))
-      else
-        launch(unpack(command, 1, command.n))
-      end
+      local event = result.call(wanted or chained, launch,
+        unpack(command, 1, command.n))
       if wanted then
         list[#list + 1] = event
       end
@@ -219,10 +216,7 @@ local function again(self, wanted)
   self.steps = self.steps or cl.record(function()
     enqueue(self)
   end)
-  if wanted then
-    return self.steps()
-  end
-  self.steps()
+  return result.call(wanted, self.steps)
 end
 
 function Plan:__call()
