@@ -11,8 +11,10 @@ local output = require "clshell.output"
 local peak = require "clshell.peaks"
 local peers = require "lib.races"
 local script = require "clshell.script"
+local text = require "clshell.base.text"
 local timer = require "clshell.timer"
 
+local STEP = 64 -- between two sizes of the curve
 local PARTS = {"gemm", "clblast", "spmv", "transpose", "peaks", "pyopencl"}
 
 -- The output of a tuner of CLBlast, or nil and a message.
@@ -30,16 +32,27 @@ local function tuned(path)
   return t
 end
 
+-- The path of a chart that can be written, or nil and a message.
+local function chart(path)
+  if not text.set "svg png txt" [path:match "%.(%w+)$" or ""] then
+    return nil, "the name of a chart must end with .svg, .png or .txt"
+  end
+  return script.writable(path)
+end
+
 local parser = script.parser("bench_peers.lua",
   "How fast kernels are beside other libraries: ratios of rates, in turns.",
   "Both sides run A B B A; ratio: median over the rounds, with its 95 % "
-    .. "interval. On GPUs both launch products back to back: SGEMM 1 tells "
-    .. "the time of a bare launch. Every result of ours was compared with "
-    .. "float64.")
+    .. "interval. On GPUs both call products back to back, without events: "
+    .. "SGEMM 1 tells the time of a bare launch of each, and of a launch with "
+    .. "an event of ours. Every result of ours was compared with float64.")
 parser:option("--only", "one part; may be repeated"):count("*"):choices(PARTS)
 parser:option("-r --rounds", "of each comparison", "10"):convert(script.size)
 parser:option("-o --output", "write the table to a JSON file")
   :argname("FILE")
+parser:option("--curve", "gemm(A, B) as it is called, at 64, 128 ... 2048: "
+  .. "rows of the table, and a chart, in the file too: .svg, .png or .txt; "
+  .. "nothing else, unless --only says so"):argname("FILE"):convert(chart)
 parser:option("--clblast", "parameters for CLBlast: the output of a tuner, "
   .. "such as clblast_xgemm_1_32.json; may be repeated"):count("*")
   :argname("FILE"):convert(tuned)
@@ -59,6 +72,11 @@ local gpu = device.type ~= "cpu"
 local tests = cl.home .. "/build/tests/peers/"
 
 local function wanted(part)
+  if part == "curve" then
+    return args.curve
+  elseif args.curve and #args.only == 0 then
+    return false
+  end
   for _, name in ipairs(args.only) do
     if name == part then
       return true
@@ -72,8 +90,9 @@ local function scaled(n)
 end
 
 local total = 0
-for name, count in pairs{gemm = gpu and 31 or 8, clblast = 3, peaks = 1,
-    spmv = gpu and 67 or 9, transpose = gpu and 4 or 2, pyopencl = 1} do
+for name, count in pairs{gemm = gpu and 32 or 8, clblast = 3, peaks = 1,
+    curve = math.max(1, scaled(2048) // STEP), spmv = gpu and 67 or 9,
+    transpose = gpu and 4 or 2, pyopencl = 1} do
   total = total + (wanted(name) and count or 0)
 end
 print(("Beside other libraries, on %s\n"):format(device.name))
@@ -124,12 +143,13 @@ local function operands_of(name, type, m, n, k, batch, once)
 end
 
 -- A product, or a batch of so many, beside a request to the CUDA program;
--- `once`: with B packed beforehand.
-local function gemm_cuda(name, kind, m, n, k, goal, batch, once)
+-- `once`: with B packed beforehand; `events`: each call has its Event.
+local function gemm_cuda(name, kind, m, n, k, goal, batch, once, events)
   local type = TYPES[kind] or "float"
   local row = product(("%s %s%s"):format(kind == "tf32" and "SGEMM"
     or kind:upper(), m == n and n == k and m or ("%dx%dx%d"):format(m, n, k),
-    batch and " x " .. batch or ""), name, kind == "tf32" and "cuBLAS TF32"
+    events and ", with events" or batch and " x " .. batch or ""), name,
+    kind == "tf32" and "cuBLAS TF32"
     or "cuBLAS", goal, m, n, k, batch)
   if not cuda then
     return unmeasured(row, no_cuda)
@@ -148,8 +168,12 @@ local function gemm_cuda(name, kind, m, n, k, goal, batch, once)
   if not other then
     return unmeasured(row, reason)
   end
-  local ours = timer.new(cl.context(), {function() return plan() end})
-  races:run(row, ours, other, "event")
+  local opts = {kernel = name, C = plan.output}
+  local function call()
+    return gemm(operands.A, operands.B, opts)
+  end
+  races:run(row, events and timer.new(cl.context(), {call})
+    or peers.back_to_back(call), other, "event")
   if row.amount < 1e9 and row.ms then -- where launches set the pace
     row.note = ("both back to back, %.3g and %.3g us; inside our commands %s")
       :format(1e3 * row.ms, 1e3 * row.peer_ms,
@@ -159,6 +183,7 @@ end
 
 local function gemm_gpu()
   gemm_cuda("naive", "sgemm", 1, 1, 1) -- a bare launch of either side
+  gemm_cuda("naive", "sgemm", 1, 1, 1, nil, nil, nil, true)
   for _, n in ipairs{127, 512, 1024, 2048} do
     gemm_cuda("nv_ffma", "sgemm", scaled(n), scaled(n), scaled(n), 1)
   end
@@ -225,6 +250,50 @@ local function gemm_cpu()
           "wall")
       end
     end
+  end
+end
+
+-- gemm(A, B) as it is called, beside cuBLAS or OpenBLAS, by size. A rung is
+-- compared with float64 at the first size that it serves.
+local function curve()
+  local blas, missing = require "cl.host".blas()
+  local points, errors = {}, {}
+  for n = STEP, math.max(STEP, scaled(2048)), STEP do
+    local A, B = matrix.random(n), matrix.random(n, n, {seed = 2})
+    local chosen = gemm.plan(A, B)
+    local rung, other, reason = chosen.rung.name, nil, nil
+    local row = product("gemm(A, B) " .. n, rung, gpu and "cuBLAS"
+      or "OpenBLAS", gpu and (n > 512 and 1 or 0.8) or nil, n, n, n)
+    if not errors[rung] then
+      local plan, e = peers.plan(gemm, rung, {A = A, B = B}, chosen.params)
+      errors[rung] = plan and e or nil
+      reason = not plan and e or nil
+    end
+    row.error = errors[rung]
+    if not gpu then
+      other = blas and blas_subject(A:read(), B:read())
+      reason = reason or not blas and missing
+    elseif cuda then
+      local asked
+      other, asked = cuda:subject(("sgemm %d %d %d"):format(n, n, n))
+      reason = reason or not other and asked
+    end
+    if reason or not other then
+      unmeasured(row, reason or no_cuda)
+    else
+      races:run(row, peers.back_to_back(function() return gemm(A, B) end),
+        other, gpu and "event" or "wall")
+      table.move({{n = n, who = "gemm(A, B)", gflops = row.rate},
+        {n = n, who = row.peer, gflops = row.peer_rate}}, 1, 2, #points + 1,
+        points)
+    end
+    A:close()
+    B:close()
+  end
+  if points[1] then
+    print(plot.line(points, {x = "n", y = "gflops", log_x = true,
+      by = function(r) return r.who end, file = args.curve,
+      title = "SGEMM n x n, back to back, " .. device.name}))
   end
 end
 
@@ -517,9 +586,10 @@ local function pyopencl()
   program:close()
 end
 
-local run = {gemm = gpu and gemm_gpu or gemm_cpu, clblast = clblast,
-  spmv = sparse, transpose = transposes, peaks = peaks, pyopencl = pyopencl}
-for _, name in ipairs(PARTS) do
+local run = {curve = curve, gemm = gpu and gemm_gpu or gemm_cpu,
+  clblast = clblast, spmv = sparse, transpose = transposes, peaks = peaks,
+  pyopencl = pyopencl}
+for _, name in ipairs{"curve", table.unpack(PARTS)} do
   if wanted(name) then
     run[name]()
   end

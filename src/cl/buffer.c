@@ -694,6 +694,7 @@ static int hook_result(lua_State *L) {
   b->kept = true;
   b->order = b->context->order;
   allocate(L, b, CL_MEM_READ_WRITE, 0);
+  clsh_context_press(L, b->context, b->bytes); /* held memory counts as well */
   return 1;
 }
 

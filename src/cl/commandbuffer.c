@@ -372,7 +372,7 @@ static int cl_record(lua_State *L) {
 ** before where the queue does not keep the order. Sets the event of the last.
 */
 static cl_int enqueuerest(const CommandBuffer *b, cl_command_queue q,
-                          bool chained, Event *e) {
+                          bool wanted, bool chained, Event *e) {
   cl_int err = CL_SUCCESS;
   cl_event before = NULL;
   for (const Step *s = b->first->next; s != NULL && err == CL_SUCCESS;
@@ -381,7 +381,8 @@ static cl_int enqueuerest(const CommandBuffer *b, cl_command_queue q,
     After after = {.n = chained, .list = before != NULL ? &before : &e->first};
     after.list = chained ? after.list : NULL;
     err = clsh_kernel_enqueue(s->handle, &s->range, q, &after,
-                              chained || s->next == NULL ? &event : NULL);
+                              chained || (wanted && s->next == NULL) ? &event
+                                                                     : NULL);
     if (before != NULL)
       clReleaseEvent(before);
     before = event;
@@ -391,9 +392,11 @@ static cl_int enqueuerest(const CommandBuffer *b, cl_command_queue q,
 }
 
 static cl_int enqueueall(const CommandBuffer *b, cl_command_queue q,
-                         const After *after, bool chained, Event *e) {
+                         const After *after, bool wanted, bool chained,
+                         Event *e) {
+  cl_event *slot = b->n > 1 ? &e->first : &e->handle;
   cl_int err = clsh_kernel_enqueue(b->first->handle, &b->first->range, q,
-                                   after, b->n > 1 ? &e->first : &e->handle);
+                                   after, wanted ? slot : NULL);
   if (err != CL_SUCCESS || b->n == 1)
     return err;
   bool native = b->native != NULL && !chained;
@@ -403,7 +406,7 @@ static cl_int enqueueall(const CommandBuffer *b, cl_command_queue q,
     while (clsh_heldmemory_retry(err));
   if (!native || err == CL_INVALID_OPERATION ||
       err == INCOMPATIBLE_QUEUE) /* of other properties, or it still runs */
-    err = enqueuerest(b, q, chained, e);
+    err = enqueuerest(b, q, wanted, chained, e);
   return err;
 }
 
@@ -469,7 +472,8 @@ static Queue *pushqueue(lua_State *L, const CommandBuffer *b) {
  * Runs the launches of a `cl.record`, in their order; does not wait, unless a
  * source calls printf. The Event's times go from the START of the first launch
  * to the END of the last; a first build by the driver in between counts. Its
- * work is the sum of the launches' work (Launch:work). `steps()` is the same.
+ * work is the sum of the launches' work (Launch:work). `steps()` is the same;
+ * as a statement it makes no Event.
  * Options:
  *   queue  the default  the Queue to run on, of the same Context
  *   after  none         a list of events to wait for
@@ -492,7 +496,13 @@ static int commandbuffer_run(lua_State *L) {
   lua_settop(L, 2);
   Queue *q = pushqueue(L, b);
   clsh_option_push(L, 2, "after");
-  Event *e = clsh_event_new(L, 3); /* first: the next calls run no script */
+  Event none = {.handle = NULL}, *e = &none;
+  bool wanted = clsh_event_taken(L, 0, 1) || q->out_of_order || b->prints ||
+                b->native != NULL || b->context->limits.simulated;
+  if (wanted)
+    e = clsh_event_new(L, 3); /* first: the next calls run no script */
+  else
+    clsh_event_spare(L, 3, b->first->kernel->name);
   checkbuffer(L, 1);
   checkopen(L, b);
   if (b->context->limits.simulated) {
@@ -505,13 +515,13 @@ static int commandbuffer_run(lua_State *L) {
   clsh_event_after(L, 4, b->context, &after);
   e->waits = after.n > 0;
   note(L, b, q, e);
-  cl_int err = enqueueall(b, handle, &after, q->out_of_order, e);
+  cl_int err = enqueueall(b, handle, &after, wanted, q->out_of_order, e);
   if (err != CL_SUCCESS && e->first == NULL)
     clsh_flight_drop();
   clsh_context_checkcommand(L, b->context, err, "steps:run");
   if (b->prints)
     clsh_event_wait(L, 5);
-  return 1;
+  return wanted;
 }
 
 static int commandbuffer_native(lua_State *L) {

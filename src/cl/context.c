@@ -18,6 +18,7 @@
 
 #define NVCAPABILITY 0x4000 /* CL_DEVICE_COMPUTE_CAPABILITY_MAJOR_NV */
 #define NONUNIFORM 0x1065   /* CL_DEVICE_NON_UNIFORM_WORK_GROUP_SUPPORT */
+#define OBJECT 12288        /* bytes of a new object that count, at least */
 #define NVRESERVE 1024 /* local memory that CUDA keeps in each work-group */
 
 /* The remedies for a lost device. NVIDIA's driver refuses all later calls of
@@ -301,6 +302,18 @@ cl_ulong clsh_context_localroom(const Context *c, cl_ulong own,
 }
 
 /*
+** Counts a new object of so many bytes of the device, see clsh_class_pressure.
+** Objects of more than OBJECT bytes count as so many, or by their share of the
+** device's memory: 2^28 bytes of garbage on a device of 2^36 are no reason to
+** collect, which takes longer than a small kernel.
+*/
+void clsh_context_press(lua_State *L, const Context *c, size_t bytes) {
+  size_t most = bytes / (size_t)(1 + (c->limits.global_mem >> 28));
+  most = most > OBJECT ? most : OBJECT;
+  clsh_class_pressure(L, bytes < most ? bytes : most);
+}
+
+/*
 ** Raises for memory that the device cannot hold, for `call`, in one `thing`.
 ** Drivers promise more memory than there is and fail later, or not at all, so
 ** the sum is kept here.
@@ -331,7 +344,7 @@ void clsh_context_reserve(lua_State *L, Context *c, size_t bytes,
                       "of which %I are left; close some with b:close()",
                       (LUAI_UACINT)bytes, (LUAI_UACINT)clsh_memory_left());
   }
-  clsh_class_pressure(L, bytes);
+  clsh_context_press(L, c, bytes);
 }
 
 /* Counts memory that buffers and images take, and give back. */

@@ -20,8 +20,8 @@ typedef struct Limits {
   bool pretended;  /* see cl.pretend */
 } Limits;
 
-#define HELD 64 /* memory objects of a context, at most */
-#define SHARE 8 /* of its device's memory, an 8th at most */
+#define HELD 256 /* memory objects of a context, at most */
+#define SHARE 8  /* of its device's memory, an 8th at most */
 
 typedef struct Hold {
   int n;
@@ -70,6 +70,7 @@ void clsh_context_reserve(lua_State *L, Context *c, size_t bytes,
                           const char *call, const char *thing);
 void clsh_context_take(Context *c, size_t bytes);
 void clsh_context_give(Context *c, size_t bytes);
+void clsh_context_press(lua_State *L, const Context *c, size_t bytes);
 bool clsh_context_keep(Context *c, cl_mem mem, size_t bytes);
 cl_mem clsh_context_takeheld(Context *c, size_t bytes);
 void clsh_context_pushnotice(lua_State *L); /* the driver's last text */

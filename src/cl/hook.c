@@ -27,6 +27,11 @@
 **   call_key        (metatable of packed operands, n, n operands, options) ->
 **                   string, equal for equal calls of a kernel family; nil: an
 **                   operand or an option is of another kind, or closed
+**   taken           (i) -> boolean: whether the caller of the function that
+**                   asks, in Lua, takes its result number i
+**   edits           () -> number; while it stays the same, programs that have
+**                   not changed are as they were
+**   launches        () -> number of launches so far
 **   type_question   (source) -> its declarations, or nil; macros: CLSH_KIND(T)
 **                   is the place of a type in cl.types()
 **   recording       the CommandBuffer of a cl.record that is under way, or nil

@@ -195,8 +195,10 @@ static void checkdims(lua_State *L, const Launch *l, int arg, const char *name,
  * allow the local size, and it must divide the global size where the device
  * requires that; else an error gives the numbers. Calling the result sets
  * every argument and enqueues:
- * `local ev = k:range({n, m}, {16, 16})(2.0, x, y)`. It does not wait, unless
- * the source calls printf: its output then comes before the script's next.
+ * `local ev = k:range({n, m}, {16, 16})(2.0, x, y)`. A call whose Event nobody
+ * takes, `launch(x, y)` as a statement, asks the driver for none, which makes
+ * it cheaper; so do all calls that give an Event. It does not wait, unless the
+ * source calls printf: its output then comes before the script's next.
  * Example:
  * local k = cl.kernel [[
  * kernel void index(global int *x, int ld) {
@@ -399,9 +401,10 @@ static int record(lua_State *L, Launch *l, int nargs) {
   return 1;
 }
 
-/* launch(args...) -> Event */
+/* launch(args...) -> Event, which a call as a statement does without */
 static int launch_call(lua_State *L) {
   Launch *l = checklaunch(L, 1);
+  Event none = {.handle = NULL}, *e = &none;
   evaluate(L, l->kernel);
   int nargs = lua_gettop(L) - 1;
   After after = {.n = 0};
@@ -414,7 +417,12 @@ static int launch_call(lua_State *L) {
   if (clsh_event_recording())
     return record(L, l, nargs);
   Queue *q = pushqueue(L, 1);
-  Event *e = clsh_event_new(L, -1); /* first: the next calls run no script */
+  bool wanted =
+      clsh_event_taken(L, 0, 1) || k->prints || k->context->limits.simulated;
+  if (wanted)
+    e = clsh_event_new(L, -1); /* first: the next calls run no script */
+  else
+    clsh_event_spare(L, -1, k->name);
   checknow(L, l);
   fflush(stdout); /* before the kernel's own printf */
   cl_command_queue handle = clsh_queue_handle(L, q);
@@ -427,12 +435,14 @@ static int launch_call(lua_State *L) {
   clsh_flight_begin(L, k->name, q->out_of_order ? NULL : q);
   clsh_arg_set(L, k, q, 2, nargs);
   e->flight = clsh_kernel_note(&l->r);
-  cl_int err =
-      clsh_kernel_enqueue(k->handle, &l->r, handle, &after, &e->handle);
+  cl_int err = clsh_kernel_enqueue(k->handle, &l->r, handle, &after,
+                                   wanted ? &e->handle : NULL);
   if (err != CL_SUCCESS) {
     clsh_flight_drop();
     launchfailed(L, l, err);
   }
+  if (!wanted)
+    return 0;
   clsh_event_setkernel(e, k->name);
   e->flop = l->r.flop;
   e->bytes = l->r.bytes;

@@ -50,9 +50,12 @@ static int unfinished(lua_State *L, Queue *q, double seconds, int *kernels) {
   if (markerpends(clsh_queue_handle(L, q),
                   seconds > MOMENT ? seconds : MOMENT)) {
     n = clsh_event_count(q, MOST, kernels);
+    if (n == 0)
+      *kernels = q->kernel[0] != '\0';
     return n > 0 ? n : 1;
   }
   q->dropped = false;
+  q->kernel[0] = '\0';
   return 0;
 }
 
@@ -134,8 +137,8 @@ bool clsh_pending_finish(lua_State *L) {
 /** cl.unfinished() -> list
  * The queues with commands that have not ended, after a Ctrl-C say: a list of
  * {queue, device, commands, kernels}. `commands` counts all of them, `kernels`
- * the kernels; where only commands without an Event are left, commands is 1
- * and kernels 0. `u.queue:finish()` waits.
+ * the kernels; where only commands without an Event are left, commands is 1,
+ * and kernels is 1 if there is a kernel among them. `u.queue:finish()` waits.
  * Example:
  * local list = cl.unfinished() -- of kernels that still run
  * print(#list) --> 0

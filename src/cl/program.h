@@ -65,6 +65,7 @@ void clsh_source_dropquoted(char *options);
 const char *clsh_source_pushfiles(lua_State *L, int text, const char *path,
                                   const char *options);
 bool clsh_source_changed(lua_State *L, int files);
+lua_Integer clsh_source_edits(void);
 
 /* compiler.c */
 int clsh_compiler_running(void);

@@ -19,7 +19,7 @@ typedef struct Queue {
   bool profiled;
   bool out_of_order;
   bool standard;        /* its context's default queue */
-  bool dropped;         /* an Event of a command that may still run is gone */
+  bool dropped;         /* a command without an Event may still run */
   bool halted;          /* the driver fails all commands behind a failed one */
   char kernel[MAXNAME]; /* the last such command's; "": not known */
   unsigned interrupts;  /* before its newest command */
@@ -63,6 +63,8 @@ typedef struct Event {
 } Event;
 Event *clsh_event_new(lua_State *L, int queuearg); /* pending, empty */
 Event *clsh_event_newrecorded(lua_State *L, int queuearg);
+bool clsh_event_taken(lua_State *L, int level, int i);
+void clsh_event_spare(lua_State *L, int queuearg, const char *kernel);
 /* begins a recording: commands and waits raise; NULL: ends it */
 void clsh_event_record(lua_State *thread);
 bool clsh_event_recording(void);

@@ -178,6 +178,14 @@ static int cl_programs(lua_State *L) {
 static int cl_stale(lua_State *L) {
   return pushprograms(L, true) > 0;
 }
+
+/* The hook edits: () -> a number; while it stays the same, a program that has
+** not changed has not changed. */
+static int edits(lua_State *L) {
+  lua_pushinteger(L, clsh_source_edits());
+  return 1;
+}
+
 void clsh_rebuild_open(lua_State *L) {
   static const luaL_Reg functions[] = {
       {"programs", cl_programs}, {"stale", cl_stale}, {NULL, NULL}};
@@ -186,5 +194,7 @@ void clsh_rebuild_open(lua_State *L) {
                                      {NULL, NULL}};
   static const luaL_Reg fields[] = {{"file", program_file}, {NULL, NULL}};
   clsh_class_add(L, "Program", methods, fields);
+  lua_pushcfunction(L, edits);
+  clsh_hook_set(L, "edits");
   luaL_setfuncs(L, functions, 0);
 }

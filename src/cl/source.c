@@ -10,6 +10,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#ifdef __linux__
+#include <sys/inotify.h>
+#endif
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
@@ -599,6 +602,62 @@ const char *clsh_source_pushfiles(lua_State *L, int text, const char *path,
 }
 
 /*
+** The kernel of Linux tells of edits of watched files, at once: one question
+** for all files, where stat() takes one for each. It does not tell of moved
+** folders, nor of edits by other hosts: after a BLINK the files are looked at.
+*/
+#define BLINK 0.05 /* seconds */
+
+#ifdef __linux__
+static int watcher = -2; /* of inotify; -1: there is none */
+
+/* Whether later edits of a file will be told. */
+static bool watch(const char *path) {
+  if (watcher == -2)
+    watcher = inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
+  return inotify_add_watch(watcher, path,
+                           IN_MODIFY | IN_ATTRIB | IN_MOVE_SELF |
+                               IN_DELETE_SELF) >= 0;
+}
+
+/* Whether a watched file was edited since the last question. */
+static bool edited(void) {
+  char events[4096];
+  bool any = false;
+  while (watcher >= 0 && read(watcher, events, sizeof events) > 0)
+    any = true;
+  return any;
+}
+#else
+static bool watch(const char *path) {
+  (void)path;
+  return false;
+}
+
+static bool edited(void) {
+  return false;
+}
+#endif
+
+static bool unwatched; /* a file of the last questions could not be watched */
+
+/*
+** A number that stays the same while no file is edited, for a BLINK at most.
+** Files that were found unchanged under this number still are.
+*/
+lua_Integer clsh_source_edits(void) {
+  static lua_Integer edits;
+  static double looked;
+  double now = clsh_poll_now();
+  if (edited() || unwatched || now - looked > BLINK) {
+    edits++;
+    looked = now;
+    unwatched = false;
+  }
+  return edits;
+}
+
+/*
 ** The inode, size and times of a file. An edit changes one of them, unless it
 ** falls into the second of the edit before: so new files get no stamp.
 */
@@ -617,16 +676,25 @@ static bool stampof(const char *path, Stamp *s) {
 /*
 ** Whether the content of a file of the table (or nil) at `files` has changed.
 ** A missing file is about to be written anew. files[-i] is the stamp of file
-** i, with which its content was found unchanged.
+** i, with which its content was found unchanged; files[0]: clsh_source_edits()
+** as all were.
 */
 bool clsh_source_changed(lua_State *L, int files) {
   int top = lua_gettop(L);
   bool changed = false;
   lua_Integer n =
       lua_istable(L, files) ? (lua_Integer)lua_rawlen(L, files) : 0;
+  lua_Integer edits = n > 0 ? clsh_source_edits() : 0;
+  if (n == 0 || (lua_rawgeti(L, files, 0) == LUA_TNUMBER &&
+                 lua_tointeger(L, -1) == edits)) {
+    lua_settop(L, top);
+    return false;
+  }
   for (lua_Integer i = 1; i <= n && !changed; i++) {
     Stamp now;
+    lua_settop(L, top);
     const char *path = pushentry(L, files, i);
+    unwatched = !watch(path) || unwatched; /* first: no edit goes unseen */
     bool old = stampof(path, &now);
     lua_rawgeti(L, files, -i);
     bool same = old && lua_rawlen(L, -1) == sizeof now &&
@@ -638,7 +706,11 @@ bool clsh_source_changed(lua_State *L, int files) {
         lua_rawseti(L, files, -i);
       }
     }
-    lua_settop(L, top);
   }
+  lua_settop(L, top);
+  lua_pushinteger(L, edits);
+  if (!unwatched && !changed)
+    lua_rawseti(L, files, 0);
+  lua_settop(L, top);
   return changed;
 }

@@ -219,4 +219,72 @@ t.test("a wait for a CPU leaves it the processors", function()
   t.ok(out:find("faultlayer: 1 faults", 1, true), out)
 end)
 
+t.keeps("Program", "Kernel", "Launch") -- of calculations
+
+local ADD = "kernel void add(global int *x) { x[get_global_id(0)] += 1; }"
+
+t.test("a call whose Event nobody takes makes none", function()
+  local k, x = cl.kernel(ADD), cl.buffer("int", 10, 0)
+  local q <close> = cl.queue{out_of_order = true}
+  local launch, A = k:range(10), matrix.random(5)
+  local plan, y = gemm.plan(A, A), cl.arange(1, 10)
+  local steps = cl.record(function()
+    launch(x)
+    launch(x)
+  end, {native = false})
+  local function last()
+    return launch(x)
+  end
+  local kept = {} -- else the test of the collector counts them as gone
+  collectgarbage()
+  collectgarbage "stop"
+  -- The Events of a function, which returns them.
+  local function made(f)
+    local before = cl.live().Event or 0
+    kept[#kept + 1] = {f()}
+    return (cl.live().Event or 0) - before
+  end
+  local counts = {
+    made(function() launch(x) end),
+    made(function() launch:on(q)(x) end),
+    made(function() steps() end),
+    made(function() plan() end),
+    made(function() plan:run() end),
+    made(function() local C = gemm(A, A) C:close() end),
+    made(function() y:set(2 * y) end),
+    made(function() local z = (y + y):eval() z:close() end),
+    made(function() (y + y):eval() end),
+  }
+  local wanted = {
+    made(function() return (launch(x)) end),
+    made(last),
+    made(function() return pcall(launch, x) end),
+    made(steps),
+    made(function() return (plan()) end) // #plan.commands,
+    made(function() return {y:set(y)} end),
+  }
+  collectgarbage "restart"
+  q:finish()
+  t.eq(table.concat(counts, " "), "0 0 0 0 0 0 0 0 0")
+  t.eq(table.concat(wanted, " "), "1 1 1 1 1 1")
+  t.eq(x:read()[10], 9) -- all of them ran
+  local C, event = gemm(A, A)
+  t.ok(C and event:wait().ms > 0)
+  t.eq(y:read()[10], 20)
+end)
+
+t.test("a command without an Event is counted and waited for", function()
+  local k, x = cl.kernel(ADD), cl.buffer("int", 10, 0)
+  local q, go = cl.queue(), cl.user_event()
+  k:range(10):on(q, {after = go})(x)
+  local list = cl.unfinished()
+  t.eq(#list, 1)
+  t.eq(list[1].queue, q)
+  t.eq(list[1].commands .. " " .. list[1].kernels, "1 1")
+  go:complete()
+  q:finish()
+  t.eq(#cl.unfinished(), 0)
+  t.eq(x:read()[10], 1)
+end)
+
 t.done()

@@ -27,6 +27,30 @@ end
 
 local ONE = "kernel void f(global int *x) { x[0] = %d; }\n"
 
+t.test("an edit is noticed at once, however soon after a look", function()
+  put("inner.h", "#define N 1\n")
+  put("a.cl", '#include "inner.h"\nkernel void f(global int *x) { *x = N; }\n')
+  local prog <close> = cl.build(folder .. "/a.cl")
+  for i = 1, 40 do
+    t.eq(prog:changed(), false)
+    t.eq(prog:changed(), false)
+    if i % 2 == 0 then
+      put("inner.h", "#define N 2\n")
+    else
+      put("new.h", "#define N 2\n")
+      os.rename(folder .. "/new.h", folder .. "/inner.h")
+    end
+    t.eq(prog:changed(), true)
+    t.eq(prog:changed(), true)
+    put("inner.h", "#define N 1\n")
+  end
+  os.rename(folder .. "/inner.h", folder .. "/old.h")
+  t.eq(prog:changed(), false) -- about to be written anew
+  put("inner.h", "#define N 2\n")
+  t.eq(prog:changed(), true)
+  clean()
+end)
+
 t.test("a changed file is noticed by its content", function()
   put("a.cl", ONE:format(1))
   local prog <close> = cl.build(folder .. "/a.cl")

@@ -130,6 +130,14 @@ t.test("bench_peers.lua: a small run", function()
   end
   t.ok(measured >= 5, out)
   t.narrow(out)
+  path = t.tmp "curve.svg"
+  out, code = run(("--curve %s --scale 32 -r 1"):format(path))
+  t.eq(code, 0, out)
+  t.ok(out:find("gemm(A, B) 64", 1, true), out)
+  t.ok(out:find "SGEMM n x n, back to back" and io.open(path), out)
+  t.narrow(out)
+  out, code = run "--curve chart.html"
+  t.ok(code == 2 and out:find("must end with .svg", 1, true), out)
   out, code = run "--only nonesuch"
   t.ok(code == 2 and out:find("must be one of", 1, true), out)
   out, code = run("--clblast " .. path)

@@ -9,7 +9,7 @@ local expression = require "clshell.arrays.expression"
 local fused = require "clshell.arrays.fused"
 local layout = require "clshell.arrays.layout"
 local names = require "clshell.arrays.method_names"
-local temporary = require("clshell.base.result").temporary
+local results = require "clshell.base.result"
 local text = require "clshell.base.text"
 local types = require "clshell.arrays.types"
 
@@ -270,12 +270,14 @@ end
 -- Runs a calculation; returns the event. A transpose goes to the tiles of
 -- family transpose: loads with strides would take many times as long.
 local function run(c)
-  if is_transpose(c) then
-    local _, event = require "clshell.ladders.transpose"(c.expression.buffer,
-      {B = c.out.buffer})
-    return event
+  if not is_transpose(c) then
+    return fused.run(c)
   end
-  return fused.run(c)
+  local transpose, from = require "clshell.ladders.transpose", c.expression
+  if results.taken(1) then
+    return select(2, transpose(from.buffer, {B = c.out.buffer}))
+  end
+  transpose(from.buffer, {B = c.out.buffer})
 end
 
 --- Expression:eval() -> Buffer, Event
@@ -288,7 +290,8 @@ end
 function methods.eval(x)
   x = subject("eval", x)
   local b = layout.new(x.kind.type, x.dims, x.context)
-  return b, run(calculation(x, layout.leaf(b)))
+  return b, results.call(results.taken(2), run,
+    calculation(x, layout.leaf(b)))
 end
 
 --- Expression:read([dst] [, opts]) -> Array
@@ -322,7 +325,7 @@ local function store(e, out)
     return run(c)
   end
   local copy = layout.new(out.kind.type, out.dims, out.context)
-  local _ <close> = temporary(copy)
+  local _ <close> = results.temporary(copy)
   run(calculation(e, layout.leaf(copy)))
   return run(calculation(layout.leaf(copy), out))
 end
@@ -479,10 +482,11 @@ function meta.__buffer(e, wait, written)
       .. "the copy of a slice would be lost", {hint = "e:eval() is a copy to "
       .. "read, b:view(first, last) memory to write"})
   end
-  local b, event = methods.eval(e)
-  if wait then
-    event:wait()
+  if not wait then
+    return (methods.eval(e))
   end
+  local b, event = methods.eval(e)
+  event:wait()
   return b
 end
 

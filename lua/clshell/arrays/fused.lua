@@ -518,8 +518,10 @@ local function range(c, plan, n, rows)
 end
 
 --- fused.run(c) -> Event
---- Launches a calculation on the default queue of its context.
+--- Launches a calculation on the default queue of its context. Where the
+--- caller does not take the Event, the driver is asked for none.
 function M.run(c)
+  local wanted = result.taken(1)
   if c.dims.count == 0 then -- no element, and so no kernel
     return result.nothing(c.context)
   end
@@ -544,13 +546,15 @@ function M.run(c)
       end
       plan = plan.streaming or plan
     end
-    return range(c, plan, args[1], 1)(unpack(args, 1, c.n))
+    return result.call(wanted, range(c, plan, args[1], 1),
+      unpack(args, 1, c.n))
   end
   local all, from, value = {}, order.from, order.value
   for k = 1, #value do
     all[k] = from[k] and args[from[k]] or value[k]
   end
-  return range(c, plan, all[1], order.rows)(unpack(all, 1, #value))
+  return result.call(wanted, range(c, plan, all[1], order.rows),
+    unpack(all, 1, #value))
 end
 
 return M

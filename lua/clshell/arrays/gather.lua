@@ -38,7 +38,10 @@ local function run(c, leaf, e)
       c.to and {leaf = c.to, name = "out", store = true}})
   end
   c.known = evaluate.collect(c, list[type])
-  return not c.aliased and fused.run(c)
+  if c.aliased then
+    return false
+  end
+  return fused.run(c)
 end
 
 -- What happens at an index that is outside and not checked.

@@ -153,9 +153,11 @@ local function reduce(op, e, from, g, out)
   if once then
     return operation.run(c, form, from, out, left, fused.counter(context))
   end
-  local event = operation.run(c, form, from, last and out or left)
-  return last and event
-    or reduce(op, nil, left, operation.left(g, pieces, way), out)
+  if last then
+    return operation.run(c, form, from, out)
+  end
+  operation.run(c, form, from, left)
+  return reduce(op, nil, left, operation.left(g, pieces, way), out)
 end
 
 -- Remedies of min and max for two operands.

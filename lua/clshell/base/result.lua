@@ -21,6 +21,20 @@ function M.new(type, dims, context, queue)
   return cl.buffer(type, dims, nil, {context = context})
 end
 
+--- result.taken(i) -> boolean
+--- Whether the caller of the function that asks takes its result number i.
+M.taken = hooks.taken
+
+--- result.call(wanted, launch, ...) -> Event, or nothing
+--- Calls a launch, as a statement where its Event is not wanted: the driver is
+--- asked for none then.
+function M.call(wanted, launch, ...)
+  if wanted then
+    return launch(...)
+  end
+  launch(...)
+end
+
 --- result.recording() -> CommandBuffer or nil
 --- The present recording. Its runs may be on any queue, beside commands of the
 --- default queue: its commands share no scratch memory with other calls.

@@ -205,11 +205,12 @@ end
 --- family.plan(operands ... [, opts]) -> plan
 --- A call with these arguments, everything checked, built and allocated, but
 --- not yet run: `plan()` enqueues it and returns the event, as often as
---- wanted. It is the fast way to run a call many times: from the third run on,
---- several commands go out as one recording, with one Event from the START of
---- the first to the END of the last; plan:run() always gives the times of
---- each command. Fields: output (the result's Buffer), rung, params, shape,
---- operands, choice (see gemm.choice; nil for a named kernel).
+--- wanted; as a statement it makes no event. It is the fast way to run a call
+--- many times: from the third run on, several commands go out as one
+--- recording, with one Event from the START of the first to the END of the
+--- last; plan:run() always gives the times of each command. Fields: output
+--- (the result's Buffer), rung, params, shape, operands, choice (see
+--- gemm.choice; nil for a named kernel).
 --- Options:
 ---   kernel  the best known  a rung's name; with it the rung's own parameters
 ---   queue, after  -  and whatever else the call itself takes

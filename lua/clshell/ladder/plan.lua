@@ -15,6 +15,9 @@ local text = require "clshell.base.text"
 
 local M = {}
 
+local unpack = table.unpack
+local hooks = debug.getregistry()["cl.hooks"]
+local taken = result.taken
 local RECORDED = 3 -- the run of a plan from which on its commands are recorded
 
 -- The fields of an Event of several commands come from the first command, from
@@ -118,35 +121,46 @@ function Plan:work(flop, bytes)
   main.launch = main.launch:work{flop = flop, bytes = bytes}
 end
 
--- Enqueues the commands, each after the one before, and returns the event
--- that spans them.
-function Plan:run()
-  local list, after = {}, self.after
-  for _, command in ipairs(self.commands) do
-    if not (command.once and self.ran) then
+-- Enqueues the commands, each after the one before. `wanted`: returns the
+-- event that spans them; else the driver is asked for none: a launch as a
+-- statement has no Event.
+local function enqueue(plan, wanted)
+  local queue, after, list = plan.queue, plan.after, wanted and {}
+  local chained = queue and queue.out_of_order
+  for _, command in ipairs(plan.commands) do
+    if not (command.once and plan.ran) then
       local launch = command.launch
-      if self.queue or after then
-        launch = launch:on(self.queue, {after = after})
+      if queue or after then
+        launch = launch:on(queue, {after = after})
       end
-      local event = launch(table.unpack(command, 1, command.n))
-      list[#list + 1] = event
-      after = self.queue and {event} or nil
+      local event = result.call(wanted or chained, launch,
+        unpack(command, 1, command.n))
+      if wanted then
+        list[#list + 1] = event
+      end
+      after = chained and {event} or nil
     end
   end
-  self.ran = self.ran or list[1].status ~= "recorded"
-  return #list == 1 and list[1] or M.event(list)
+  plan.ran = plan.ran or not result.recording()
+  return wanted and M.event(list)
+end
+
+-- plan:run() enqueues the commands and returns the event that spans them, if
+-- the caller takes it.
+function Plan:run()
+  return enqueue(self, taken(1))
 end
 
 -- Runs a plan whose calls name no output, into `y` or a new Buffer. The Buffer
 -- belongs to the caller alone: the plan lets go of it.
-function Plan:run_into(y)
+local function run_into(self, y, wanted)
   local like = self.output_like
   y = y or result.new(like.type, like.shape, like.context, self.queue)
   local places = self.output_places -- among the arguments, {command, index}
   for i = 1, #places do
     places[i][1][places[i][2]] = y
   end
-  local event = self:run()
+  local event = enqueue(self, wanted)
   for i = 1, #places do
     places[i][1][places[i][2]] = false
   end
@@ -176,33 +190,38 @@ end
 
 -- Whether all programs are built from the present text of their files.
 function Plan:is_current()
+  local now = hooks.edits()
   for prog in pairs(self.programs) do
-    if not program.current(prog) then
+    if prog.closed or self.edits ~= now and not program.current(prog) then
       return false
     end
   end
+  self.edits = now
   return true
 end
 
--- Enqueues the commands as a recording and returns one event. It costs the
--- host less, as a plan that runs often needs no times of each command: an
--- Event takes 7 us of NVIDIA's driver, and a launch from here 5 us.
-function Plan:again()
+-- Enqueues the commands as a recording and returns one event, if it is
+-- wanted. It costs the host less, as a plan that runs often needs no times of
+-- each command: an Event takes 7 us of NVIDIA's driver, and a launch from here
+-- 5 us.
+local function again(self, wanted)
   if #self.commands == 1 or self.queue or self.after or not self.ran
       or result.recording() then
-    return self:run()
+    return enqueue(self, wanted)
   end
   self.runs = (self.runs or 1) + 1
   if self.runs < RECORDED then
-    return self:run()
+    return enqueue(self, wanted)
   end
   self.steps = self.steps or cl.record(function()
-    self:run()
+    enqueue(self)
   end)
-  return self.steps()
+  return result.call(wanted, self.steps)
 end
 
-Plan.__call = Plan.again
+function Plan:__call()
+  return again(self, taken(1))
+end
 
 -- The shape for a rung, with operands in the form that the rung takes.
 function M.shape(family, rung, s)
@@ -332,7 +351,7 @@ function M.helpers(family, s, f)
   local plan = setmetatable({family = family, commands = {}, ran = false},
     Plan)
   local results = table.pack(f(helper(plan, s)))
-  return results, plan:run()
+  return results, enqueue(plan, true)
 end
 
 -- Fills in the commands of a plan. Returns the reason of a refusal, or nil.
@@ -574,6 +593,7 @@ function M.run(family, gather, ...)
     and call_key(operands.packed_meta, #spec.inputs, ...)
   local kept = key and plans[key]
   local output, event, given, opts
+  local wanted = taken(2)
   if not kept or M.watch or not kept:is_current() then
     given, opts = gather(family, ...)
     if not kept or not kept:is_current() then
@@ -591,11 +611,13 @@ function M.run(family, gather, ...)
     hold(chains, kept.chain) -- chains: nil after a definition
   end
   if kept.output_places then
-    output, event = kept:run_into(output)
+    output, event = run_into(kept, output, wanted)
   elseif kept.chain then
-    output, event = kept.output, kept()
+    output, event = kept.output, again(kept, wanted)
+  elseif kept.commands then
+    event = enqueue(kept, wanted)
   else
-    event = kept:run()
+    event = kept.run()
   end
   if M.watch then
     M.watch(family, given, opts, output)

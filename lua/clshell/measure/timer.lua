@@ -8,6 +8,7 @@ local text = require "clshell.base.text"
 
 local M = {}
 
+local count = debug.getregistry()["cl.hooks"].launches
 local MIB = 2^20
 local FLUSH_LEAST = 64 * MIB
 -- A flush needs twice the cache; a CPU device may report the cache of a whole
@@ -124,11 +125,11 @@ end
 -- or made Events, or left commands in its queues.
 function M.enqueues(call)
   collectgarbage()
-  local before, events = cl.live().Event or 0, {}
+  local before, started, events = cl.live().Event or 0, count(), {}
   local results = table.pack(call())
   gather(events, results.n, table.unpack(results, 1, results.n))
   return #events > 0 or (cl.live().Event or 0) > before
-    or #cl.unfinished() > 0
+    or count() > started or #cl.unfinished() > 0
 end
 
 -- The subject of a routine of the host: run(n) -> seconds of n runs.
