@@ -252,6 +252,13 @@ test("nv_ozaki says which device and which sums it takes", function()
   t.ok(rung.accepts(hopper, s, {moduli = 0}):find "131071")
   s.k = 131071
   t.eq(rung.accepts(hopper, s, {moduli = 0}), nil)
+  local cube = {m = 32768, n = 32768, k = 32768, type = "double"}
+  hopper.global_mem_size = 80 << 30
+  t.ok(rung.accepts(hopper, cube, {moduli = 0}):find "47 GiB, more than a "
+    .. "quarter of the device's memory", rung.accepts(hopper, cube,
+    {moduli = 0}))
+  cube.m, cube.n, cube.k = 16384, 16384, 16384
+  t.eq(rung.accepts(hopper, cube, {moduli = 0}), nil)
   s.type = "float"
   t.ok(rung.accepts(hopper, s, {moduli = 0}):find "double")
   if device.nv_compute_capability_major ~= 9 then
