@@ -312,7 +312,11 @@ void put(float x, global ushort *to)
 /* Operands that were packed, with their scales, lie in buffers of their own;
 ** others may begin anywhere, and be a batch. */
 #if defined(RESIDUE)
-#define MORE_ARGUMENTS , global const int *restrict moduli AT_ABC
+#define MORE_ARGUMENTS , global const int *restrict moduli, \
+  global const int *refused AT_ABC
+#elif defined(CHECK)
+#define MORE_ARGUMENTS , global const double2 *restrict notes_a, \
+  global const double2 *restrict notes_b, double tolerance AT_ABC
 #elif PAIRS
 #define MORE_ARGUMENTS , global const uint *restrict top_a, \
   global const uint *restrict top_b, global const int *refused PARTS AT_C
@@ -401,8 +405,11 @@ void gemm(int M, int N, int blocks, SCALAR alpha,
   const Modulus modulus
     = {p, (uint)(0x100000000ul / p), 0x80000000u % p};
 #endif
-#if PAIRS
+#if PAIRS || defined(RESIDUE)
   if (*refused)
+    return;
+#elif defined(CHECK)
+  if (C[0] || !C[1])
     return;
 #endif
   MOVE(C, at_c);
@@ -606,6 +613,23 @@ void gemm(int M, int N, int blocks, SCALAR alpha,
       if (row < M && col + 2 * i < N)
         *(global uint4 *)(C + row * (size_t)ldc + col + 2 * i) = v.xzyw;
     }
+#elif defined(CHECK)
+    float2 x[2];
+    #pragma unroll
+    for (int h = 0; h < 2; h++)
+      x[h] = row0 + 8 * h < M ? convert_float2(notes_a[2 * (row0 + 8 * h)])
+                              : (float2)0;
+    int bad = 0;
+    #pragma unroll
+    for (int i = 0; i < SUMS; i++) {
+      if (COL_OF(i) < N && i / 2 % 2 == 0) {
+        const float2 y = convert_float2(notes_b[2 * COL_OF(i)]);
+        bad |= loses((int)sum[i], x[0], y, tolerance)
+          | loses((int)sum[i + 2], x[1], y, tolerance);
+      }
+    }
+    if (bad)
+      C[0] = 1;
 #else
     #pragma unroll
     for (int i = 0; i < SUMS; i++)

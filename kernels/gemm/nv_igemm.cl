@@ -10,8 +10,12 @@
 ** on; alpha and beta are not used. Matrix z of a batch has the modulus z:
 **
 ** moduli  in  behind ldc; each >= 2 and <= 256
+** refused in  behind moduli; not 0: nothing is done
 ** C       out rows at multiples of 16 bytes: whole pieces of 16 are stored,
 **             with zeros beyond column N
+**
+** With CHECK it stores nothing and checks the sums of sizes of ozaki.cl. C is
+** its `refused`; behind ldc are its notes of A and B, and the tolerance.
 **
 ** Lesson: as nv_hgemm, with twice the elements in a line of 128 bytes: the
 ** same bytes give twice the products. */
@@ -25,5 +29,11 @@
 #endif
 #else
 #define REAL int
+#endif
+#ifdef CHECK
+#ifdef cl_khr_fp64
+#pragma OPENCL EXTENSION cl_khr_fp64 : enable
+#endif
+#include "ozaki_check.cl"
 #endif
 #include "nv_hopper.cl"

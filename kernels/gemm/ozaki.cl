@@ -4,8 +4,9 @@
 ** C = alpha A B + beta C, after K. Ozaki, Y. Uchino, T. Imamura, "Ozaki
 ** Scheme II: A GEMM-oriented emulation of floating-point matrix
 ** multiplication using an integer modular technique", 2025. To be run in this
-** order, see ozaki_pack.cl for the first and the last:
+** order, see ozaki_pack.cl for the first two and the last:
 **
+**   measure  the scales s of the rows of A, t of the columns of B
 **   pack     A = 2^-s A', B = B' 2^-t, A' and B' whole, modulo 256, 255, 253
 **   check    is that as exact as a product in double? else `refused`
 **   gemm     A' B' modulo each of them:  sum of a char times a char
@@ -22,15 +23,15 @@
 ** A, B  in    moduli + 1 planes of M, of N lines
 ** constants   in: 8 doubles for each modulus, the first is p
 ** sums  out   moduli planes of M rows of lds bytes, lds >= N
-** notes  in   of each line of A, of B, 4 doubles: its scale s; 2^-q if an
-**             element lost bits, which cut it at 2^(e - q - 1), else 0; the
-**             sum of its sizes
-** tolerance   the error allowed, as a fraction of |A||B|
-** refused     set to 1 by check; not 0: nothing is done
+** notes  in   of each line of A, of B, 4 doubles: two for ozaki_check.cl; its
+**             scale s; e
+** tolerance   see ozaki_check.cl
+** refused     two words. The first is set to 1 by measure and check; where it
+**             is not 0 nothing is done. The second is set to 1 by measure where
+**             a line loses bits; where it is 0 there is nothing to check
 **
 ** NDRange: gemm: global = N / 2 x M / 2 rounded up to 8 x moduli, local = 8 x
-**          8 x 1; check: the same in two dimensions; compare: N x M, each
-**          rounded up to any local size
+**          8 x 1; check: the same in two dimensions
 ** Assumes: no int beyond 2^31: sums are cut into parts of 2^16 terms
 **
 ** Lesson: a whole number below P is known by its remainders modulo coprime
@@ -49,6 +50,8 @@
 #ifdef cl_khr_fp64
 #pragma OPENCL EXTENSION cl_khr_fp64 : enable
 #endif
+
+#include "ozaki_check.cl"
 
 static inline int all_of(int16 v)
 {
@@ -121,30 +124,6 @@ void gemm(int M, int N, int pitch, int moduli, global const char *restrict A,
           = total[i][j] < 0 ? total[i][j] + p : total[i][j];
 }
 
-/* A sum U of sizes is at least |A||B| in units of 2^(e + f) / 127^2, and by at
-** most the sums of the two lines' sizes above it; it is 0 where all products
-** are 0. Elements cut in A lose at most 2^(e - q - 1) times the sum of |B|. */
-static inline int loses(double total, global const double *x,
-                        global const double *y, double tolerance)
-{
-  const double lost = 127.0 / 2 * (x[1] * y[2] + y[1] * x[2]);
-  const double least = max(total - x[2] - y[2], 0.0);
-  return total > 0 && lost > tolerance * least;
-}
-
-/* The comparison alone, of sums in int: for rung nv_ozaki */
-kernel void compare(int M, int N, global const int *sums, int lds,
-                    global const double *notes_a,
-                    global const double *notes_b, double tolerance,
-                    global int *refused)
-{
-  const size_t col = get_global_id(0), row = get_global_id(1);
-  if (row < (size_t)M && col < (size_t)N
-      && loses(sums[row * lds + col], notes_a + 4 * row, notes_b + 4 * col,
-               tolerance))
-    *refused = 1;
-}
-
 kernel __attribute__((reqd_work_group_size(8, 8, 1)))
 void check(int M, int N, int pitch, int moduli, global const char *restrict A,
            global const char *restrict B, global const double *notes_a,
@@ -153,7 +132,7 @@ void check(int M, int N, int pitch, int moduli, global const char *restrict A,
 {
   const size_t length = pitch;
   const size_t row = get_global_id(1) * BLOCK, col = get_global_id(0) * BLOCK;
-  if (*refused || row >= (size_t)M || col >= (size_t)N)
+  if (refused[0] || !refused[1] || row >= (size_t)M || col >= (size_t)N)
     return;
   LINES(a, A, moduli, M, row);
   LINES(b, B, moduli, N, col);
@@ -168,9 +147,9 @@ void check(int M, int N, int pitch, int moduli, global const char *restrict A,
   }
   for (int i = 0; i < BLOCK; i++)
     for (int j = 0; j < BLOCK; j++) {
-      global const double *x = notes_a + 4 * min(row + i, (size_t)M - 1);
-      global const double *y = notes_b + 4 * min(col + j, (size_t)N - 1);
-      if (loses(total[i][j], x, y, tolerance))
+      const double2 x = vload2(2 * min(row + i, (size_t)M - 1), notes_a);
+      const double2 y = vload2(2 * min(col + j, (size_t)N - 1), notes_b);
+      if (loses(total[i][j], convert_float2(x), convert_float2(y), tolerance))
         *refused = 1;
     }
 }

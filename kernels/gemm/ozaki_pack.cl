@@ -3,10 +3,12 @@
 ** SPDX-License-Identifier: MIT
 **
 ** table    the moduli, and what the others need of them: constants
-** pack     scales each line, a row of A or a column of B, by a power of two,
-**          2^s, so that the norms of a row and a column multiply to less than
-**          half of P, the product of the moduli, and no sum of theirs wraps
-**          round; rounds it to whole numbers; stores their remainders
+** measure  finds for each line, a row of A or a column of B, its scale s, by
+**          which the norms of a row and a column multiply to less than half of
+**          P, the product of the moduli, and no sum of theirs wraps round; and
+**          the sum of its sizes
+** pack     scales it by 2^s, rounds it to whole numbers and stores their
+**          remainders, and behind them the sizes
 **
 **   x  -->  x' = rint(2^s x)  -->  x' mod 256, x' mod 255, x' mod 253, ...
 **                                  from -128 to 127, a plane for each
@@ -16,30 +18,61 @@
 **          next to 0, that is A' B', whole and exact; C = alpha 2^(-s - t) A'
 **          B' + beta C
 **
-** length      elements of a line: k
-** X  in       a line begins at X + i * ldx; as many lines as work-groups
-** planes out, notes out, pitch, moduli, refused, sums in, lds: see ozaki.cl
+** lines, length  of the operand: m or n, and k
+** X  in       a line begins at X + i * ldx; with ACROSS at X + i, and its
+**             elements are ldx apart
+** planes out, notes, pitch, refused, sums in, lds: see ozaki.cl
 ** list        out of table: the moduli, as ints
-** constants   out of table, in: 8 doubles for each modulus p: p, 1 / p, weight / P, 0, and
-**             the weight in digits of 40 bits, low ones first; behind them
-**             the same of P
+** constants   out of table, in: 8 doubles for each modulus p: p, 1 / p, weight
+**             / P, 0, and the weight in digits of 40 bits, low ones first;
+**             behind them the same of P
 ** C  in, out  M x N, row-major, ldc >= N
 **
-** NDRange: table: global = moduli + 1; pack: global = lines * LX, local = LX; combine: global = N x M,
-**          each rounded up to any local size
-** Local memory: LX doubles (pack)
-** Defines: LX; PLACED, see submatrix.cl
-** Assumes: double; LX a power of two
+** NDRange: table: global = moduli + 1
+**          measure: global = lines rounded up to WIDE x DEEP, local = WIDE x
+**          DEEP
+**          pack: global = pitch / 4 x lines rounded up to LY, local = 32 x LY;
+**          with ACROSS, 32 lines take LY work-items
+**          combine: global = N / COLS x M, each rounded up to any local size
+** Local memory: WIDE * DEEP doubles (measure), 33 KiB (pack, ACROSS)
+** Defines: COUNT, ACROSS, WIDE, DEEP, LY, VX; PLACED, see submatrix.cl
+** Assumes: double; WIDE and DEEP powers of two; with VX = 2 lines begin at
+**          multiples of 16 bytes and their length is even
 **
-** Lesson: a digit of 40 bits times a byte, added up 18 times, stays below
-** 2^53, so doubles add it exactly, and so do all four digits of the weights.
-** Only when the multiple of P is gone are they put together: one rounding, the
-** last. The norm, not the largest element, tells how far a line can be
-** scaled: for normal numbers that is 3.4 bits for a product, half a modulus.
-** A line is read three times, the last two from the cache. */
-#ifndef LX
-#define LX 64 /* work-items for a line */
+** Lesson: a remainder needs no division and no conversion, which are slow for
+** double. A whole number of 64 bits is four pieces of 16, exact in float; each
+** times the remainder of its weight, they add up below 2^24, also exactly. The
+** quotient by p is rounded by a large number that is added and taken away. It
+** may be off near a half, but then the remainder is just beyond p / 2, and
+** fits a char as well.
+** A digit of 40 bits times a byte, added up 18 times, stays below 2^53, so
+** doubles add it exactly, and so do all digits of the weights. Only when the
+** multiple of P is gone are they put together: one rounding, the last. The
+** norm, not the largest element, tells how far a line can be scaled: for
+** normal numbers that is 3.4 bits for a product, half a modulus. */
+#ifndef COUNT
+#define COUNT 15 /* moduli */
 #endif
+#ifndef ACROSS
+#define ACROSS 0 /* 1: X is handed over transposed */
+#endif
+#ifndef WIDE
+#define WIDE 1 /* lines of a work-group that measures */
+#endif
+#ifndef DEEP
+#define DEEP 64 /* work-items for each of them */
+#endif
+#ifndef LY
+#define LY 8 /* lines that a work-group packs at one time */
+#endif
+#ifndef VX
+#define VX 1 /* elements of X in a load: 1 or 2 */
+#endif
+#ifndef COLS
+#define COLS 4 /* columns of C for a work-item: 2 or 4 */
+#endif
+#define PIECES (COUNT > 15 ? 5 : 4)
+#define DIGITS (COUNT > 15 ? 4 : 3)
 
 #include "submatrix.cl"
 
@@ -89,6 +122,7 @@ kernel void table(int moduli, global double *constants, global int *list)
 }
 
 #define INFINITY_BITS 0x7ff0000000000000UL
+#define LEAST -1074 /* exponent of the least double */
 
 static inline double power_of_two(int n)
 {
@@ -98,85 +132,240 @@ static inline double power_of_two(int n)
 /* x 2^n, in two steps: 2^n alone may be beyond the range of double */
 static inline double times_power(double x, int n)
 {
+  n = clamp(n, -2040, 2040);
   return x * power_of_two(n / 2) * power_of_two(n - n / 2);
 }
 
-/* The sum or the maximum over the work-items */
-#define SHARE(all, value, op)                                             \
+/* The exponent of the lowest bit of v */
+static inline int lowest_bit(double v)
+{
+  const ulong bits = as_ulong(v), exponent = bits >> 52 & 0x7ff;
+  const ulong digits = (bits & 0xfffffffffffffUL)
+    | (ulong)(exponent != 0) << 52;
+  return (int)max(exponent, 1UL) - 1012 - (int)clz(digits & (0 - digits));
+}
+
+/* The result of op over a line's work-items */
+#define SHARE(value, op)                                                  \
   do {                                                                    \
     barrier(CLK_LOCAL_MEM_FENCE);                                         \
-    all[get_local_id(0)] = value;                                         \
-    for (uint n_ = LX / 2; n_ > 0; n_ /= 2) {                             \
+    all[place] = value;                                                   \
+    for (uint n_ = DEEP / 2; n_ > 0; n_ /= 2) {                           \
       barrier(CLK_LOCAL_MEM_FENCE);                                       \
-      if (get_local_id(0) < n_)                                           \
-        all[get_local_id(0)]                                              \
-          = op(all[get_local_id(0)], all[get_local_id(0) + n_]);          \
+      if (lane < n_)                                                      \
+        all[place] = op(all[place], all[place + n_ * WIDE]);              \
     }                                                                     \
     barrier(CLK_LOCAL_MEM_FENCE);                                         \
-    value = all[0];                                                       \
+    value = all[get_local_id(0)];                                         \
   } while (0)
 #define PLUS(x, y) ((x) + (y))
 
-kernel __attribute__((reqd_work_group_size(LX, 1, 1)))
-void pack(int length, global const double *restrict X, int ldx, int pitch,
-          int moduli, global const double *constants,
-          global char *restrict planes, global double *notes,
-          global int *refused AT_X)
+kernel __attribute__((reqd_work_group_size(WIDE, DEEP, 1)))
+void measure(int lines, int length, global const double *restrict X, int ldx,
+             global const double *constants, global double *notes,
+             global int *refused AT_X)
 {
   MOVE(X, at_x);
-  local double all[LX];
-  const size_t line = get_group_id(0), lines = get_num_groups(0);
-  const size_t lane = get_local_id(0), width = length;
-  global const double *x = X + line * ldx;
+  local double all[WIDE * DEEP];
+  const uint lane = get_local_id(1), place = lane * WIDE + get_local_id(0);
+  const size_t line = get_global_id(0);
+  const size_t step = ACROSS ? ldx : 1;
+  global const double *x
+    = X + min(line, (size_t)lines - 1) * (ACROSS ? 1 : ldx);
 
-  int nonsense = 0;
-  double most = 0, norm = 0, size = 0, lost = 0;
-  for (size_t k = lane; k < width; k += LX) {
-    nonsense |= as_ulong(fabs(x[k])) >= INFINITY_BITS;
-    most = fmax(most, fabs(x[k]));
+  /* All are below 2^e; `bound` has the bits of 2^e. Norm and size are in units
+  ** of 2^2e and 2^e. */
+  ulong bound = 1;
+  int e = LEAST;
+  double norm = 0, size = 0, some = 0, low = 2000, half1 = 0, half2 = 0;
+  for (size_t k = lane; k < (size_t)length; k += 4 * DEEP) {
+    double v[4];
+    ulong most = 0;
+    #pragma unroll
+    for (int i = 0; i < 4; i++) {
+      const size_t at = k + i * DEEP;
+      v[i] = at < (size_t)length ? fabs(x[at * step]) : 0;
+      most = max(most, as_ulong(v[i]));
+    }
+    if (most >= bound) {
+      if (most >= INFINITY_BITS) {
+        *refused = 1;
+        break;
+      }
+      const int up = ilogb(as_double(most)) + 1;
+      norm = times_power(norm, 2 * (e - up));
+      size = times_power(size, e - up);
+      e = up;
+      bound = e > -1022 ? (ulong)(1023 + e) << 52 : 1UL << (e - LEAST);
+      half1 = power_of_two(-e / 2);
+      half2 = power_of_two(-e - -e / 2);
+    }
+    #pragma unroll
+    for (int i = 0; i < 4; i++) {
+      const double y = v[i] * half1 * half2;
+      norm = fma(y, y, norm);
+      size += y;
+      if (v[i] != 0) {
+        some += 1;
+        low = fmin(low, (double)lowest_bit(v[i]));
+      }
+    }
   }
-  if (nonsense)
-    *refused = 1;
-  most = nonsense ? as_double(INFINITY_BITS) : most;
-  SHARE(all, most, fmax);
-  if (as_ulong(most) >= INFINITY_BITS)
+  double top = e;
+  SHARE(top, fmax);
+  norm = times_power(norm, 2 * (e - (int)top));
+  size = times_power(size, e - (int)top);
+  SHARE(norm, PLUS);
+  SHARE(size, PLUS);
+  SHARE(some, PLUS);
+  SHARE(low, fmin);
+  if (lane != 0 || line >= (size_t)lines)
     return;
 
-  const int e = most > 0 ? ilogb(most) + 1 : 0; /* all below 2^e */
-  for (size_t k = lane; k < width; k += LX) {
-    const double y = times_power(x[k], -e);
-    norm = fma(y, y, norm);
-  }
-  SHARE(all, norm, PLUS);
   /* the square of the norm that a scaled line may have */
-  global const double *P = constants + 8 * moduli + 4;
+  global const double *P = constants + 8 * COUNT + 4;
   const double room = (1 - 0x1p-8) / 2
     * fma(P[3], 0x1p120, fma(P[2], 0x1p80, fma(P[1], 0x1p40, P[0])));
-  const int q = norm > 0 ? ilogb(room / norm) >> 1 : 0, scale = q - e;
+  e = norm > 0 ? (int)top : 0;
+  const int q = norm > 0 ? ilogb(room / norm) >> 1 : 0;
+  const int lost = low < e - q;
+  if (lost)
+    refused[1] = 1;
+  notes[4 * line] = lost ? power_of_two(-q) : 0;
+  notes[4 * line + 1] = fma(127 * (1 + 0x1p-20), size, some);
+  notes[4 * line + 2] = q - e;
+  notes[4 * line + 3] = e;
+}
 
-  global char *own = planes + line * pitch;
-  for (size_t k = lane; k < (size_t)pitch; k += LX) {
-    const double v = k < width ? x[k] : 0, y = times_power(v, scale);
-    const double whole = rint(y);
-    if (whole != y || (whole == 0 && v != 0))
-      lost = 1;
-    const int rough = (int)ceil(127 * fabs(times_power(v, -e)));
-    const int top = v != 0 ? max(rough, 1) : 0;
-    size += top;
-    for (int m = 0; m < moduli; m++) {
-      const double p = constants[8 * m], inverse = constants[8 * m + 1];
-      double r = fma(-rint(whole * inverse), p, whole); /* |r| < 2^17 */
-      r = fma(-rint(r * inverse), p, r);
-      own[m * lines * pitch + k] = (char)(int)r;
-    }
-    own[moduli * lines * pitch + k] = top;
+/* Added to a double below 2^51, and to a float below 2^22: the sum's lowest
+** bits are the number, rounded to a whole one. */
+#define ROUNDS 0x1.8p52
+#define ROUNDS_F 0x1.8p23f
+
+/* The remainder of 2^16i modulo p, from -p / 2 to p / 2 */
+#define NEXT(w, p) ((w) * 65536L % (p))
+#define SIGNED(w, p) ((w) > (p) / 2 ? (w) - (p) : (w))
+
+/* Four numbers of a line to be scaled by half1 half2; w: 127 times 2^-q */
+static inline void store(const double *v, double half1, double half2,
+                         double w, global char *to, size_t plane)
+{
+  float part[PIECES][4];
+  uint sizes[4];
+  #pragma unroll
+  for (int i = 0; i < 4; i++) {
+    const double y = v[i] * half1 * half2;
+    /* y = high 2^32 + low */
+    const double high = fma(y, 0x1p-32, ROUNDS);
+    const double low = fma(high - ROUNDS, -0x1p32, y) + ROUNDS;
+    const ulong bits = as_ulong(low) - as_ulong(ROUNDS) + 0x80008000UL;
+    const long rest = (long)(as_ulong(high) - as_ulong(ROUNDS))
+      + (long)(bits >> 32) + 0x8000;
+    const uint lower = (uint)bits;
+    /* pieces of 16 bits, from -2^15 on */
+#define PIECE(x) (as_float(((uint)(x) & 0xffff) | 0x4b000000) - 0x1.01p23f)
+    part[0][i] = PIECE(lower);
+    part[1][i] = PIECE(lower >> 16);
+    part[2][i] = PIECE(rest);
+#if COUNT > 15
+    part[3][i] = PIECE((rest >> 16) + 0x8000);
+    part[4][i] = (int)((rest + 0x80000000L) >> 32);
+#else
+    part[3][i] = as_float(0x4b400000 + ((int)rest >> 16)) - ROUNDS_F;
+#endif
+    const double near = fma(fabs(y), w, ROUNDS);
+    const int up = fma(fabs(y), w, ROUNDS - near) > 0 || (y == 0 && v[i] != 0);
+    sizes[i] = (uint)as_ulong(near) + up;
   }
-  SHARE(all, size, PLUS);
-  SHARE(all, lost, fmax);
-  if (lane == 0) {
-    notes[4 * line] = scale;
-    notes[4 * line + 1] = lost * power_of_two(-q);
-    notes[4 * line + 2] = size;
+  #pragma unroll
+  for (int m = 0; m < COUNT; m++) {
+    const long p = MODULI[m];
+    const long w1 = NEXT(1, p), w2 = NEXT(w1, p), w3 = NEXT(w2, p);
+    const float f1 = SIGNED(w1, p), f2 = SIGNED(w2, p), f3 = SIGNED(w3, p);
+    const float inverse = 1.0f / p;
+    uint r[4];
+    #pragma unroll
+    for (int i = 0; i < 4; i++) {
+      float x = part[0][i] + f1 * part[1][i];
+      x = x + f2 * part[2][i];
+      x = x + f3 * part[3][i];
+#if COUNT > 15
+      const float f4 = SIGNED(NEXT(w3, p), p);
+      x = x + f4 * part[4][i];
+#endif
+      const float n = (x * inverse + ROUNDS_F) - ROUNDS_F;
+      r[i] = as_uint((x - n * (float)p) + ROUNDS_F);
+    }
+    *(global uint *)(to + m * plane)
+      = (r[0] & 0xff) | (r[1] & 0xff) << 8 | (r[2] & 0xff) << 16 | r[3] << 24;
+  }
+  *(global uint *)(to + COUNT * plane)
+    = sizes[0] | sizes[1] << 8 | sizes[2] << 16 | sizes[3] << 24;
+}
+
+#define GROUPS 32               /* work-items along k, 4 elements each */
+#define ROW (32 * 4 + 2)        /* doubles of a tile for a work-item of them */
+
+kernel __attribute__((reqd_work_group_size(GROUPS, LY, 1)))
+void pack(int lines, int length, global const double *restrict X, int ldx,
+          int pitch, global const double *notes, global char *restrict planes,
+          global const int *refused AT_X)
+{
+  MOVE(X, at_x);
+  if (*refused)
+    return;
+  const uint lane = get_local_id(0);
+#ifdef SWAPPED
+  const size_t block = get_group_id(0), first = get_group_id(1) * (4 * GROUPS);
+#else
+  const size_t block = get_group_id(1), first = get_group_id(0) * (4 * GROUPS);
+#endif
+  const size_t k = first + 4 * lane;
+#if ACROSS
+  /* Lanes along the lines read, lanes along k go on. */
+  local double tile[GROUPS * ROW];
+  const size_t own = block * 32 + lane;
+  for (uint g = get_local_id(1); g < GROUPS; g += LY) {
+    double v[4];
+    #pragma unroll
+    for (int i = 0; i < 4; i++) {
+      const size_t at = first + 4 * g + i;
+      v[i] = own < (size_t)lines && at < (size_t)length ? X[at * ldx + own]
+                                                        : 0;
+    }
+    for (int i = 0; i < 4; i++)
+      tile[g * ROW + 4 * lane + i] = v[i];
+  }
+  barrier(CLK_LOCAL_MEM_FENCE);
+  for (uint j = get_local_id(1); j < 32; j += LY) {
+    const size_t line = block * 32 + j;
+    double v[4];
+    #pragma unroll
+    for (int i = 0; i < 4; i++)
+      v[i] = tile[lane * ROW + 4 * j + i];
+#else
+  {
+    const size_t line = block * LY + get_local_id(1);
+    global const double *x = X + min(line, (size_t)lines - 1) * ldx + k;
+    double v[4];
+#if VX == 2
+    const double2 v0 = k < (size_t)length ? *(global const double2 *)x : 0;
+    const double2 v1
+      = k + 2 < (size_t)length ? *(global const double2 *)(x + 2) : 0;
+    v[0] = v0.x, v[1] = v0.y, v[2] = v1.x, v[3] = v1.y;
+#else
+    #pragma unroll
+    for (int i = 0; i < 4; i++)
+      v[i] = k + i < (size_t)length ? x[i] : 0;
+#endif
+#endif
+    if (line < (size_t)lines) {
+      const int n = (int)notes[4 * line + 2];
+      const int q = n + (int)notes[4 * line + 3];
+      store(v, power_of_two(n / 2), power_of_two(n - n / 2),
+            127 * power_of_two(-q), planes + line * pitch + k,
+            (size_t)lines * pitch);
+    }
   }
 }
 
@@ -194,33 +383,56 @@ static inline double number_of(double *d)
   return high + (rest + fma(d[0], 0x1p-80, d[1] * 0x1p-40));
 }
 
-kernel void combine(int M, int N, int moduli, global const uchar *sums,
-                    int lds, global const double *constants,
-                    global const double *notes_a,
-                    global const double *notes_b, double alpha, double beta,
-                    global double *restrict C, int ldc,
+#if COLS == 4
+#define WORD uint
+#else
+#define WORD ulong
+#endif
+#ifndef UNROLL
+#define UNROLL COUNT
+#endif
+
+kernel void combine(int M, int N, global const uchar *restrict sums, int lds,
+                    global const double *restrict constants,
+                    global const double *restrict notes_a,
+                    global const double *restrict notes_b, double alpha,
+                    double beta, global double *restrict C, int ldc,
                     global const int *refused AT_C)
 {
   MOVE(C, at_c);
-  const size_t col = get_global_id(0), row = get_global_id(1);
+  const size_t col = get_global_id(0) * COLS, row = get_global_id(1);
   if (*refused || row >= (size_t)M || col >= (size_t)N)
     return;
-  double share = 0, digits[4] = {0, 0, 0, 0};
-  for (int m = 0; m < moduli; m++) {
-    const double r = sums[((size_t)m * M + row) * lds + col];
+  global const uchar *sum = sums + row * lds + col;
+  double share[COLS] = {0}, digits[COLS][4] = {{0}};
+  #pragma unroll UNROLL
+  for (int m = 0; m < COUNT; m++) {
+    const WORD word = *(global const WORD *)(sum + (size_t)m * M * lds);
     global const double *weight = constants + 8 * m;
-    share = fma(r, weight[2], share);
-    for (int i = 0; i < 4; i++)
-      digits[i] = fma(r, weight[4 + i], digits[i]);
+    #pragma unroll
+    for (int c = 0; c < COLS; c++) {
+      const double r
+        = as_double(0x4330000000000000UL | (word >> 8 * c & 0xff)) - 0x1p52;
+      share[c] = fma(r, weight[2], share[c]);
+      #pragma unroll
+      for (int i = 0; i < DIGITS; i++)
+        digits[c][i] = fma(r, weight[4 + i], digits[c][i]);
+    }
   }
-  share = rint(share);
-  for (int i = 0; i < 4; i++)
-    digits[i] = fma(-share, constants[8 * moduli + 4 + i], digits[i]);
-
-  const int scale = (int)(notes_a[4 * row] + notes_b[4 * col]);
-  global double *c = C + row * ldc + col;
-  double value = alpha * ldexp(number_of(digits), 80 - scale);
-  if (beta != 0)
-    value += beta * *c;
-  *c = value;
+  const int scale = (int)notes_a[4 * row + 2];
+  global double *own = C + row * ldc + col;
+  #pragma unroll
+  for (int c = 0; c < COLS; c++) {
+    if (col + c >= (size_t)N)
+      break;
+    const double most = rint(share[c]);
+    #pragma unroll
+    for (int i = 0; i < DIGITS; i++)
+      digits[c][i] = fma(-most, constants[8 * COUNT + 4 + i], digits[c][i]);
+    const int n = 80 - scale - (int)notes_b[4 * (col + c) + 2];
+    double value = alpha * times_power(number_of(digits[c]), n);
+    if (beta != 0)
+      value += beta * own[c];
+    own[c] = value;
+  }
 }

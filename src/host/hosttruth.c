@@ -1,8 +1,10 @@
 /*
 ** hosttruth.c - cl.host: the true values of a matrix product in float64: whole
 ** rows, and Freivalds' check. A Truth computes them once, for any number of
-** results. Products of char have a C of int, which wraps around: doubles hold
-** their sums exactly, and their errors are differences, of scale 1.
+** results. Sums of double are added up in twice the digits, since the results
+** are double themselves. Products of char have a C of int, which wraps around:
+** doubles hold their sums exactly, and their errors are differences, of scale
+** 1.
 ** SPDX-License-Identifier: MIT
 */
 #include <math.h>
@@ -22,6 +24,7 @@ typedef struct Tile {
   size_t first, nrows, j, n; /* places in the list of rows; columns */
   size_t row[ROWS];          /* numbers in the product, from 0 */
   double ref[ROWS][COLS], scale[ROWS][COLS];
+  double low[ROWS][COLS]; /* of double: what `ref` has lost */
 } Tile;
 
 /* A round of Freivalds' check: v signs, ref = C v for the true C. */
@@ -66,6 +69,32 @@ static void axpy(size_t n, double a, const double *restrict b,
     }
 }
 
+/* The upper 26 bits of a double. */
+static double upper(double x) {
+  uint64_t u;
+  memcpy(&u, &x, sizeof u);
+  u &= ~(uint64_t)0x7ffffff;
+  memcpy(&x, &u, sizeof x);
+  return x;
+}
+
+/* axpy with the rounding errors of products and sums in `low`; bh: the upper
+** bits of b. */
+static void axpy_exact(size_t n, double a, const double *restrict b,
+                       const double *restrict bh, double *restrict ref,
+                       double *restrict low, double *restrict sum) {
+  double ah = upper(a), al = a - ah;
+  for (size_t j = 0; j < n; j += LANES)
+    for (size_t u = 0; u < LANES; u++) {
+      double p = a * b[j + u], bl = b[j + u] - bh[j + u];
+      double rest = ah * bh[j + u] - p + (ah * bl + al * bh[j + u]) + al * bl;
+      double s = ref[j + u] + p, part = s - ref[j + u];
+      low[j + u] += (ref[j + u] - (s - part)) + (p - part) + rest;
+      ref[j + u] = s;
+      sum[j + u] += fabs(p);
+    }
+}
+
 /* A whole number modulo 2^32. */
 static uint32_t bits(double x) {
   return (uint32_t)(int64_t)x;
@@ -76,34 +105,44 @@ static double wrapped(const Gemm *g, double sum, double c0) {
   return (int32_t)(bits(g->alpha) * bits(sum) + bits(g->beta) * bits(c0));
 }
 
-/* ref = alpha ref + beta c0, and its scale. */
+/* ref = alpha (ref + low) + beta c0, and its scale; there is no `low` of an
+** infinite ref. */
 static void add(size_t n, double alpha, double beta, const double *restrict c0,
-                double *restrict ref, double *restrict scale) {
+                const double *restrict low, double *restrict ref,
+                double *restrict scale) {
   for (size_t i = 0; i < n; i++) {
     double d = beta * c0[i];
-    ref[i] = alpha * ref[i] + d;
+    ref[i] = alpha * ref[i] + (isfinite(low[i]) ? alpha * low[i] + d : d);
     scale[i] = fabs(alpha) * scale[i] + fabs(d);
   }
 }
 
 static void multiply(const Gemm *g, Tile *t) {
-  double b[COLS] = {0}, babs[COLS] = {0}, c0[COLS] = {0}, a;
+  double b[COLS] = {0}, babs[COLS] = {0}, bh[COLS] = {0}, c0[COLS] = {0}, a;
+  const bool exact = g->a->type->size == sizeof(double);
   memset(t->ref, 0, sizeof t->ref);
+  memset(t->low, 0, sizeof t->low);
   memset(t->scale, 0, sizeof t->scale);
   for (size_t k = 0; k < g->k; k++) {
     loadrow(g->b, k, t->j, t->n, b);
     for (size_t i = 0; i < t->n; i++)
-      babs[i] = fabs(b[i]);
+      if (exact)
+        bh[i] = upper(b[i]);
+      else
+        babs[i] = fabs(b[i]);
     for (size_t r = 0; r < t->nrows; r++) {
       loadrow(g->a, t->row[r], k, 1, &a);
-      axpy(t->n, a, b, babs, t->ref[r], t->scale[r]);
+      if (exact)
+        axpy_exact(t->n, a, b, bh, t->ref[r], t->low[r], t->scale[r]);
+      else
+        axpy(t->n, a, b, babs, t->ref[r], t->scale[r]);
     }
   }
   for (size_t r = 0; r < t->nrows; r++) {
     if (g->c0 != NULL)
       loadrow(g->c0, t->row[r], t->j, t->n, c0);
     if (!g->whole)
-      add(t->n, g->alpha, g->beta, c0, t->ref[r], t->scale[r]);
+      add(t->n, g->alpha, g->beta, c0, t->low[r], t->ref[r], t->scale[r]);
     for (size_t i = 0; g->whole && i < t->n; i++) {
       t->ref[r][i] = wrapped(g, t->ref[r][i], c0[i]);
       t->scale[r][i] = 1;
@@ -327,7 +366,8 @@ static const Array *checkresult(lua_State *L, const char *names,
 }
 
 /** cl.host.gemm_error(C, A, B [, opts]) -> err, row, col
- * How far matrix C is from alpha*A*B + beta*C0 computed in float64: the
+ * How far matrix C is from alpha*A*B + beta*C0 computed in float64, for double
+ * in twice the digits: the
  * greatest |C - ref| / (|alpha| |A||B| + |beta||C0|), and where it is.
  * Rounding gives a small multiple of the type's epsilon; a NaN or infinity
  * in C gives math.huge. For A and B of char, C is of int, which wraps around,

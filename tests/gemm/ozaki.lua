@@ -7,6 +7,9 @@ local t = require "t"
 local cl = require "cl"
 local gemm = require "clshell.gemm"
 local kinds = dofile(cl.home .. "/scripts/lib/kinds.lua")
+local ozaki = require "clshell.ladders.gemm.ozaki"
+local plans = require "clshell.ladder.plan"
+local transpose = require "clshell.transpose"
 
 t.keeps("Program", "Kernel", "Launch")
 local device = t.device()
@@ -98,7 +101,7 @@ test("fewer moduli refuse more, and are never less exact", function()
     t.seed + 1, -9, 9):convert("double"):reshape{70, 24})
   local exact = host.gemm_loop(I:read(), J:read(), {})
   local before, least = true, math.huge
-  for moduli = 6, 18 do
+  for _, moduli in ipairs{6, 7, 9, 12, 15, 18} do
     local C, refused = product(A, B, {moduli = moduli})
     t.ok(before or not refused, "more moduli refuse less")
     local err = kinds.error(A, B, C)
@@ -179,6 +182,37 @@ test("alpha, beta, views, transposes and batches", function()
   end, "computes in double")
 end)
 
+test("operands that lie across are packed like those along k", function()
+  for _, size in ipairs{{37, 45, 150, 0}, {3, 2, 131, 18}} do
+    local m, n, k, moduli = table.unpack(size)
+    local X = cl.buffer("double", {m, k}, cl.array("double", {m, k}):random(
+      t.seed, -1, 1))
+    local Y = cl.buffer("double", {n, k}, cl.array("double", {n, k}):random(
+      t.seed + 1, -1, 1))
+    X:sub(1, 1, 1, 1):write(cl.array("double", {1, 1}, 2^-1070))
+    local list = {}
+    for i, way in ipairs{{X, Y, nil, true},
+        {transpose(X), transpose(Y), true, nil}} do
+      local o, s = plans.bind(gemm, {A = way[1], B = way[2], trans_a = way[3],
+        trans_b = way[4]}, nil, true)
+      local results, event = plans.helpers(gemm, s, function(run)
+        return ozaki.pack(s, {moduli = moduli}, o, run)
+      end)
+      event:wait()
+      list[i] = results[1]
+    end
+    for _, side in ipairs{"a", "b"} do
+      local one, two = list[1][side], list[2][side]
+      t.ok(one.planes:read():equal(two.planes:read()), side)
+      local notes, others = one.notes:read(), two.notes:read()
+      for i = 1, #notes do -- sums in another order
+        t.near(notes[i], others[i], 1e-9 * math.abs(notes[i]))
+      end
+    end
+    t.eq(list[1].refused:read()[2], 1)
+  end
+end)
+
 test("bench_gemm.lua --kinds prints the errors", function()
   local script = cl.home .. "/scripts/bench_gemm.lua"
   local function run(more)
@@ -208,6 +242,9 @@ end
 
 test("nv_ozaki says which device and which sums it takes", function()
   local rung = gemm.rung "nv_ozaki"
+  t.eq(rung.products({k = 4096}, {moduli = 0}), 15)
+  t.eq(rung.products({k = 20}, {moduli = 0}), 18)
+  t.eq(rung.products({k = 20}, {moduli = 7}), 7)
   local s = {m = 2, n = 3, k = 131072, type = "double"}
   local hopper = {nv_compute_capability_major = 9,
     nv_compute_capability_minor = 0}
@@ -215,6 +252,13 @@ test("nv_ozaki says which device and which sums it takes", function()
   t.ok(rung.accepts(hopper, s, {moduli = 0}):find "131071")
   s.k = 131071
   t.eq(rung.accepts(hopper, s, {moduli = 0}), nil)
+  local cube = {m = 32768, n = 32768, k = 32768, type = "double"}
+  hopper.global_mem_size = 80 << 30
+  t.ok(rung.accepts(hopper, cube, {moduli = 0}):find "47 GiB, more than a "
+    .. "quarter of the device's memory", rung.accepts(hopper, cube,
+    {moduli = 0}))
+  cube.m, cube.n, cube.k = 16384, 16384, 16384
+  t.eq(rung.accepts(hopper, cube, {moduli = 0}), nil)
   s.type = "float"
   t.ok(rung.accepts(hopper, s, {moduli = 0}):find "double")
   if device.nv_compute_capability_major ~= 9 then

@@ -44,6 +44,25 @@ t.test("the figures of gemm_error and gemm_freivalds, bit for bit", function()
   end
 end)
 
+t.test("sums of double have twice the digits", function()
+  local big, near = 2.0^53, 1 + 2.0^-52
+  local A = cl.array("double", {3, 4}, {{big, 1, -big, 2.0^-30},
+    {near, -1, -2.0^-51, 0}, {1, math.huge, 1, 1}})
+  local B = cl.array("double", {4, 2}, {{1, near}, {1, 1}, {1, 1}, {1, 0}})
+  local C = cl.array("double", {3, 2}, {{1 + 2.0^-30, 3},
+    {-2.0^-52, 2.0^-104}, {1, 1}})
+  local truth <close> = host.gemm_truth(A, B, {rows = {1, 2}})
+  t.eq({host.gemm_error(C, A, B, {rows = {1, 2}})}, {0.0, 1, 1})
+  t.eq({truth:error(C)}, {0.0, 1, 1})
+  C:set(2, 2, 0)
+  local err, row, col = truth:error(C)
+  t.eq({row, col}, {2, 2})
+  t.ok(err > 0 and err < 2^-104)
+  t.eq(host.gemm_error(C, A, B, {rows = {3}}), math.huge)
+  C = host.gemm_loop(A, B, {alpha = 3})
+  t.ok(host.gemm_error(C, A, B, {alpha = 3, rows = {1, 2}}) > 2^-56)
+end)
+
 t.test("an element is the sum in float64, in order", function()
   local m, n, k = 6, 9, 31
   local A, B = rand("float", m, k, t.seed), rand("float", k, n, t.seed + 1)

@@ -132,7 +132,8 @@ end
 ---   unit     by its built code  what it computes with, for its roof: "fma",
 ---            "tensor_char", "tensor_half", "tensor_tf32", "tensor_double", or
 ---            "tensor" for instructions of other types, which have no roof
----   products  1      products that the unit does for each product of `flop`
+---   products  1      products that the unit does for each product of `flop`;
+---            or function(s, p) -> number
 ---   wide     false   true: of gemm: takes a C of float for halves as well,
 ---            s.out is its type
 ---   traffic  -       traffic(s, p, defines), what lesson reads: traffic.of

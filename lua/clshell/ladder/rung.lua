@@ -160,8 +160,8 @@ local FIELDS = {
   unit = {"string", "one of " .. M.UNITS:gsub(" ", ", "), function(x)
     return text.set(M.UNITS)[x] ~= nil
   end},
-  products = {"number", "a whole number >= 1", function(x)
-    return math.type(x) == "integer" and x >= 1
+  products = {false, "a whole number >= 1, or f(s, p) -> one", function(x)
+    return type(x) == "function" or math.type(x) == "integer" and x >= 1
   end},
 }
 

@@ -349,7 +349,7 @@ local function run_job(job, opts, limits)
   if job.plan and job.plan.rung then
     r.kernel, r.params = job.plan.rung.name, job.plan.params
     r.config = rungs.tostring(job.plan.rung, job.plan.params)
-    record.describe_unit(r, job.plan.rung,
+    record.describe_unit(r, job.plan,
       job.plan.commands[job.plan.main].launch.kernel)
   elseif job.kernel then
     r.kernel, r["local"] = job.kernel.name, workload.local_text(job.size)

@@ -70,12 +70,17 @@ function M.describe_rung(r, family, rung, p)
   r.source_hash = hash
 end
 
--- Describes the arithmetic unit of a rung, or of a kernel without a rung, for
--- the roof of its result; "fma" is left out.
-function M.describe_unit(r, rung, kernel)
+-- Describes the arithmetic unit of a plan's kernel, or of a kernel without a
+-- rung, for the roof of its result; "fma" is left out.
+function M.describe_unit(r, plan, kernel)
+  local rung = plan and plan.rung
   local name = rung and (rung.unit or rung.builtin and "fma")
     or require("clshell.ladder.unit").of_kernel(kernel)
-  r.unit, r.products = name ~= "fma" and name or nil, rung and rung.products
+  local products = rung and rung.products
+  if type(products) == "function" then
+    products = products(plan.own_shape or plan.shape, plan.params)
+  end
+  r.unit, r.products = name ~= "fma" and name or nil, products
 end
 
 function M.describe_shape(r, family, s)
@@ -91,7 +96,7 @@ function M.describe_plan(r, plan)
   r.defines = rungs.defines(rung, p, s)
   local kernel = plan.commands[plan.main].launch.kernel
   r.options = kernel.program.options
-  M.describe_unit(r, rung, kernel)
+  M.describe_unit(r, plan, kernel)
 end
 
 -- Works out the rates of a result with a time and r.flop or r.bytes.

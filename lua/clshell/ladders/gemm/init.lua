@@ -128,7 +128,10 @@ end
 --- are whole numbers then. A and B: Buffers with two dimensions, views such
 --- as M:sub(2, 3, 64, 64), or Arrays and nested tables, which are copied to
 --- the device. Matrices are row-major, with the leading dimension of the
---- Buffer. C shares no element with A or B. The event covers everything that
+--- Buffer. C shares no element with A or B. Large products of double take
+--- nv_ozaki on GPUs that have it: while A, B and C live, it keeps 16 bytes on
+--- the device for each element of A and B and 15 for each of C, a quarter of
+--- the device's memory at most; larger products take nv_dmma. The event covers everything that
 --- ran on the device: where a rung takes several commands, `event.ms` is the
 --- time inside them, `event.span_ms` goes from the first START to the last
 --- STOP, and `event.events` are the commands. Where the caller takes C alone,

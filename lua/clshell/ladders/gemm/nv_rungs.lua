@@ -416,22 +416,22 @@ local function ozaki_prepare(s, p, o, run)
   if not own.maps then
     own.maps = planes_maps(s, own, 0, own.count, run)
     own.sizes_maps = planes_maps(s, own, own.count, 1, run)
-    own.sizes = tiling.scratch(s, s.m * own.lds, "int")
   end
   local global, size = planes_range(s, 1)
-  run({file = "nv_igemm.cl", ptx = true}, "gemm", planes_defines(s, 1),
-    global, size, table.unpack(planes_args(s, own, own.sizes_maps,
-    own.sizes)))
-  run("ozaki.cl", "compare", {}, {roundup(s.n, 32), roundup(s.m, 8)}, {32, 8},
-    s.m, s.n, own.sizes, own.lds, own.a.notes, own.b.notes,
-    ozaki().tolerance(s), own.refused)
+  local defines = planes_defines(s, 1)
+  defines.CHECK = 1
+  local list = planes_args(s, own, own.sizes_maps, own.refused)
+  table.move({own.a.notes, own.b.notes, cl.double(ozaki().tolerance(s))}, 1,
+    3, #list + 1, list)
+  run({file = "nv_igemm.cl", ptx = true}, "gemm", defines, global, size,
+    table.unpack(list))
   return {own = own}
 end
 
 local function ozaki_args(s, _, o)
   local own = o.own
   local list = planes_args(s, own, own.maps, own.sums)
-  for _, x in ipairs{own.moduli, cl.long2(0, s.m * own.pitch),
+  for _, x in ipairs{own.moduli, own.refused, cl.long2(0, s.m * own.pitch),
     cl.long2(0, s.n * own.pitch), cl.long2(0, s.m * own.lds)} do
     list[#list + 1] = x
   end
@@ -530,8 +530,10 @@ local hopper_rungs = {
   }, chars, always(NINE)),
   {
     name = "nv_ozaki", file = "nv_igemm.cl", kernel = "gemm", places = "one",
-    unit = "tensor_char", products = 15, trans = {b = true}, guarded = true,
-    ptx = true,
+    unit = "tensor_char", trans = {a = "any", b = "any"}, guarded = true,
+    ptx = true, products = function(s, p)
+      return ozaki().count(s, p)
+    end,
     lesson = "ozaki on the tensor cores: double at the rate of char",
     params = {tiling.moduli}, accepts = ozaki_accepts,
     defines = function(p, s)

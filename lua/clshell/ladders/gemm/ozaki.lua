@@ -2,6 +2,7 @@
 -- moduli, and the launches before and after the int8 products
 -- SPDX-License-Identifier: MIT
 
+local submatrix = require "clshell.ladders.gemm.submatrix"
 local text = require "clshell.base.text"
 local tiling = require "clshell.ladder.tiling"
 
@@ -15,6 +16,7 @@ local WIDE = 16     -- the same for a row of sums
 local BLOCK = 2     -- rows and columns of a work-item, as in ozaki.cl
 local SIDE = 8      -- of a work-group
 local TILE = 16     -- of the kernel that stands by
+local SHARE = 4     -- residues take no more than 1 / SHARE of the memory
 
 --- ozaki.count(s, p) -> number
 --- The number of moduli: the parameter, or by the length of the sums. 15 hold
@@ -44,7 +46,7 @@ local function memory(s, count, run)
     a = lines_of(s, count, s.m, pitch), b = lines_of(s, count, s.n, pitch),
     sums = tiling.scratch(s, count * s.m * lds, "uchar"),
     moduli = tiling.scratch(s, count, "int"),
-    refused = tiling.scratch(s, 1, "int"),
+    refused = tiling.scratch(s, 2, "int"),
   }
   run({file = "ozaki_pack.cl", once = true}, "table", {}, {count + 1}, {1},
     count, own.constants, own.moduli)
@@ -52,15 +54,20 @@ local function memory(s, count, run)
 end
 
 --- ozaki.refusal(dev, s, p) -> reason or nil
---- The reason why the residues of a shape have no room on the device.
+--- The reason why the residues of a shape have no room on the device: a plan
+--- keeps them, so they may take a quarter of its memory.
 function M.refusal(dev, s, p)
   local count, pitch = M.count(s, p), roundup(s.k, LINE)
-  local most = math.max((count + 1.0) * s.m * pitch, (count + 1.0) * s.n
-    * pitch, 1.0 * count * s.m * roundup(s.n, WIDE))
-  local limit = dev.max_mem_alloc_size
+  local a, b = (count + 1.0) * s.m * pitch, (count + 1.0) * s.n * pitch
+  local c = 1.0 * count * s.m * roundup(s.n, WIDE)
+  local limit, all = dev.max_mem_alloc_size, dev.global_mem_size
+  local most = math.max(a, b, c)
   if limit and most > limit then
     return ("the residues take %s in a Buffer, device allows %s"):format(
       text.bytes(most), text.bytes(limit))
+  elseif all and a + b + c > all / SHARE then
+    return ("the residues take %s, more than a quarter of the device's "
+      .. "memory"):format(text.bytes(a + b + c))
   end
 end
 
@@ -83,20 +90,33 @@ function M.tolerance(s)
   return math.sqrt(s.k) / 4 * 2^-53
 end
 
+-- Scales the lines of an operand and stores their residues; `across`: it is
+-- stored with the lines side by side.
+local function pack(s, own, side, X, across, run)
+  local to, most = own[side], tiling.group_size(s, 512)
+  local wide = across and 32 or 1
+  local deep = across and math.max(1, most // 32) or math.min(128, most)
+  local ly = math.max(1, math.min(8, most // 32))
+  local defines = {COUNT = own.count, ACROSS = across and 1 or 0, WIDE = wide,
+    DEEP = deep, LY = ly, VX = not across
+      and submatrix.vector(2, s.k, s, side) or nil}
+  run("ozaki_pack.cl", "measure", defines, {roundup(to.lines, wide), deep},
+    {wide, deep}, to.lines, s.k, X, X.ld, own.constants, to.notes,
+    own.refused)
+  run("ozaki_pack.cl", "pack", defines,
+    {own.pitch // 4, tiling.groups(to.lines, across and 32 or ly) * ly},
+    {32, ly}, to.lines, s.k, X, X.ld, own.pitch, to.notes, to.planes,
+    own.refused)
+end
+
 --- ozaki.pack(s, p, o, run) -> own
---- Scales the lines of A and B and stores their residues.
+--- Packs A and B.
 function M.pack(s, p, o, run)
-  local count = M.count(s, p)
-  s.ozaki = s.ozaki or memory(s, count, run)
+  s.ozaki = s.ozaki or memory(s, M.count(s, p), run)
   local own = s.ozaki
-  run("../reduce/counters.cl", "clear", {}, {1}, nil, own.refused)
-  local size = tiling.group_size(s, 64)
-  for _, name in ipairs{"a", "b"} do
-    local X, to = o[name:upper()], own[name]
-    run("ozaki_pack.cl", "pack", {LX = size}, {to.lines * size}, {size},
-      s.k, X, X.ld, own.pitch, count, own.constants, to.planes,
-      to.notes, own.refused)
-  end
+  run("../reduce/counters.cl", "clear", {}, {2}, nil, own.refused)
+  pack(s, own, "a", o.A, s.trans_a, run)
+  pack(s, own, "b", o.B, not s.trans_b, run)
   return own
 end
 
@@ -116,9 +136,11 @@ end
 --- Makes C of the sums modulo each modulus.
 function M.combine(s, o, run)
   local own, C = o.own, o.C
-  run("ozaki_pack.cl", "combine", {}, {roundup(s.n, 32), roundup(s.m, 2)},
-    {32, 2}, s.m, s.n, own.count, own.sums, own.lds, own.constants,
-    own.a.notes, own.b.notes, s.alpha, s.beta, C, C.ld, own.refused)
+  local lx = math.min(32, tiling.group_size(s, 32))
+  run("ozaki_pack.cl", "combine", {COUNT = own.count},
+    {roundup(tiling.groups(s.n, 4), lx), s.m}, {lx, 1}, s.m, s.n, own.sums,
+    own.lds, own.constants, own.a.notes, own.b.notes, s.alpha, s.beta, C,
+    C.ld, own.refused)
 end
 
 --- ozaki.finish(s, p, o, run)
