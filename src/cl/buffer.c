@@ -579,21 +579,35 @@ static cl_mem newhosted(lua_State *L, Buffer *b, cl_mem_flags flags,
   return NULL;
 }
 
-/* Takes held memory for the buffer; false: no memory of its size is held. */
-static bool takeheld(Buffer *b) {
-  if (b->kept && !clsh_event_recording()) /* a run may be on any queue */
-    b->handle = b->root = clsh_context_takeheld(b->context, heldbytes(b));
+/*
+** Takes held memory for the buffer; false: no memory of its size may be taken.
+** `behind`: its first command is on its context's default queue.
+*/
+static bool takeheld(lua_State *L, Buffer *b, bool behind) {
+  Context *c = b->context;
+  if (!b->kept || clsh_event_recording() || /* a run may be on any queue */
+      !clsh_heldmemory_has(&c->hold, heldbytes(b)))
+    return false;
+  lua_getiuservalue(L, -1, 1);
+  Queue *q = clsh_queue_push(L, -1);
+  if (behind || clsh_pending_none(L, q))
+    b->handle = b->root = clsh_context_takeheld(c, heldbytes(b));
+  lua_pop(L, 2);
   return b->handle != NULL;
 }
 
-/* Makes the memory of a buffer whose other fields are set. */
-static void allocate(lua_State *L, Buffer *b, cl_mem_flags flags, int svm) {
+/*
+** Makes the memory of the buffer at the top, whose other fields are set; see
+** takeheld.
+*/
+static void allocate(lua_State *L, Buffer *b, cl_mem_flags flags, int svm,
+                     bool behind) {
   int tries = 0;
   cl_int err;
-  if (takeheld(b))
+  if (takeheld(L, b, behind))
     return;
   clsh_context_reserve(L, b->context, ownbytes(b), "clCreateBuffer", "buffer");
-  if (takeheld(b)) /* garbage was collected */
+  if (takeheld(L, b, behind)) /* garbage was collected */
     return;
   do
     b->handle = svm != 0 ? newshared(L, b, svm, flags, &err)
@@ -671,7 +685,9 @@ static int cl_buffer(lua_State *L) {
   b->hosted = clsh_option_flag(L, 4, "use_host_ptr", false);
   if (b->hosted)
     checkhosted(L, b, flags, svm);
-  allocate(L, b, flags, svm);
+  b->kept = flags == CL_MEM_READ_WRITE && svm == 0 && !b->hosted;
+  b->order = b->context->order > 0 ? b->context->order : 1; /* the first */
+  allocate(L, b, flags, svm, !lua_isnil(L, 3));
   if (!lua_isnil(L, 3) && !b->hosted)
     writeinit(L, 7, 3);
   lua_settop(L, 7);
@@ -693,7 +709,7 @@ static int hook_result(lua_State *L) {
   lua_pop(L, 1);
   b->kept = true;
   b->order = b->context->order;
-  allocate(L, b, CL_MEM_READ_WRITE, 0);
+  allocate(L, b, CL_MEM_READ_WRITE, 0, true);
   clsh_context_press(L, b->context, b->bytes); /* held memory counts as well */
   return 1;
 }

@@ -26,7 +26,7 @@ typedef struct Buffer {
   void *address; /* of its root in shared virtual memory, or NULL */
   bool view;
   bool hosted;          /* its memory is an Array's */
-  bool kept;            /* its memory is for later results, see heldmemory.c */
+  bool kept;            /* its memory is for later Buffers, see heldmemory.c */
   unsigned order;       /* the default queue that has used it, for `kept` */
   struct Buffer *owner; /* of a view: its root, which user value 2 keeps */
   unsigned views;       /* of a root: its open views */

@@ -362,7 +362,7 @@ void clsh_context_give(Context *c, size_t bytes) {
 }
 
 /*
-** Holds the memory of a closed Buffer for results. False: the caller keeps it,
+** Holds the memory of a closed Buffer for others. False: the caller keeps it,
 ** as it is too much, or the device takes no commands any more or is a
 ** simulator, which finds reads of memory without content.
 */
@@ -386,12 +386,11 @@ cl_mem clsh_context_takeheld(Context *c, size_t bytes) {
 }
 
 /** Context:trim() -> integer
- * Gives the memory that is held for results back to the driver, `c.held`
+ * Gives the memory that is held for new Buffers back to the driver, `c.held`
  * bytes, and returns that number. An allocation that fails, and closing the
  * context, do so too.
  * Example:
- * local x <close> = cl.buffer("float", 1000, 1);
- * (x + 1):eval():close()
+ * cl.buffer("float", 1000, 1):close()
  * print(cl.context().held) -- 4000; 0 on a simulator
  * cl.context():trim()
  * print(cl.context().held) --> 0
@@ -418,8 +417,8 @@ void clsh_context_setdevice(lua_State *L) {
 
 /** Context:info() -> table
  * device (its name), used_bytes (in open buffers and images), held_bytes (held
- * for results: see Context:trim), max_bytes (the device's global memory) and
- * lost (the error that ended it, or nil).
+ * for new Buffers: see Context:trim), max_bytes (the device's global memory)
+ * and lost (the error that ended it, or nil).
  * Example:
  * local info = cl.context():info()
  * print(info.used_bytes <= info.max_bytes) --> true
@@ -453,11 +452,11 @@ static int context_tostring(lua_State *L) {
  * context, made at the first need. Buffers, queues and programs are made in
  * the context of the session's device, or in {context = c}. `c.device`,
  * `c.queue` (its in-order, profiled default queue), `c.used` (bytes in open
- * buffers and images). `c.held`: bytes of closed Buffers that arithmetic and
- * families made, kept for the next results of the same sizes. Only commands of
- * the default queue have used them and will use them first, so that they never
- * meet earlier commands. At most an eighth of the device's memory is held;
- * none on a simulator.
+ * buffers and images). `c.held`: bytes of closed Buffers, kept for the next
+ * Buffers of the same sizes, as a driver may take longer to allocate memory
+ * than to use it. Only commands of the default queue have used them, and have
+ * ended, or the first command of the next Buffer comes behind them. At most a
+ * 16th of the device's memory is held; none on a simulator.
  * Example:
  * local context = cl.context()
  * print(context.device.name, context.used)

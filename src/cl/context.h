@@ -21,7 +21,7 @@ typedef struct Limits {
 } Limits;
 
 #define HELD 256 /* memory objects of a context, at most */
-#define SHARE 8  /* of its device's memory, an 8th at most */
+#define SHARE 16 /* of its device's memory, a 16th at most */
 
 typedef struct Hold {
   int n;
@@ -42,7 +42,7 @@ typedef struct Context {
   cl_device_id device;
   Limits limits;
   size_t used;                   /* bytes in buffers and images */
-  Hold hold;                     /* besides: for results to come */
+  Hold hold;                     /* besides: for Buffers to come */
   unsigned order;                /* number of its default queue; 0: none yet */
   cl_sampler samplers[SAMPLERS]; /* samplers in use, by setting */
   struct Pool *pool;             /* pinned host memory; NULL: none yet */
@@ -83,6 +83,7 @@ void clsh_context_open(lua_State *L);
 
 /* heldmemory.c */
 void clsh_heldmemory_keep(Hold *h, cl_mem mem, size_t bytes, cl_ulong most);
+bool clsh_heldmemory_has(const Hold *h, size_t bytes);
 cl_mem clsh_heldmemory_take(Hold *h, size_t bytes);
 void clsh_heldmemory_empty(Hold *h);
 void clsh_heldmemory_emptyall(void);

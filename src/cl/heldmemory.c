@@ -1,11 +1,11 @@
 /*
-** heldmemory.c - memory objects that closed Buffers leave for the next results
-** of calculations: a driver may take longer to allocate and free memory than
-** for a kernel. A list by age has them; a result takes the newest object of
-** its size. The rule: memory is held only if all commands that used it were on
-** its context's default queue, which is in order. It is given only to a Buffer
-** whose first command is on that queue: so new content comes behind commands
-** that are still under way.
+** heldmemory.c - memory objects that closed Buffers leave for the next
+** Buffers: a driver may take longer to allocate and free memory than for a
+** kernel. A list by age has them; a Buffer takes the newest object of its
+** size. The rule: memory is held only if all commands that used it were on its
+** context's default queue, which is in order. It is given only to a Buffer
+** whose first command is on that queue, or when the queue has no command under
+** way: so new content comes behind earlier commands.
 ** SPDX-License-Identifier: MIT
 */
 #include <assert.h>
@@ -67,6 +67,13 @@ void clsh_heldmemory_keep(Hold *h, cl_mem mem, size_t bytes, cl_ulong most) {
   h->list[h->n].bytes = bytes;
   h->n++;
   h->bytes += bytes;
+}
+
+bool clsh_heldmemory_has(const Hold *h, size_t bytes) {
+  for (int i = 0; i < h->n; i++)
+    if (h->list[i].bytes == bytes)
+      return true;
+  return false;
 }
 
 /* A memory object of `bytes` bytes, or NULL. */

@@ -10,8 +10,9 @@
 #include "program.h"
 #include "queue.h"
 
-#define MOST 10000   /* commands of a queue that are counted */
-#define MOMENT 20e-3 /* seconds that a marker on an idle queue may take */
+#define MOST 10000    /* commands of a queue that are counted */
+#define MOMENT 20e-3  /* seconds that a marker on an idle queue may take */
+#define INSTANT 50e-6 /* seconds that it takes as a rule */
 
 /* The i-th queue of the list at the top, if it is live and `abandoned` says
 ** whether it was abandoned; else NULL. */
@@ -28,11 +29,12 @@ static bool markerpends(cl_command_queue queue, double seconds) {
   if (clEnqueueMarkerWithWaitList(queue, 0, NULL, &marker) != CL_SUCCESS)
     return false;
   clFlush(queue);
-  double end = clsh_poll_now() + seconds;
+  double begin = clsh_poll_now(), now = begin;
   bool pends;
   while ((pends = clsh_poll_status(marker) > CL_COMPLETE) &&
-         clsh_poll_now() < end)
-    clsh_poll_nap(1e-4);
+         (now = clsh_poll_now()) < begin + seconds)
+    if (now > begin + INSTANT)
+      clsh_poll_nap(1e-4);
   clReleaseEvent(marker);
   return pends;
 }
@@ -57,6 +59,16 @@ static int unfinished(lua_State *L, Queue *q, double seconds, int *kernels) {
   q->dropped = false;
   q->kernel[0] = '\0';
   return 0;
+}
+
+/* Whether a queue has no command under way, as far as an instant tells. */
+bool clsh_pending_none(lua_State *L, Queue *q) {
+  int kernels;
+  if (clsh_event_count(q, 1, &kernels) > 0 ||
+      (q->dropped && markerpends(clsh_queue_handle(L, q), INSTANT)))
+    return false;
+  q->dropped = false;
+  return true;
 }
 
 /*

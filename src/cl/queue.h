@@ -118,6 +118,7 @@ int clsh_mapping_unmap(lua_State *L, const Object *o, const cl_mem *handle);
 void clsh_wait_open(lua_State *L);
 
 /* pending.c */
+bool clsh_pending_none(lua_State *L, Queue *q);
 void clsh_pending_open(lua_State *L);
 
 #endif
