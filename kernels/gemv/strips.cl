@@ -14,17 +14,20 @@
 **   x           in:      vector of rows elements
 **   y           in, out: vector of cols elements; not read if beta is 0
 **   alpha, beta scalars
-** NDRange: two dimensions, global = {ceil(cols / WIDTH) rounded up to LX, LY},
-**   local = {LX, LY}.
+**   size        of TOLD: rows of a part
+**   state       of TOLD: see parts.cl
+** NDRange: two dimensions, global = {ceil(cols / WIDTH) rounded up to LX, LY;
+**   with TOLD LY for each part}, local = {LX, LY}.
 ** Local memory: LX * LY * WIDTH elements.
-** Defines: REAL, LX, LY, WIDTH, HEIGHT.
+** Defines: REAL, LX, LY, WIDTH, HEIGHT, TOLD.
 ** Assumes: LY is a power of two; WIDTH is 1, 2, 4 or 8; for speed only, that
 **   lda is a multiple of WIDTH and that A begins at a multiple of a vector.
 **
 ** Lesson, against `split`: one launch and no sums in global memory, which a
 ** second launch would have to wait for. A strip is narrow, so that a large GPU
 ** has one for each compute unit, and many work-items read rows of it at a
-** time. A matrix of few columns has too few strips.
+** time. A matrix of few columns has too few strips: with TOLD (rung
+** `nv_strips`) a strip has parts, and LY >= WIDTH.
 */
 #ifndef LX
 #define LX 8 /* work-items side by side */
@@ -40,20 +43,29 @@
 #define HEIGHT 8 /* rows that are loaded together */
 #endif
 
+#include "parts.cl"
+
 kernel __attribute__((reqd_work_group_size(LX, LY, 1)))
 void gemv(int rows, int cols, global const REAL *restrict A, int lda,
           global const REAL *restrict x, global REAL *restrict y, REAL alpha,
-          REAL beta)
+          REAL beta MORE)
 {
   local VECTOR part[LY][LX];
   const uint tx = get_local_id(0), ty = get_local_id(1);
-  const size_t j = get_global_id(0) * WIDTH, m = rows, n = cols;
+  const size_t j = get_global_id(0) * WIDTH, n = cols;
+#if TOLD
+  const size_t begin = get_group_id(1) * (size_t)size;
+  const size_t m = min(begin + size, (size_t)rows);
+  const uint mark = PARTS > 1 ? MARK : 0;
+#else
+  const size_t begin = 0, m = rows;
+#endif
   VECTOR sum = (VECTOR)(0);
   REAL sums[WIDTH];
   if (j + WIDTH <= n && lda % WIDTH == 0 &&
       ALIGNED(A)) {
-    const size_t step = HEIGHT * LY, whole = m / step * step;
-    for (size_t i = ty; i < whole; i += step) {
+    const size_t step = HEIGHT * LY, whole = begin + (m - begin) / step * step;
+    for (size_t i = begin + ty; i < whole; i += step) {
       VECTOR a[HEIGHT];
 #pragma unroll
       for (int r = 0; r < HEIGHT; r++)
@@ -72,7 +84,7 @@ void gemv(int rows, int cols, global const REAL *restrict A, int lda,
 #pragma unroll
     for (int k = 0; k < WIDTH; k++)
       sums[k] = 0;
-    for (size_t i = ty; i < m; i += LY) {
+    for (size_t i = begin + ty; i < m; i += LY) {
 #pragma unroll
       for (int k = 0; k < WIDTH; k++)
         if (j + k < n)
@@ -86,7 +98,12 @@ void gemv(int rows, int cols, global const REAL *restrict A, int lda,
     if (ty < s)
       part[ty][tx] += part[ty + s][tx];
   }
-  if (ty == 0) {
+  bool ends = true;
+#if TOLD
+  ends = add_parts((local REAL *)part[0], ty * LX + tx, LX * LY, LX * WIDTH,
+                   state, get_group_id(0) * (LX * WIDTH), n, mark);
+#endif
+  if (ends && ty == 0) {
     STORE(part[0][tx], sums);
 #pragma unroll
     for (int k = 0; k < WIDTH; k++)

@@ -18,10 +18,12 @@
 **   y           in, out: vector of rows elements for each part; not read if
 **               beta is 0
 **   alpha, beta scalars; 1 and 0 for the sums of parts
+**   size        of TOLD: columns of a part
+**   state       of TOLD: see parts.cl
 ** NDRange: global = {ceil(rows / HEIGHT) * WG, ceil(cols / PART)}, local =
 **   {WG, 1}.
 ** Local memory: HEIGHT * WG elements.
-** Defines: REAL, WG, WIDTH, HEIGHT, PART.
+** Defines: REAL, WG, WIDTH, HEIGHT, DEPTH, PART, TOLD.
 ** Assumes: WG is a power of two, at least HEIGHT; WIDTH is 1, 2, 4 or 8; for
 **   speed only, that lda is a multiple of WIDTH and that A and x begin at
 **   multiples of a vector.
@@ -42,56 +44,81 @@
 #ifndef HEIGHT
 #define HEIGHT 4 /* rows of a work-group */
 #endif
+#ifndef DEPTH
+#define DEPTH 1 /* loads of each row under way */
+#endif
 #ifndef PART
 #define PART 0x7fffffff /* columns of a work-group */
 #endif
+#include "parts.cl"
+#define UNROLL _Pragma("unroll")
 
 kernel __attribute__((reqd_work_group_size(WG, 1, 1)))
 void gemv(int rows, int cols, global const REAL *restrict A, int lda,
           global const REAL *restrict x, global REAL *restrict y, REAL alpha,
-          REAL beta)
+          REAL beta MORE)
 {
   local REAL part[HEIGHT][WG];
   const uint id = get_local_id(0);
   const size_t i0 = get_group_id(0) * HEIGHT;
+#if TOLD
+  const size_t begin = get_group_id(1) * (size_t)size;
+  const size_t n = min(begin + size, (size_t)cols);
+  global REAL *out = y;
+  const uint mark = PARTS > 1 ? MARK : 0;
+#else
   const size_t begin = get_group_id(1) * (size_t)PART;
   const size_t n = min(begin + PART, (size_t)cols);
+  global REAL *out = y + get_group_id(1) * (size_t)rows;
+#endif
   const size_t whole = lda % WIDTH == 0 && ALIGNED(A) && ALIGNED(x) ?
     n / WIDTH : begin / WIDTH;
-  global REAL *out = y + get_group_id(1) * (size_t)rows;
   global const REAL *row[HEIGHT];
   VECTOR sums[HEIGHT];
-#pragma unroll
-  for (int r = 0; r < HEIGHT; r++) {
+  UNROLL for (int r = 0; r < HEIGHT; r++) {
     row[r] = A + min(i0 + r, (size_t)rows - 1) * lda;
     sums[r] = (VECTOR)(0);
   }
-  for (size_t j = begin / WIDTH + id; j < whole; j += WG) {
-    const VECTOR v = ((global const VECTOR *)x)[j];
-#pragma unroll
-    for (int r = 0; r < HEIGHT; r++)
-      sums[r] += v * ((global const VECTOR *)row[r])[j];
+  for (size_t j = begin / WIDTH + id; j < whole; j += DEPTH * WG) {
+    VECTOR v[DEPTH], a[DEPTH][HEIGHT];
+    UNROLL for (int d = 0; d < DEPTH; d++) {
+      const size_t at = j + d * WG;
+      const bool in = d == 0 || at < whole;
+      v[d] = in ? ((global const VECTOR *)x)[at] : (VECTOR)(0);
+      UNROLL for (int r = 0; r < HEIGHT; r++)
+        a[d][r] = in ? ((global const VECTOR *)row[r])[at] : (VECTOR)(0);
+    }
+    UNROLL for (int d = 0; d < DEPTH; d++)
+      UNROLL for (int r = 0; r < HEIGHT; r++)
+        sums[r] += v[d] * a[d][r];
   }
-#pragma unroll
-  for (int r = 0; r < HEIGHT; r++) {
+  UNROLL for (int r = 0; r < HEIGHT; r++) {
     REAL sum = 0, lanes[WIDTH];
     for (size_t j = whole * WIDTH + id; j < n; j += WG)
       sum += row[r][j] * x[j];
     STORE(sums[r], lanes);
-#pragma unroll
-    for (int k = 0; k < WIDTH; k++)
+    UNROLL for (int k = 0; k < WIDTH; k++)
       sum += lanes[k];
     part[r][id] = sum;
   }
   for (uint s = WG / 2; s > 0; s /= 2) {
     barrier(CLK_LOCAL_MEM_FENCE);
-    if (id < s) {
-#pragma unroll
-      for (int r = 0; r < HEIGHT; r++)
+    if (id < s)
+      UNROLL for (int r = 0; r < HEIGHT; r++)
         part[r][id] += part[r][id + s];
-    }
   }
   barrier(CLK_LOCAL_MEM_FENCE);
-  if (id < HEIGHT && i0 + id < (size_t)rows)
-    out[i0 + id] = result(alpha, part[id][0], beta, out + i0 + id);
+  const size_t i = i0 + id;
+  REAL sum = id < HEIGHT ? part[id][0] : 0;
+#if TOLD
+  barrier(CLK_LOCAL_MEM_FENCE);
+  if (id < HEIGHT)
+    part[0][id] = sum;
+  bool ends = add_parts(part[0], id, WG, HEIGHT, state, i0, rows, mark);
+  sum = part[0][id];
+  if (!ends)
+    return;
+#endif
+  if (id < HEIGHT && i < (size_t)rows)
+    out[i] = result(alpha, sum, beta, out + i);
 }

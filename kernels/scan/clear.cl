@@ -1,8 +1,8 @@
-/* clear.cl - clears the state of a scan in one launch, before the launch
+/* clear.cl - clears the words that work-groups tell one another, see told.cl
 ** SPDX-License-Identifier: MIT
 **
 ** Arguments:
-**   n      words of state
+**   n      words
 **   state  out: vector
 ** NDRange: one dimension, global = n, any local size.
 ** Assumes nothing.

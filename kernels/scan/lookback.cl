@@ -3,26 +3,28 @@
 **
 **   y[i] = x[0] + ... + x[i],  without x[i] if not INCLUSIVE
 **
-** clear.cl makes `state` ready before.
+** clear.cl makes `state` ready before the first launch.
 **
 ** Arguments:
 **   x      in:  vector
 **   n      elements of x and of y
 **   y      out: vector
-**   state  of the work-groups: 1 + WORDS for each; all 0 before
+**   state  the number of the next work-group; the sums of work-groups, and the
+**          sum before each WAVE of them: WORDS for each
 ** NDRange: one dimension, global = n / EACH rounded up to WG, local = WG.
 ** Local memory: WG EACH elements and one more for each 32, and 2 WG.
-** Defines: REAL, INCLUSIVE, WG, EACH.
+** Defines: REAL, INCLUSIVE, WG, EACH, WAVE.
 ** Assumes: 64-bit atomics; an aligned load of 64 bits is one access. A
 **   work-group that has begun goes on while others wait for it.
 **
 ** Lesson, against `registers`: each element is read once and written once. A
-** work-group tells its sum, then waits for the sums of earlier groups, back to
-** a group that knows its place already: WG sums at a time (decoupled
-** look-back, Merrill and Garland 2016). Numbers are drawn when a work-group
-** begins, so it waits only for groups that have begun. A sum and its mark are
-** one word, so the order of two accesses does not matter. Time decides which
-** sums are added, so the rounding of float sums depends on it, too.
+** work-group tells its sum, then waits for the sums of earlier groups and adds
+** them up (after the decoupled look-back of Merrill and Garland, 2016).
+** Numbers are drawn when a work-group begins, so it waits only for groups that
+** have begun. A sum and its mark are one word, so the order of two accesses
+** does not matter. Each WAVE work-groups begin with the sum of all before
+** them, so none asks for more sums than that. The order of additions is always
+** the same, so float sums have the same bits each time.
 */
 #include "real.cl"
 #include "told.cl"
@@ -32,6 +34,10 @@
 #ifndef EACH
 #define EACH 16 /* elements per work-item */
 #endif
+#ifndef WAVE
+#define WAVE 256 /* work-groups that ask for sums among them */
+#endif
+#define ASKS ((WAVE + WG - 1) / WG) /* of a work-item */
 #define CELL(k) ((k) + (k) / 32)
 #define UNROLL _Pragma("unroll")
 
@@ -40,14 +46,16 @@ void scan(SOURCE, ulong n, global REAL *restrict y,
           volatile global ulong *state)
 {
   local REAL cells[CELL(WG * EACH)], part[2][WG];
-  local uint drawn[1], nearest[1];
+  local ulong drawn[1];
   const uint id = get_local_id(0);
-  REAL own[EACH], sum = IDENTITY, before = IDENTITY;
+  REAL own[EACH], sum = IDENTITY;
   uint now = 0;
   if (id == 0)
-    drawn[0] = (uint)atom_inc(state);
+    drawn[0] = atom_inc(state);
   barrier(CLK_LOCAL_MEM_FENCE);
-  const size_t turn = drawn[0], first = turn * (WG * EACH);
+  const size_t tiles = get_num_groups(0), turn = drawn[0] % tiles;
+  const uint mark = (uint)(drawn[0] / tiles) + 1; /* of this launch */
+  const size_t first = turn * (WG * EACH), wave = turn / WAVE;
   const bool whole = first + WG * EACH <= n;
   if (whole) { /* all loads are under way before the first is needed */
     UNROLL for (uint k = 0; k < EACH; k++)
@@ -79,32 +87,23 @@ void scan(SOURCE, ulong n, global REAL *restrict y,
   const REAL total = part[now][WG - 1];
   const REAL left = id > 0 ? part[now][id - 1] : (REAL)IDENTITY;
   if (id == 0)
-    tell(state, turn, turn > 0 ? SUM : ALL, total);
-  for (size_t end = turn; end > 0; end = end > WG ? end - WG : 0) {
-    uint mark = 0;
-    REAL value = IDENTITY;
+    tell(state, turn, mark, total);
+  const size_t g = wave * WAVE + id * ASKS;
+  sum = ask_all(state, g, 1, g < turn ? min((uint)(turn - g), (uint)ASKS) : 0,
+                mark, IDENTITY);
+  barrier(CLK_LOCAL_MEM_FENCE);
+  part[0][id] = sum;
+  if (id == 0)
+    part[1][0] = wave > 0 ? ask(state, tiles + wave, mark) : (REAL)IDENTITY;
+  for (uint s = 1; s < WG; s *= 2) { /* neighbours: the order is kept */
     barrier(CLK_LOCAL_MEM_FENCE);
-    if (id == 0)
-      nearest[0] = WG;
-    if (id < end)
-      value = ask(state, end - 1 - id, &mark);
-    barrier(CLK_LOCAL_MEM_FENCE);
-    if (mark == ALL)
-      atomic_min(nearest, id);
-    barrier(CLK_LOCAL_MEM_FENCE);
-    part[0][id] = id <= nearest[0] ? value : (REAL)IDENTITY;
-    for (uint s = 1; s < WG; s *= 2) { /* neighbours: the order is kept */
-      barrier(CLK_LOCAL_MEM_FENCE);
-      if (id % (2 * s) == 0)
-        part[0][id] = COMBINE(part[0][id + s], part[0][id]);
-    }
-    barrier(CLK_LOCAL_MEM_FENCE);
-    before = COMBINE(part[0][0], before);
-    if (nearest[0] < WG)
-      break;
+    if (id % (2 * s) == 0)
+      part[0][id] = COMBINE(part[0][id], part[0][id + s]);
   }
-  if (id == 0 && turn > 0)
-    tell(state, turn, ALL, COMBINE(before, total));
+  barrier(CLK_LOCAL_MEM_FENCE);
+  REAL before = COMBINE(part[1][0], part[0][0]);
+  if (id == 0 && turn % WAVE == WAVE - 1)
+    tell(state, tiles + wave + 1, mark, COMBINE(before, total));
   before = COMBINE(before, left);
   UNROLL for (uint k = 0; k < EACH; k++)
     cells[CELL(id * EACH + k)] = COMBINE(before, own[k]);

@@ -3,7 +3,7 @@
 **
 **   y[i] = x[0] + ... + x[i],  without x[i] if not INCLUSIVE
 **
-** clear.cl makes `state` ready before. For NVIDIA's Hopper.
+** clear.cl makes `state` ready before the first launch. For NVIDIA's Hopper.
 **
 ** A work-group draws the number of a tile, has the copy engine bring the tile
 ** into local memory, and draws the next one. STAGES tiles are on their way, 4:
@@ -15,8 +15,8 @@
 **   x      in:  vector
 **   n      elements of x and of y
 **   y      out: vector
-**   state  all 0 before: the number of the next tile, the sums of tiles, and
-**          the sum before each WAVE of tiles; WORDS for each
+**   state  the number of the next tile, the sums of tiles, and the sum before
+**          each WAVE of tiles: WORDS for each
 ** NDRange: one dimension, local = WG; as many work-groups as the device runs
 **   at one time, or fewer.
 ** Local memory: STAGES WG UNITS 16 bytes, more than OpenCL of this driver
@@ -34,7 +34,6 @@
 ** order is always the same, so float sums have the same bits each time. UNITS
 ** is odd: work-items then meet all banks with their neighbouring elements.
 */
-#include "real.cl"
 #ifndef WG
 #define WG 512 /* work-group size, >= 96 */
 #endif
@@ -48,20 +47,15 @@
 #define WAVE 64 /* tiles that add the sums of earlier tiles among them */
 #endif
 
-#define IN_UNIT (16 / (int)sizeof(REAL))
+#define ASKS (WAVE / 32) /* sums that a lane asks for */
+#define ASKERS 32
+#include "nv_warp.cl"
+
 #define EACH (UNITS * IN_UNIT)      /* elements of a work-item */
 #define TILE (WG * UNITS * 16)      /* bytes */
-#define WARPS (WG / 32)
-#define WORDS (sizeof(REAL) / 4)    /* of state per sum */
-#define TOLD (1ul << 32)            /* mark of a word of state */
-#define ROUNDS (WAVE / 32)          /* sums that a lane asks for */
-#define UNROLL _Pragma("unroll")
 
 #define PTX(...) __asm__ volatile("//PTX " __VA_ARGS__)
 #define ADDRESS(p) ((uint)(size_t)(p))
-
-typedef union { REAL value; uint word[sizeof(REAL) / 4]; } Bits;
-typedef union { REAL value[IN_UNIT]; uint word[4]; } Unit;
 
 /* Waits until the phase of a barrier with this parity is over. */
 static void await(uint bar, uint parity)
@@ -72,78 +66,6 @@ static void await(uint bar, uint parity)
         "selp.u32 %0, 1, 0, p;}"
         : "=r"(over) : "r"(bar), "r"(parity) : "memory");
   while (!over);
-}
-
-/* The value of the lane `d` below, or with another bit `d` in its number. */
-static REAL below(REAL x, uint d)
-{
-  Bits b;
-  b.value = x;
-  UNROLL for (uint k = 0; k < WORDS; k++)
-    __asm__ volatile("shfl.sync.up.b32 %0, %1, %2, 0, -1;"
-                     : "=r"(b.word[k]) : "r"(b.word[k]), "r"(d));
-  return b.value;
-}
-
-static REAL across(REAL x, uint d)
-{
-  Bits b;
-  b.value = x;
-  UNROLL for (uint k = 0; k < WORDS; k++)
-    __asm__ volatile("shfl.sync.bfly.b32 %0, %1, %2, 31, -1;"
-                     : "=r"(b.word[k]) : "r"(b.word[k]), "r"(d));
-  return b.value;
-}
-
-/* The sum of x over the lanes up to this one */
-static REAL up_to(REAL x, uint lane)
-{
-  UNROLL for (uint d = 1; d < 32; d *= 2) {
-    const REAL y = below(x, d);
-    if (lane >= d)
-      x = y + x;
-  }
-  return x;
-}
-
-static void tell(volatile global ulong *to, REAL value)
-{
-  Bits b;
-  b.value = value;
-  UNROLL for (uint k = 0; k < WORDS; k++)
-    to[k] = TOLD | b.word[k];
-}
-
-/* The sum before tile t, once all earlier tiles have told: for a warp, whose
-** lanes ask together. */
-static REAL ask(volatile global ulong *sums, volatile global ulong *waves,
-                uint t, uint lane)
-{
-  const uint wave = t / WAVE, first = wave * WAVE;
-  Bits part[ROUNDS + 1];
-  ulong told;
-  do {
-    told = TOLD;
-    UNROLL for (uint r = 0; r <= ROUNDS; r++) {
-      part[r].value = IDENTITY;
-      UNROLL for (uint k = 0; k < WORDS; k++) {
-        const uint at = first + r * 32 + lane;
-        ulong word = TOLD | part[r].word[k];
-        if (r < ROUNDS && at < t)
-          word = sums[at * WORDS + k];
-        if (r == ROUNDS && wave > 0)
-          word = waves[wave * WORDS + k];
-        told &= word;
-        part[r].word[k] = (uint)word;
-      }
-    }
-  } while (!(told & TOLD));
-  REAL sum = IDENTITY;
-  UNROLL for (uint r = 0; r < ROUNDS; r++)
-    sum += part[r].value;
-  UNROLL for (uint d = 16; d > 0; d /= 2)
-    sum += across(sum, d);
-  return part[ROUNDS].value + sum;
 }
 
 /* The elements of this work-item in a tile, from address `at` on */
@@ -205,6 +127,7 @@ void scan(global const REAL *x, ulong n, global REAL *y,
   local uchar stages[16] __attribute__((aligned(128)));
   local ulong full[STAGES];
   local uint drawn[STAGES]; /* the tile in each place, `tiles`: none */
+  local uint marks[1];
   local REAL warp_sums[2][WARPS], warp_before[2][WARPS], totals[2], before[1];
 
   PTX("local stages, %0;" :: "n"(STAGES * TILE));
@@ -214,7 +137,6 @@ void scan(global const REAL *x, ulong n, global REAL *y,
   const uint tiles = (n + WG * EACH - 1) / (WG * EACH);
   const bool aligned = ((ulong)x | (ulong)y) % 16 == 0;
   const bool fetches = id == 2 * 32; /* warps 0 and 1 have work, too */
-  volatile global uint *draw = (volatile global uint *)state; /* low word */
   volatile global ulong *sums = state + 1, *waves = sums + tiles * WORDS;
 
   if (id == 0) {
@@ -225,24 +147,30 @@ void scan(global const REAL *x, ulong n, global REAL *y,
   }
   barrier(CLK_LOCAL_MEM_FENCE);
 
-  uint place = 0, next = 0; /* to fill next, and the tile for it */
+  uint place = 0; /* to fill next */
+  ulong next = 0, begin = 0; /* the tile for it; the first draw of all */
 #define FETCH()                                                           \
   do {                                                                    \
-    drawn[place] = min(next, tiles);                                      \
+    drawn[place] = min(next, (ulong)tiles);                               \
     if (next < tiles) {                                                   \
       if (MOVED(next))                                                    \
         load(base + place * TILE, x + FIRST(next), bars + 8 * place);     \
-      next = atomic_inc(draw); /* is there when it is asked for */        \
+      next = atom_inc(state) - begin; /* is there when it is asked for */ \
     }                                                                     \
     place = (place + 1) % STAGES;                                         \
   } while (0)
   if (fetches) {
-    next = atomic_inc(draw);
+    next = atom_inc(state); /* each group draws one number too many */
+    const ulong period = tiles + get_num_groups(0);
+    marks[0] = (uint)(next / period) + 1;
+    begin = next - next % period;
+    next -= begin;
     UNROLL for (int s = 0; s < STAGES - 3; s++)
       FETCH();
   }
   barrier(CLK_LOCAL_MEM_FENCE);
 
+  const uint mark = marks[0];
   REAL left = IDENTITY, left_then = IDENTITY; /* before this one, in a warp */
   uint then = tiles, stored = tiles; /* the tiles of the last two turns */
   for (uint turn = 0;; turn++) {
@@ -279,15 +207,18 @@ void scan(global const REAL *x, ulong n, global REAL *y,
         warp_before[now][lane] = lane > 0 ? prior : (REAL)IDENTITY;
       if (lane == WARPS - 1) {
         totals[now] = all;
-        tell(sums + t * WORDS, all);
+        tell(sums + t * WORDS, mark, all);
       }
     }
     if (warp == 1 && then < tiles) {
-      const REAL prior = ask(sums, waves, then, lane);
+      REAL prior;
+      const REAL sum = over(ask_part(sums, waves, then, lane, mark, &prior));
+      prior += sum;
       if (lane == 0) {
         before[0] = prior;
         if (then % WAVE == WAVE - 1)
-          tell(waves + (then / WAVE + 1) * WORDS, prior + totals[1 - now]);
+          tell(waves + (then / WAVE + 1) * WORDS, mark,
+               prior + totals[1 - now]);
       }
     }
     barrier(CLK_LOCAL_MEM_FENCE);

@@ -154,7 +154,6 @@ void scan(global const REAL *x, ulong n, global REAL *y,
 {
   const ulong blocks = (n + BLOCK - 1) / BLOCK;
   const int aligned = (uintptr_t)y % sizeof(VECTOR) == 0;
-  uint mark;
   ulong b = atom_inc(state);
   REAL before = O, sum;
   if (b < blocks)
@@ -162,8 +161,8 @@ void scan(global const REAL *x, ulong n, global REAL *y,
   while (b < blocks) {
     const size_t first = b * BLOCK, count = min((ulong)BLOCK, n - first);
     if (b > 0)
-      before = ask(state, b - 1, &mark);
-    tell(state, b, ALL, before + sum);
+      before = ask(state, b - 1, 1);
+    tell(state, b, 1, before + sum);
     const ulong next = atom_inc(state);
     if ((next + 1) * BLOCK <= n)
       sum = block(x + first, count, y + first, before, x + next * BLOCK,

@@ -8,6 +8,7 @@ local cl = require "cl"
 local gemv = require "clshell.gemv"
 local ladder = require "ladder"
 local matrix = require "clshell.data.matrix"
+local tiling = require "clshell.ladder.tiling"
 local tune = require "clshell.tune"
 local verify = require "clshell.ladder.verify"
 
@@ -21,7 +22,33 @@ end
 local SHAPES = {{1, 1}, {1, 300}, {300, 1}, {7, 16}, {64, 64}, {129, 67},
   {67, 1030}, {1030, 67}}
 local TRANSPOSED = {columns = true, split = true, strips = true,
-  simd_split = true}
+  nv_strips = true, simd_split = true}
+
+-- NVIDIA's rungs on any device whose work-groups can wait for earlier ones.
+t.test("the last work-group adds the parts that all have told", function()
+  local why = tiling.mute(device)
+  if why then
+    t.skip(why)
+  end
+  local _ <close> = t.swap(tiling, "lacks", function() end)
+  for _, type in ipairs(TYPES) do
+    for _, shape in ipairs{{1, 1}, {3, 5001}, {300, 1}, {67, 1030}} do
+      for _, beta in ipairs{0, -1.5} do
+        ladder.verified(gemv, "nv_rows", {wg = 32, height = 2, fill = 16},
+          {shape[1], shape[2], type = type, beta = beta})
+        ladder.verified(gemv, "nv_strips", {lx = 4, ly = 16, fill = 16},
+          {shape[2], shape[1], type = type, beta = beta, trans = true})
+      end
+    end
+  end
+  local A, x = cl.random({3, 5001}, {seed = 1}), cl.random(5001, {seed = 2})
+  local opts = {kernel = "nv_rows", wg = 32, height = 2, fill = 16}
+  local first = gemv(A, x, opts):read():tobytes()
+  opts.y = cl.buffer("float", 3)
+  for _ = 1, 5 do -- each launch has another mark, the order is the same
+    t.eq(gemv(A, x, opts):read():tobytes() == first, true)
+  end
+end)
 
 for _, rung in ipairs(gemv.list) do
   local trans = TRANSPOSED[rung.name] or false

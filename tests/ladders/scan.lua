@@ -58,6 +58,22 @@ t.test("nv_stream: numbers of tiles", function()
   end
 end)
 
+t.test("lookback: waves of tiles, the same bits in each run", function()
+  local fits, why = scan.check("lookback", nil, {n = 1})
+  if not fits then
+    t.skip(why)
+  end
+  local x = cl.random(70001, {type = "float", seed = 6, lo = -1})
+  for _, wg in ipairs{32, 64} do -- a sum for each work-item, or fewer
+    local opts = {kernel = "lookback", wg = wg, each = 4, wave = 32}
+    local first = scan(x, opts):read():tobytes()
+    opts.y = cl.buffer("float", #x)
+    for _ = 1, 20 do
+      t.eq(scan(x, opts):read():tobytes() == first, true)
+    end
+  end
+end)
+
 t.test("simd: blocks that cores draw, the same sums in each run", function()
   local fits, why = scan.check("simd", nil, {n = 1})
   if not fits then

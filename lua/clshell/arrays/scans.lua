@@ -22,6 +22,7 @@ local ceil = tiling.groups
 local methods, subject = expression.methods, expression.subject
 
 local BLOCK = 1024 -- elements of a work-item of a CPU
+local WAVE = 256   -- work-groups that ask for sums among them
 -- Types for which the ladder and the method give sums of the same type.
 local LADDER = {float = true, double = true}
 
@@ -57,7 +58,8 @@ local function words(c, _, element)
   local start, at = operation.words(c.g)
   return {
     REAL = "acc_", WG = c.group, EACH = c.span // c.group, BLOCK = BLOCK,
-    CHAIN = operation.CHAIN, INCLUSIVE = c.exclusive and 0 or 1,
+    WAVE = WAVE, CHAIN = operation.CHAIN,
+    INCLUSIVE = c.exclusive and 0 or 1,
     TOTALS = c.work == "total" and 1 or 0,
     ALONE = c.work == "alone" and 1 or 0,
     IDENTITY = c.op.identity, ["COMBINE(a, b)"] = "combine_(a, b)",
@@ -83,7 +85,8 @@ local function scan(op, exclusive, e, g, out)
       ("%s %s"):format(work, without), nil, to, before)
   end
   if way == WAYS.ahead then
-    local state = fused.scratch(context, "ulong", 1 + pieces * words_of(op))
+    local state = fused.scratch(context, "ulong", 1
+      + (pieces + ceil(pieces, WAVE) + 1) * words_of(op))
     state:fill(0)
     return launch("each", exclusive, out, state)
   elseif pieces == 1 then

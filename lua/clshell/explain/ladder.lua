@@ -50,14 +50,15 @@ local STEPS = {
     simd: grid_stride]],
   scan = [[
     tree: doubling; tree_padded: tree; registers: tree_padded doubling;
-    totals: registers; lookback: registers; nv_stream: lookback totals;
-    blocks: totals]],
+    totals: registers; lookback: registers; nv_registers: lookback;
+    nv_stream: lookback totals; blocks: totals]],
   sort = [[
     bitonic_local: bitonic; split: bitonic_local; radix: split; wide: radix;
     blocks: wide]],
   gemv = [[
     group: naive; lanes: group; vector: lanes group; simd: naive;
-    split: columns; strips: split; simd_split: columns]],
+    split: columns; strips: split; simd_split: columns;
+    nv_rows: vector; nv_strips: strips]],
   stencil = "tiled: naive; rows: naive; vector: rows; simd: rows",
   conv2d = [[
     constant: naive; tiled: constant; register: tiled; unrolled: register;

@@ -142,6 +142,22 @@ function M.counters(s, count, run)
   return b
 end
 
+-- The reason why work-groups of a device cannot tell one another sums, or nil.
+function M.mute(dev)
+  return not dev:has "cl_khr_int64_base_atomics"
+    and "it needs the extension cl_khr_int64_base_atomics" or nil
+end
+
+-- A Buffer for `count` words that work-groups tell one another, see
+-- kernels/scan/told.cl, and a word before. `anew`: each run clears it, not
+-- only the first.
+function M.told(s, count, run, anew)
+  local b = M.scratch(s, 1 + count, "ulong")
+  run({file = "../scan/clear.cl", once = not anew}, "clear", {}, {1 + count},
+    nil, 1 + count, b)
+  return b
+end
+
 -- The reason why a device cannot run a rung for NVIDIA GPUs, or nil: `least`
 -- is the compute capability, 9.0 as 90; `only`: the device has exactly
 -- `least`.

@@ -76,6 +76,48 @@ local function parted(trans, def)
   return rung(trans, def)
 end
 
+-- A rung of one launch for NVIDIA GPUs: work-groups that take lines(p) rows of
+-- the result, or columns, by parts of whole steps of step(p). There are parts
+-- where the result alone has too few work-groups for p.fill of a compute unit.
+local function once(trans, def, lines, step)
+  local along, across = trans and "rows" or "cols", trans and "cols" or "rows"
+  local function shares(s, p)
+    local n = groups(s[across], lines(p))
+    local most = math.max(1, p.fill * tiling.units(s, 132) // n)
+    local size = tiling.roundup(groups(s[along], most), step(p))
+    return n, size, groups(s[along], size)
+  end
+  table.insert(def.params, param("fill", {1, 2, 4, 8, 16}, 4,
+    "work-groups of a compute unit"))
+  function def.accepts(dev, _, p)
+    return tiling.lacks(dev, 70) or tiling.mute(dev) or p and p.ly
+      and p.ly < p.width and ("width = %d columns need as many rows side by "
+      .. "side, ly = %d"):format(p.width, p.ly) or nil
+  end
+  function def.defines(p)
+    local list = tiling.add_defines({TOLD = 1}, p)
+    list.FILL = nil -- the same program for all
+    return list
+  end
+  function def.range(s, p)
+    local n, _, parts = shares(s, p)
+    return {n * (p.lx or p.wg), parts * (p.ly or 1)}, {p.lx or p.wg, p.ly or 1}
+  end
+  function def.prepare(s, p, _, run)
+    local _, size, parts = shares(s, p)
+    return {size = size, state = tiling.told(s, parts > 1
+      and parts * s[across] * s.esize // 4 or 0, run)}
+  end
+  function def.args(s, _, o)
+    return {s.rows, s.cols, o.A, o.A.ld, o.x, o.y, s.alpha, s.beta, o.size,
+      o.state}
+  end
+  function def.traffic(s)
+    return {moved = s.rows * s.cols * s.esize}
+  end
+  return rung(trans, def)
+end
+
 local rungs = {
   rung(false, {
     name = "naive", file = "naive.cl", params = {wg},
@@ -136,6 +178,19 @@ local rungs = {
     range = tiling.grid("rows", "cols", "height", "part", "wg", 1),
     local_bytes = tiling.elements "height wg",
   }),
+  once(false, {
+    name = "nv_rows", file = "vector.cl",
+    params = {wg, width, param("height", {1, 2, 4, 8}, 2,
+      "rows of a work-group"), param("depth", {1, 2, 4, 8}, 2,
+      "loads of a row under way")},
+    lesson = "one launch, also for few long rows: the last work-group of a "
+      .. "row adds its parts",
+    local_bytes = tiling.elements "height wg",
+  }, function(p)
+    return p.height
+  end, function(p)
+    return p.wg * p.width
+  end),
   rung(false, {
     name = "simd", file = "simd.cl",
     params = {param("block", {8, 16, 64, 256, 1024}, 64,
@@ -185,6 +240,20 @@ local rungs = {
         folded(n, e, p.lx, 0, e)}, locals = {access(4, v, v)}}
     end,
   }),
+  once(true, {
+    name = "nv_strips", file = "strips.cl",
+    params = {
+      param("lx", {4, 8, 16, 32, 64, 128}, 32, "work-items side by side"),
+      param("ly", {4, 8, 16, 32, 64, 128, 256}, 8, "rows side by side"), width,
+      param("height", {2, 4, 8, 16}, 8,
+        "rows of a work-item, loaded together")},
+    lesson = "of A transposed: strips in parts of the rows, in one launch",
+    local_bytes = tiling.elements "lx ly width",
+  }, function(p)
+    return p.lx * p.width
+  end, function(p)
+    return p.ly * p.height
+  end),
   parted(true, {
     name = "simd_split", file = "simd_split.cl",
     params = {param("span", {256, 1024, 4096, 8192}, 8192,

@@ -114,22 +114,6 @@ local function stride_groups(s, p)
   return math.min(p.groups, groups(s.n, p.wg * p.width))
 end
 
--- A rung of grid_stride.cl.
-local function grid(def)
-  def.file = "grid_stride.cl"
-  def.params = {
-    wg,
-    param("groups", {64, 128, 256, 512, 1024, 2048, 4096}, 1024,
-      "work-groups at most"),
-    param("width", {1, 2, 4, 8}, 8, "loads under way"),
-  }
-  function def.range(s, p)
-    return {stride_groups(s, p) * p.wg}, {p.wg}
-  end
-  def.local_bytes, def.traffic = tiling.elements "wg", once
-  return def
-end
-
 local rungs = {
   in_groups(1, {
     name = "modulo", file = "modulo.cl",
@@ -166,30 +150,49 @@ local rungs = {
     params = last,
     place = lower,
   }),
-  rung(grid{
-    name = "grid_stride",
+  rung{
+    name = "grid_stride", file = "grid_stride.cl",
+    params = {
+      wg,
+      param("groups", {64, 128, 256, 512, 1024, 2048, 4096}, 1024,
+        "work-groups at most"),
+      param("width", {1, 2, 4, 8}, 8, "loads under way"),
+    },
     lesson = "as many work-groups as keep the device busy; each work-item "
       .. "adds many elements in registers",
     args = function(s, p, o)
       return {o.x, s.n, stride_groups(s, p), o.y}
     end,
-  }),
-  grid{
-    name = "nv_one_launch",
-    lesson = "the last work-group to end adds the sums of all: no second "
+    range = function(s, p)
+      return {stride_groups(s, p) * p.wg}, {p.wg}
+    end,
+    local_bytes = tiling.elements "wg", traffic = once,
+  },
+  {
+    name = "nv_one_launch", file = "nv_one_launch.cl",
+    lesson = "the last work-group adds up what all others tell it: no second "
       .. "launch",
-    accepts = tiling.needs(30),
+    params = {
+      wg, param("width", {1, 2, 4, 8}, 4, "loads of 16 bytes under way"),
+      param("fill", {1, 2, 4, 8, 16}, 4, "work-groups of a compute unit"),
+    },
+    accepts = function(dev)
+      return tiling.lacks(dev, 70) or tiling.mute(dev)
+    end,
     defines = function(p, s)
-      local list = defines(p, s)
-      list.ONCE = 1
-      return list
+      return {OP = s.op:upper(), WG = p.wg, WIDTH = p.width}
     end,
+    range = function(s, p)
+      return {math.min(groups(s.n * s.esize, 16 * p.wg),
+        p.fill * tiling.units(s, 132)) * p.wg}, {p.wg}
+    end,
+    local_bytes = tiling.elements "wg", traffic = once,
     prepare = function(s, p, _, run)
-      return {count = tiling.counters(s, 1, run),
-        left = tiling.scratch(s, stride_groups(s, p))}
+      local most = p.fill * tiling.units(s, 132)
+      return {state = tiling.told(s, most * s.esize // 4, run)}
     end,
-    args = function(s, p, o)
-      return {o.x, s.n, stride_groups(s, p), o.y, o.left, o.count}
+    args = function(s, _, o)
+      return {o.x, s.n, o.y, o.state}
     end,
   },
   rung{

@@ -10,7 +10,7 @@ local family = require "clshell.ladder"
 local host = require "cl.host"
 local tiling = require "clshell.ladder.tiling"
 
-local groups, param = tiling.groups, tiling.param
+local groups, mute, param = tiling.groups, tiling.mute, tiling.param
 
 local SECOND = 256 -- work-items of a work-group of the later launches
 local HOPPER = 233472 -- bytes of local memory of a multiprocessor
@@ -69,42 +69,42 @@ local padded = tiling.elements(function(p)
   return p.wg * p.each * 33 // 32 + 2 * p.wg
 end)
 
--- The reason why work-groups of a device cannot tell one another sums, or nil.
-local function mute(dev)
-  return not dev:has "cl_khr_int64_base_atomics"
-    and "it needs the extension cl_khr_int64_base_atomics" or nil
-end
-
--- A rung of one launch. `count` groups tell one another sums: the function
--- count(s, p) or tiles of each(p) elements.
-local function one_launch(def, each, count)
+-- A rung of one launch, whose work-groups tell one another the sums of
+-- count(s, p) tiles, and with p.wave the sum before each wave of them.
+-- `anew`: the state is cleared before each launch, not only before the first.
+local function one_launch(def, count, anew)
   def.defines = defines
   def.args = def.args or function(s, _, o)
     return {o.x, s.n, o.y, o.state}
   end
   function def.prepare(s, p, _, run)
-    local number = count and count(s, p) or groups(s.n, each(p))
-    local words = 1 + number * s.esize // 4
-    local state = tiling.scratch(s, words, "ulong")
-    run("clear.cl", "clear", {}, {words}, nil, words, state)
-    return {state = state}
+    local tiles = count(s, p)
+    local waves = p.wave and groups(tiles, p.wave) + 1 or 0
+    return {state = tiling.told(s, (tiles + waves) * s.esize // 4, run, anew)}
   end
   return def
 end
 
+local function wave(values, default)
+  return param("wave", values, default, "tiles that ask for sums among them")
+end
+
 local lookback = one_launch({
   name = "lookback", file = "lookback.cl",
-  params = {wg, param("each", {4, 8, 16, 32}, 16, "elements per work-item")},
+  params = {wg, param("each", {4, 8, 16, 32}, 16, "elements per work-item"),
+    wave({32, 64, 128, 256, 512}, 256)},
   lesson = "work-groups ask earlier groups for sums: each element is read and "
     .. "written once",
   accepts = mute,
   range = tiling.line("n", items, "wg"),
   local_bytes = function(s, p)
-    return padded(s, p) + 2 * s.esize
+    return padded(s, p) + 8
   end,
-}, items)
+}, function(s, p)
+  return groups(s.n, items(p))
+end)
 
--- The next rung has one launch too; the copy engine moves tiles meanwhile.
+-- The next rungs have tiles of so many bytes.
 local function tile_bytes(p)
   return p.wg * p.units * 16
 end
@@ -113,6 +113,24 @@ local function tiles_of(s, p)
   return groups(s.n * s.esize, tile_bytes(p))
 end
 
+local nv_registers = one_launch({
+  name = "nv_registers", file = "nv_registers.cl",
+  params = {
+    param("wg", {64, 128, 256, 512, 1024}, 256, "work-items in a work-group"),
+    param("units", {1, 2, 4, 8}, 4, "16 bytes of a work-item"),
+    wave({32, 64, 128, 256, 512, 1024}, 256),
+  },
+  lesson = "lanes of a warp pass sums on, tiles stay in registers: no local "
+    .. "memory, few barriers",
+  accepts = function(dev)
+    return tiling.lacks(dev, 70) or mute(dev)
+  end,
+  range = function(s, p)
+    return {tiles_of(s, p) * p.wg}, {p.wg}
+  end,
+}, tiles_of)
+
+-- The next rung has the copy engine move tiles.
 local nv_stream = one_launch({
   name = "nv_stream", file = "nv_stream.cl", ptx = true,
   params = {
@@ -120,8 +138,7 @@ local nv_stream = one_launch({
       "work-items in a work-group"),
     param("units", {3, 5, 7, 9, 13}, 7, "16 bytes of a work-item"),
     param("stages", {4, 5, 6, 8}, 4, "tiles in local memory"),
-    param("wave", {32, 64, 128, 256}, 64,
-      "tiles that add the sums of earlier tiles"),
+    wave({32, 64, 128, 256}, 64),
   },
   lesson = "for Hopper: sums are told early, the copy engine loads and stores "
     .. "all the time",
@@ -137,10 +154,7 @@ local nv_stream = one_launch({
   args = function(s, _, o)
     return {o.x, cl.ulong(s.n), o.y, o.state}
   end,
-}, nil, function(s, p)
-  local n = tiles_of(s, p)
-  return n + groups(n, p.wave) + 1
-end)
+}, tiles_of)
 
 local function block_of(p)
   return p.block
@@ -163,7 +177,9 @@ local simd = one_launch({
   range = function(s, p)
     return {math.min(tiling.units(s, 1), groups(s.n, p.block))}, {1}
   end,
-}, block_of)
+}, function(s, p)
+  return groups(s.n, p.block)
+end, true)
 
 -- A rung that finds the totals of pieces first: a scan of the totals by the
 -- same kernel gives what lies before each piece. A work-group of `size`
@@ -235,6 +251,7 @@ local rungs = {
     return ...
   end),
   lookback,
+  nv_registers,
   nv_stream,
   totals_first({
     name = "blocks", file = "blocks.cl",
