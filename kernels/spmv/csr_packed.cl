@@ -89,13 +89,6 @@
     product[CELL(at)] = j < (uint)cols ? a : (REAL)NAN;                      \
   }
 
-/* The elements of row i in the chunk. */
-#define RANGE                                                                \
-  if (i < row + n) {                                                         \
-    from = chunk.w < 0 ? clamp(row_ptr[i] - first, 0, count) : 0;            \
-    to = chunk.w < 0 ? clamp(row_ptr[i + 1] - first, 0, count) : count;      \
-  }
-
 #if WG == 1
 #define ELEMENTS ROWS
 #else
@@ -136,14 +129,6 @@ void spmv(int rows, int cols, int nnz, int nchunks, int npages, int nfar,
     const int count = clamp(next.y - first, 0, min(CHUNK, nnz - first));
     const int row = clamp(chunk.x, 0, rows - 1);
     const int n = chunk.w < 0 ? max(min(next.x, rows) - row, 1) : 1;
-#if WG > 1
-    int lanes = 1, from = 0, to = 0;
-    while (2 * lanes * n <= WG)
-      lanes *= 2;
-    const int lane = id & (lanes - 1);
-    int i = row + id / lanes;
-    RANGE /* loaded along with the elements */
-#endif
     const bool any = WG == 1 || count > 0; /* a work-item writes empty rows */
     if (any && chunk.z >= 0) {
       global const int *page = pages + min(chunk.z, npages - PAGE);
@@ -154,17 +139,26 @@ void spmv(int rows, int cols, int nnz, int nchunks, int npages, int nfar,
     }
 #if WG > 1
     barrier(CLK_LOCAL_MEM_FENCE);
+    int lanes = 1;
+    while (2 * lanes * n <= WG)
+      lanes *= 2;
     for (int base = 0; base < n; base += WG) { /* once for several lanes */
+      const int i = row + base + id / lanes, lane = id & (lanes - 1);
       REAL sum = 0;
-      for (int k = from + lane; k < to; k += lanes)
-        sum += product[CELL(k)];
+      if (i < row + n) {
+        int from = 0, to = count;
+        if (chunk.w < 0) {
+          from = clamp(row_ptr[i] - first, 0, count);
+          to = clamp(row_ptr[i + 1] - first, 0, count);
+        }
+        for (int k = from + lane; k < to; k += lanes)
+          sum += product[CELL(k)];
+      }
       if (lanes > 1) /* for all work-items or for none */
         sum = meet(partial, id, lanes, sum);
       if (i < row + n && lane == 0) {
         PUT(i)
       }
-      i += WG;
-      RANGE
     }
     if (STEPS > 1)
       barrier(CLK_LOCAL_MEM_FENCE); /* the products are used */

@@ -390,7 +390,7 @@ local PAGE, CHUNK = 256, 1024 -- as in hostcsr.c
 --- reads the device's present values, and takes the host about as long as some
 --- hundred products: it pays where a matrix is used many times, but not on
 --- CPUs (a product takes 0.9 to 1.3 times as long), nor for rows of up to 4
---- entries on average and 8 at most (1.01 to 1.06 times, on an H100). Printed,
+--- entries on average and 8 at most (0.98 to 1.06 times, on an H100). Printed,
 --- it tells that, its bytes, and the seconds that packing took. It has rows,
 --- cols, nnz, type, format ("packed_csr"), seconds, row_max, index_bytes (the
 --- bytes of indexes that a product reads), the Buffers chunks, row_ptr, near,

@@ -363,7 +363,8 @@ local spmv = family.new({
     .. "global const REAL *patterns, global const NARROW *stored, global "
     .. "const REAL *x, global REAL *y", -- of CSR, and packed
   measures = function(s) -- values for choices.lua to ask for
-    return {row = s.nnz / s.rows, bytes = s.nnz * s.esize}
+    return {row = s.nnz / s.rows, bytes = s.nnz * s.esize,
+      pieces = s.pieces}
   end,
   truth = truth,
   flop = function(s)
