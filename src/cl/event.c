@@ -232,14 +232,12 @@ bool clsh_event_taken(lua_State *L, int level, int i) {
   return n < 0 || n >= i;
 }
 
-/* The hook taken: (i) -> whether the caller of the Lua function that calls it
-** takes result number i. */
+/* The hooks taken and launches, see hook.c. */
 static int taken(lua_State *L) {
   lua_pushboolean(L, clsh_event_taken(L, 1, (int)luaL_checkinteger(L, 1)));
   return 1;
 }
 
-/* The hook launches: () -> the number of launches so far. */
 static int launches(lua_State *L) {
   lua_pushinteger(L, (lua_Integer)clsh_flight_newest());
   return 1;

@@ -629,14 +629,8 @@ static bool edited(void) {
   return any;
 }
 #else
-static bool watch(const char *path) {
-  (void)path;
-  return false;
-}
-
-static bool edited(void) {
-  return false;
-}
+#define watch(path) ((void)(path), false)
+#define edited() false
 #endif
 
 static bool unwatched; /* a file of the last questions could not be watched */
