@@ -68,9 +68,6 @@
 #ifndef VX
 #define VX 1 /* elements of X in a load: 1 or 2 */
 #endif
-#ifndef COLS
-#define COLS 4 /* columns of C for a work-item: 2 or 4 */
-#endif
 #define PIECES (COUNT > 15 ? 5 : 4)
 #define DIGITS (COUNT > 15 ? 4 : 3)
 
@@ -315,11 +312,7 @@ void pack(int lines, int length, global const double *restrict X, int ldx,
   if (*refused)
     return;
   const uint lane = get_local_id(0);
-#ifdef SWAPPED
-  const size_t block = get_group_id(0), first = get_group_id(1) * (4 * GROUPS);
-#else
   const size_t block = get_group_id(1), first = get_group_id(0) * (4 * GROUPS);
-#endif
   const size_t k = first + 4 * lane;
 #if ACROSS
   /* Lanes along the lines read, lanes along k go on. */
@@ -383,14 +376,7 @@ static inline double number_of(double *d)
   return high + (rest + fma(d[0], 0x1p-80, d[1] * 0x1p-40));
 }
 
-#if COLS == 4
-#define WORD uint
-#else
-#define WORD ulong
-#endif
-#ifndef UNROLL
-#define UNROLL COUNT
-#endif
+#define COLS 4 /* columns of C for a work-item: a word of remainders */
 
 kernel void combine(int M, int N, global const uchar *restrict sums, int lds,
                     global const double *restrict constants,
@@ -405,9 +391,9 @@ kernel void combine(int M, int N, global const uchar *restrict sums, int lds,
     return;
   global const uchar *sum = sums + row * lds + col;
   double share[COLS] = {0}, digits[COLS][4] = {{0}};
-  #pragma unroll UNROLL
+  #pragma unroll
   for (int m = 0; m < COUNT; m++) {
-    const WORD word = *(global const WORD *)(sum + (size_t)m * M * lds);
+    const uint word = *(global const uint *)(sum + (size_t)m * M * lds);
     global const double *weight = constants + 8 * m;
     #pragma unroll
     for (int c = 0; c < COLS; c++) {

@@ -279,4 +279,22 @@ t.test("a mistake in an instruction is found", function()
   t.ok(wrong and wrong:find("error", 1, true), wrong)
 end)
 
+t.test("nv_dmma's tiles go with the number of multiprocessors", function()
+  local rung = gemm.rung "nv_dmma"
+  local device = {nv_compute_capability_major = 9, local_mem_size = 49152,
+    nv_compute_capability_minor = 0, compute_units = 132}
+  local function tile(n, trans)
+    local defines = rung.defines({tile = "auto", split = 0}, {m = n, n = n,
+      k = n, type = "double", esize = 8, batch = 1, trans_a = trans, lda = n,
+      ldb = n, ldc = n, start_a = 0, start_b = 0, start_c = 0, stride_a = 0,
+      stride_b = 0, stride_c = 0, context = {device = device}})
+    return ("%dx%d"):format(defines.BM, defines.BN)
+  end
+  t.eq({tile(768), tile(1024), tile(1280), tile(1536), tile(4096)},
+    {"80x64", "64x64", "112x64", "96x64", "128x64"})
+  t.eq(tile(768, true), "64x64") -- their copies of A^T are uneven
+  t.ok(rung.accepts(device, {m = 9, n = 9, k = 768, type = "double",
+    trans_a = true}, {tile = "80x64", split = 1}):find "double, A^T and")
+end)
+
 t.done()

@@ -131,16 +131,16 @@ end
 --- Buffer. C shares no element with A or B. Large products of double take
 --- nv_ozaki on GPUs that have it: while A, B and C live, it keeps 16 bytes on
 --- the device for each element of A and B and 15 for each of C, a quarter of
---- the device's memory at most; larger products take nv_dmma. The event covers everything that
---- ran on the device: where a rung takes several commands, `event.ms` is the
---- time inside them, `event.span_ms` goes from the first START to the last
---- STOP, and `event.events` are the commands. Where the caller takes C alone,
---- as in `C = gemm(A, B)`, the driver is asked for no event, which makes small
---- products faster. A Split A, in rows over several devices (cl.split), gives
---- a Split C, for a B that is a Buffer or a Split in rows or copies. To run a
---- product many times, gemm.plan is the fast way: plan() only launches; for an
---- operand of many products see gemm.pack. See also gemm.kernels, gemm.define,
---- gemm.bench.
+--- the device's memory at most; larger products take nv_dmma. The event covers
+--- everything that ran on the device: where a rung takes several commands,
+--- `event.ms` is the time inside them, `event.span_ms` goes from the first
+--- START to the last STOP, and `event.events` are the commands. Where the
+--- caller takes C alone, as in `C = gemm(A, B)`, the driver is asked for no
+--- event, which makes small products faster. A Split A, in rows over several
+--- devices (cl.split), gives a Split C, for a B that is a Buffer or a Split in
+--- rows or copies. To run a product many times, gemm.plan is the fast way:
+--- plan() only launches; for an operand of many products see gemm.pack. See
+--- also gemm.kernels, gemm.define, gemm.bench.
 --- Options:
 ---   kernel    the best known  a rung's name, see gemm.kernels; with it the
 ---             rung's own parameters. Without it: see gemm.choice

@@ -57,9 +57,18 @@ local function footprint(t, s)
   return t.stages * t.bk * lines * s.esize
 end
 
--- Whether a tiling fits the local memory of the device; `large` tilings are of
+-- Whether the work-items share the copies of a transposed A evenly.
+local function serves(t, s)
+  return not s.trans_a or 32 * M.warps(t) % t.bm == 0
+end
+
+-- Whether a tiling is one to choose: it fits the local memory of the device,
+-- and the product has at most t.most multiply-adds; `large` tilings are of
 -- kernels whose local memory ladder/ptx.lua enlarges.
 local function fits(t, s)
+  if t.most and 1.0 * s.m * s.n * s.k * s.batch > t.most then
+    return false
+  end
   local dev = s.context and s.context.device
   local limit = dev and dev.local_mem_size or 49152
   if dev and t.large then
@@ -100,7 +109,8 @@ function M.choose(list, s, p)
   local units = tiling.units(s, 132)
   local best, chosen, splits
   for _, t in ipairs(list) do
-    if p.tile == t.name or p.tile == "auto" and fits(t, s) then
+    if serves(t, s) and (p.tile == t.name or p.tile == "auto"
+        and fits(t, s)) then
       for _, n in ipairs(p.split == 0 and M.SPLITS or {p.split}) do
         local c = cost(t, n, s, units)
         if (n == 1 or n * 4 * t.bk <= s.k) and not (best and best <= c) then
@@ -172,8 +182,8 @@ function M.tiled(rung, tilings, least, only)
   function rung.accepts(dev, s, p)
     local reason = M.other_type(tilings, s) or tiling.lacks(dev, least, only)
     if not reason and not choice(s, p) then
-      reason = ("tile = %s and split = %d do not go with %s and k = %d")
-        :format(p.tile, p.split, s.type, s.k)
+      reason = ("tile = %s and split = %d do not go with %s%s and k = %d")
+        :format(p.tile, p.split, s.type, s.trans_a and ", A^T" or "", s.k)
     end
     return reason
   end
