@@ -88,6 +88,7 @@ typedef struct Transfer {
   Context *context;
   int queue, after; /* stack indexes */
   bool async;
+  bool fresh;              /* the host memory has no pages yet */
   cl_command_queue handle; /* from begin on, as are the events */
   After waits;
 } Transfer;
