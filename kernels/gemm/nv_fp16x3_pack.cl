@@ -401,6 +401,7 @@ void pack_first(int rows_x, int cols_x, global const float *restrict X,
   }
 }
 
+#if !WHOLE
 kernel __attribute__((reqd_work_group_size(32, 8, 1)))
 void pack_columns(int rows, int cols, global const float *restrict X, int ldx,
                   global const uint *restrict parts, int count,
@@ -418,3 +419,4 @@ void pack_columns(int rows, int cols, global const float *restrict X, int ldx,
   split_columns(get_group_id(0) * 32, get_group_id(1) * 8, get_local_id(0),
                 get_local_id(1), rows, cols, X, ldx, most, P, refused, tile);
 }
+#endif

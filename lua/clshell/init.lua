@@ -44,6 +44,7 @@ for _, given in ipairs{
   {names, "time", "shell.prompt.measure"},
   {names, "show", "shell.prompt.show"},
   {hooks, "set_array", "arrays.evaluate", "set"},
+  {hooks, "building", "base.progress", "building"},
   {hooks, "copy_way", "parts.copy_route", "between"},
 } do
   local who, list, module, name = table.unpack(given)

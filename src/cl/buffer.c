@@ -590,7 +590,7 @@ static bool takeheld(lua_State *L, Buffer *b, bool behind) {
     return false;
   lua_getiuservalue(L, -1, 1);
   Queue *q = clsh_queue_push(L, -1);
-  if (behind || clsh_pending_none(L, q))
+  if (behind || clsh_event_none(L, q))
     b->handle = b->root = clsh_context_takeheld(c, heldbytes(b));
   lua_pop(L, 2);
   return b->handle != NULL;

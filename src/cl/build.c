@@ -116,6 +116,10 @@ static void failed(lua_State *L, int program, const char *source, bool istext,
 */
 static void make(lua_State *L, int program, const char *options,
                  const char *source, bool istext) {
+  if (clsh_program_check(L, program)->early) {
+    clsh_compiler_begin(L, program, options);
+    return;
+  }
   cl_int err = compile(L, program, options);
   if (err == CL_BUILD_PROGRAM_FAILURE &&
       strstr(lua_tostring(L, -1), "ptxas") != NULL)
@@ -209,8 +213,10 @@ void clsh_build_text(lua_State *L, int program, int text, const char *path,
     lua_getiuservalue(L, program, PROGRAM_NAME);
     clsh_source_check(L, text, lua_tostring(L, -1));
   } else {
-    lua_pushvalue(L, program);
-    clsh_class_noteweak(L, CLSHELL_PROGRAMS);
+    if (!p->early) {
+      lua_pushvalue(L, program);
+      clsh_class_noteweak(L, CLSHELL_PROGRAMS);
+    }
     comment = clsh_source_pushfiles(L, text, path, options);
     lua_pushvalue(L, -2);
     lua_setiuservalue(L, program, PROGRAM_FILES);
@@ -300,9 +306,9 @@ static void addheaders(lua_State *L, int program, int ctx) {
 
 /*
 ** Pushes a Program of the source at 1 with the options at 2, which it builds
-** or compiles, as cl.build and cl.compile do.
+** or compiles, as cl.build and cl.compile do; or begins to build, if `early`.
 */
-static int buildfrom(lua_State *L, int making) {
+static int buildfrom(lua_State *L, int making, bool early) {
   lua_settop(L, 2);
   size_t len;
   const char *source = luaL_checklstring(L, 1, &len);
@@ -330,7 +336,9 @@ static int buildfrom(lua_State *L, int making) {
   const char *name = lua_tostring(L, 1);
   clsh_option_push(L, 2, "context");
   clsh_context_push(L, 4);
-  clsh_program_new(L, 5, name)->making = making; /* at 6 */
+  Program *p = clsh_program_new(L, 5, name); /* at 6 */
+  p->making = making;
+  p->early = early;
   if (compiles) {
     clsh_option_push(L, 2, "headers");
     addheaders(L, 6, 5);
@@ -373,7 +381,13 @@ static int buildfrom(lua_State *L, int making) {
  * print(x:read()[8]) --> 6.0
  */
 static int cl_build(lua_State *L) {
-  return buildfrom(L, BUILD);
+  return buildfrom(L, BUILD, false);
+}
+
+/* The hook build_early. */
+static int hook_buildearly(lua_State *L) {
+  buildfrom(L, BUILD, true);
+  return 0;
 }
 
 /** cl.kernel_folder(path)
@@ -483,7 +497,7 @@ static int cl_buildbinary(lua_State *L) {
  * print(#pair:kernels()) --> 0
  */
 static int cl_compile(lua_State *L) {
-  return buildfrom(L, COMPILE);
+  return buildfrom(L, COMPILE, false);
 }
 
 /*
@@ -722,4 +736,6 @@ void clsh_build_open(lua_State *L) {
                                        {"link", cl_link},
                                        {NULL, NULL}};
   luaL_setfuncs(L, functions, 0);
+  lua_pushcfunction(L, hook_buildearly);
+  clsh_hook_set(L, "build_early");
 }

@@ -3,10 +3,12 @@
 ** that Ctrl-C ends the wait: no driver's compiler can be stopped. An abandoned
 ** thread goes on alone. During a build a file takes the standard error: lines
 ** that count errors and warnings are dropped, as the build log has the errors;
-** other lines join the log, and are printed where the driver aborts.
+** other lines join the log, and are printed where the driver aborts. A build
+** may begin early: the next build of the same text and options takes it.
 ** SPDX-License-Identifier: MIT
 */
 #include <fcntl.h>
+#include <math.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -17,7 +19,8 @@
 #include "driver.h"
 #include "program.h"
 
-#define TELL 0.1 /* seconds between two calls of the hook `building` */
+#define PATIENCE 0.3 /* seconds of builds before `building` is told */
+#define JOINED 2     /* seconds between builds that count together */
 #define STACKSIZE ((size_t)8 << 20) /* bytes, as the main thread has */
 
 volatile int clsh_compiler_stderr = STDERR_FILENO;
@@ -105,8 +108,12 @@ typedef struct Job {
   cl_program *parts;
   char **names;
   cl_int err;
+  uint64_t key;     /* of an early build */
+  struct Job *next; /* in the list of early builds */
   char options[];
 } Job;
+
+static Job *early;
 
 static atomic_int running; /* threads at work */
 
@@ -129,6 +136,47 @@ static void releasejob(Job *j) {
   free(j->parts);
   free(j->names);
   free(j);
+}
+
+/* A hash of what an early build and a later build must have in common. */
+static uint64_t keyof(lua_State *L, int program, const char *options) {
+  const Program *p = clsh_program_check(L, program);
+  uint64_t h = clsh_source_hash(0, options, strlen(options) + 1);
+  h = clsh_source_hash(h, &p->context->handle, sizeof p->context->handle);
+  for (int i = PROGRAM_DEFINES; i <= PROGRAM_SOURCE; i++) {
+    size_t n = 0;
+    lua_getiuservalue(L, program, i);
+    const char *s = lua_tolstring(L, -1, &n);
+    if (i != PROGRAM_NAME)
+      h = clsh_source_hash(h, s != NULL ? s : "", n);
+    lua_pop(L, 1);
+  }
+  return h;
+}
+
+/* Takes an early build, with its program, for the program `p`; or NULL. */
+static Job *takeearly(Program *p, uint64_t key) {
+  for (Job **at = &early; *at != NULL; at = &(*at)->next)
+    if ((*at)->key == key) {
+      Job *j = *at;
+      *at = j->next;
+      clReleaseProgram(p->handle);
+      p->handle = j->program;
+      clRetainProgram(p->handle);
+      return j;
+    }
+  return NULL;
+}
+
+/* Waits for early builds: drivers crash where the process ends meanwhile. */
+static void atend(void) {
+  while (early != NULL && !clsh_driver_handsoff()) {
+    Job *j = early;
+    while (!j->done)
+      clsh_poll_nap(1e-3);
+    early = j->next;
+    releasejob(j);
+  }
 }
 
 /* Does the job. A driver without linker may give anything as a program. */
@@ -200,35 +248,44 @@ static void lowerstd(char *options) {
     s[sizeof three - 4] = '2';
 }
 
-/* A wait for a job, until the hook `building` is called again. */
+/* A wait for a job, until the hook `building` is to be told. */
 typedef struct Wait {
   const Job *job;
   double until;
 } Wait;
+
+static double since, ended; /* the first and the last of the latest builds */
+static bool saidso;         /* the hook was told of the build under way */
 
 static bool isdone(void *arg) {
   const Wait *w = arg;
   return w->job->done || clsh_poll_now() > w->until;
 }
 
-/* Tells the program that a build goes on, or that it has ended. */
-static void tell(lua_State *L, bool busy) {
-  if (clsh_hook_push(L, "building") != LUA_TFUNCTION)
-    lua_pop(L, 1);
-  else {
-    lua_pushboolean(L, busy);
-    if (lua_pcall(L, 1, 0, 0) != LUA_OK)
-      lua_pop(L, 1);
+/* Tells the hook `building` the name at the top, or nil, which it pops. */
+static void tell(lua_State *L) {
+  if (clsh_hook_push(L, "building") != LUA_TFUNCTION) {
+    lua_pop(L, 2);
+    return;
   }
+  lua_insert(L, -2);
+  lua_pushinteger(L, clsh_compiler_stderr);
+  if (lua_pcall(L, 2, 0, 0) != LUA_OK)
+    lua_pop(L, 1);
 }
 
-/* Protected, with the job as its argument: waits, or raises at Ctrl-C. */
+/*
+** Protected, with the job and its name as arguments: waits, or raises at
+** Ctrl-C.
+*/
 static int waitjob(lua_State *L) {
-  Wait w = {lua_touserdata(L, 1), 0};
-  while (!w.job->done) {
-    tell(L, true);
-    w.until = clsh_poll_now() + TELL;
+  Wait w = {lua_touserdata(L, 1), since + PATIENCE};
+  for (; !w.job->done; w.until = HUGE_VAL) {
     clsh_poll_until(L, isdone, &w, "the compiler cannot be stopped");
+    if (w.job->done)
+      break;
+    saidso = true;
+    tell(L);
   }
   return 0;
 }
@@ -248,17 +305,12 @@ static cl_int finish(Job *j, Program *p) {
   return err;
 }
 
-/*
-** The result of the driver's build, compile or link. Oclgrind 21.10 builds on
-** the thread that made the context, else it crashes. Ctrl-C raises at once and
-** takes the program's handle away: to release it, a driver may wait for its
-** compiler.
-*/
-cl_int clsh_compiler_run(lua_State *L, int program, const char *options) {
+/* A job for a program, of the caller alone; NULL: no memory. */
+static Job *newjob(lua_State *L, int program, const char *options) {
   Program *p = clsh_program_check(L, program);
   Job *j = malloc(sizeof *j + strlen(options) + 1);
   if (j == NULL)
-    return CL_OUT_OF_HOST_MEMORY;
+    return NULL;
   *j = (Job){.refs = 1,
              .device = p->context->device,
              .context = p->context->handle,
@@ -269,29 +321,87 @@ cl_int clsh_compiler_run(lua_State *L, int program, const char *options) {
     lowerstd(j->options);
   if (!addparts(L, program, j)) {
     releasejob(j);
-    return CL_OUT_OF_HOST_MEMORY;
+    return NULL;
   }
-  j->refs = 2;
-  lua_pushcfunction(L, waitjob);
-  lua_pushlightuserdata(L, j);
   if (p->making < LINK) {
     j->program = p->handle;
     clRetainProgram(p->handle);
   }
+  return j;
+}
+
+/* Starts the thread of a job; false: there is none. */
+static bool start(Job *j, const Program *p) {
+  if (p->context->limits.simulated)
+    return false;
+  j->refs = 2;
   running++;
+  if (clsh_driver_thread(work, j, STACKSIZE))
+    return true;
+  running--;
+  j->refs = 1;
+  return false;
+}
+
+/* Begins the build of a program once, and takes its handle away. */
+void clsh_compiler_begin(lua_State *L, int program, const char *options) {
+  static bool registered;
+  Program *p = clsh_program_check(L, program);
+  uint64_t key = keyof(L, program, options);
+  for (const Job *j = early; j != NULL; j = j->next)
+    if (j->key == key)
+      return;
+  if (!registered && !(registered = atexit(atend) == 0))
+    return;
+  Job *j = newjob(L, program, options);
+  if (j == NULL)
+    return;
+  j->key = key;
+  if (!start(j, p)) {
+    releasejob(j);
+    return;
+  }
+  clReleaseProgram(p->handle); /* the job has a reference */
+  p->handle = NULL;
+  j->next = early;
+  early = j;
+}
+
+/*
+** The result of the driver's build, compile or link. Oclgrind 21.10 builds on
+** the thread that made the context, else it crashes. Ctrl-C raises at once and
+** takes the program's handle away: to release it, a driver may wait for its
+** compiler.
+*/
+cl_int clsh_compiler_run(lua_State *L, int program, const char *options) {
+  Program *p = clsh_program_check(L, program);
+  Job *j = early != NULL && p->making == BUILD
+               ? takeearly(p, keyof(L, program, options))
+               : NULL;
+  bool begun = j != NULL;
+  if (!begun)
+    j = newjob(L, program, options);
+  if (j == NULL)
+    return CL_OUT_OF_HOST_MEMORY;
+  lua_pushcfunction(L, waitjob);
+  lua_pushlightuserdata(L, j);
+  lua_getiuservalue(L, program, PROGRAM_NAME);
+  since = clsh_poll_now() - ended > JOINED ? clsh_poll_now() : since;
   takestderr();
-  if (p->context->limits.simulated ||
-      !clsh_driver_thread(work, j, STACKSIZE)) {
-    running--;
-    lua_pop(L, 2);
-    j->refs = 1;
+  if (!begun && !start(j, p)) {
+    lua_pop(L, 3);
     make(j);
     givestderr();
     return finish(j, p);
   }
-  int status = lua_pcall(L, 1, 0, 0);
+  int status = lua_pcall(L, 2, 0, 0);
   givestderr();
-  tell(L, false);
+  ended = clsh_poll_now();
+  if (saidso) {
+    lua_pushnil(L);
+    tell(L);
+  }
+  saidso = false;
   if (status == LUA_OK)
     return finish(j, p);
   j->abandoned = true;

@@ -12,6 +12,7 @@
 #include "queue.h"
 
 #define EVENTBYTES 1024 /* a driver's memory for an event, roughly */
+#define INSTANT 50e-6   /* seconds that a marker on an idle queue may take */
 /* the status of a user event that nobody has set */
 #define GIVENUP CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST
 #define POCLFAILED (-1)  /* PoCL's status of a command that waited for it */
@@ -75,6 +76,37 @@ int clsh_event_count(const Queue *q, int most, int *kernels) {
     *kernels += type == CL_COMMAND_NDRANGE_KERNEL || type == RECORDING;
   }
   return n;
+}
+
+/* Whether a marker on the queue has not ended after `seconds`. */
+bool clsh_event_markerpends(cl_command_queue queue, double seconds) {
+  cl_event marker = NULL;
+  if (clEnqueueMarkerWithWaitList(queue, 0, NULL, &marker) != CL_SUCCESS)
+    return false;
+  clFlush(queue);
+  double begin = clsh_poll_now(), now = begin;
+  bool pends;
+  while ((pends = clsh_poll_status(marker) > CL_COMPLETE) &&
+         (now = clsh_poll_now()) < begin + seconds)
+    if (now > begin + INSTANT)
+      clsh_poll_nap(1e-4);
+  clReleaseEvent(marker);
+  return pends;
+}
+
+/*
+** Whether an in-order queue has no command under way, as far as an instant
+** tells: the newest command that has an Event has ended, and a marker.
+*/
+bool clsh_event_none(lua_State *L, Queue *q) {
+  const Event *e = pending;
+  while (e != NULL && (e->queue != q || e->handle == NULL))
+    e = e->next;
+  if ((e != NULL && clsh_poll_status(e->handle) > CL_COMPLETE) ||
+      (q->dropped && clsh_event_markerpends(clsh_queue_handle(L, q), INSTANT)))
+    return false;
+  q->dropped = false;
+  return true;
 }
 
 /*

@@ -11,8 +11,9 @@
 **                   the line of the user behind them
 **   no_driver       text: the remedy where there is no device
 **   no_device       text: the remedy where no device is as asked
-**   building        (yes): a build goes on, called now and then; no: it has
-**                   ended
+**   building        (name, fd): the program of that name builds, and builds
+**                   have taken a moment; (nil, fd): it has ended. The user's
+**                   standard error is file descriptor `fd`
 **   word            (class, key) -> text or nil: a name of another library,
 **                   such as NumPy, in the words of clshell
 **   set_array       (array, value): Array:set without indexes
@@ -21,6 +22,8 @@
 **   give_up         (): lets go of values kept for later calls, as memory is
 **                   short
 ** C sets:
+**   build_early     (source, options): begins a build on a thread, for the
+**                   next cl.build with the same arguments
 **   result          (type, shape, context) -> Buffer, for a result of
 **                   calculations: the first command that uses it is on the
 **                   context's default queue

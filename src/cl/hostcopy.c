@@ -14,7 +14,9 @@
 #include "memory.h"
 
 #define PART ((size_t)256 << 10) /* bytes that a thread takes at a time */
-#define THREADS 8                /* the caller among them, unless asked */
+#define HUGE ((size_t)2 << 20)   /* ... of new memory: a huge page */
+#define TOUCH 4096               /* bytes of a page, at least */
+#define THREADS 16               /* the caller among them, unless asked */
 
 /* Work under way: the first `taken` parts are done or under way. */
 static struct {
@@ -56,7 +58,7 @@ static void *help(void *arg) {
 }
 
 /*
-** The cores of this process, up to 8. A launcher of several processes may tie
+** The cores of this process, up to 16. A launcher of several processes may tie
 ** each process to some of the cores.
 */
 static int countcores(void) {
@@ -71,7 +73,7 @@ static int countcores(void) {
 
 /*
 ** Calls part(job, i) for i from 0 to n - 1, on up to `threads` threads, the
-** caller among them; 0: as many as there are cores, up to 8.
+** caller among them; 0: as many as there are cores, up to 16.
 */
 void clsh_hostcopy_parts(void (*part)(void *job, size_t i), void *job,
                          size_t n, int threads) {
@@ -102,6 +104,22 @@ static void copypart(void *job, size_t i) {
   const Copy *c = job;
   size_t at = i * PART, rest = c->bytes - at;
   memcpy(c->to + at, c->from + at, rest < PART ? rest : PART);
+}
+
+static void touchpart(void *job, size_t i) {
+  const Copy *c = job;
+  size_t at = i * HUGE, end = at + HUGE < c->bytes ? at + HUGE : c->bytes;
+  for (; at < end; at += TOUCH)
+    ((volatile char *)c->to)[at] = 0;
+}
+
+/*
+** Has the system make the pages of new memory: each thread takes huge pages of
+** its own, which threads that copy small parts would make several times.
+*/
+void clsh_hostcopy_touch(void *to, size_t bytes) {
+  Copy c = {to, NULL, bytes};
+  clsh_hostcopy_parts(touchpart, &c, (bytes + HUGE - 1) / HUGE, 0);
 }
 
 /* Copies memory; the caller alone copies small pieces. */

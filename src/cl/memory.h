@@ -17,6 +17,7 @@ void clsh_memory_give(size_t bytes);
 /* hostcopy.c: work by several threads */
 void clsh_hostcopy_parts(void (*part)(void *job, size_t i), void *job,
                          size_t n, int threads);
+void clsh_hostcopy_touch(void *to, size_t bytes);
 void clsh_hostcopy(void *to, const void *from, size_t bytes);
 
 /* pinned.c */

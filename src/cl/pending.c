@@ -10,9 +10,8 @@
 #include "program.h"
 #include "queue.h"
 
-#define MOST 10000    /* commands of a queue that are counted */
-#define MOMENT 20e-3  /* seconds that a marker on an idle queue may take */
-#define INSTANT 50e-6 /* seconds that it takes as a rule */
+#define MOST 10000   /* commands of a queue that are counted */
+#define MOMENT 20e-3 /* seconds that a marker on an idle queue may take */
 
 /* The i-th queue of the list at the top, if it is live and `abandoned` says
 ** whether it was abandoned; else NULL. */
@@ -21,22 +20,6 @@ static Queue *queueat(lua_State *L, int i, bool abandoned) {
   Queue *q = clsh_queue_live(L, -1);
   lua_pop(L, 1);
   return q != NULL && clsh_queue_abandoned(q) == abandoned ? q : NULL;
-}
-
-/* Whether a marker on the queue has not ended after `seconds`. */
-static bool markerpends(cl_command_queue queue, double seconds) {
-  cl_event marker = NULL;
-  if (clEnqueueMarkerWithWaitList(queue, 0, NULL, &marker) != CL_SUCCESS)
-    return false;
-  clFlush(queue);
-  double begin = clsh_poll_now(), now = begin;
-  bool pends;
-  while ((pends = clsh_poll_status(marker) > CL_COMPLETE) &&
-         (now = clsh_poll_now()) < begin + seconds)
-    if (now > begin + INSTANT)
-      clsh_poll_nap(1e-4);
-  clReleaseEvent(marker);
-  return pends;
 }
 
 /*
@@ -49,8 +32,8 @@ static int unfinished(lua_State *L, Queue *q, double seconds, int *kernels) {
     return 0;
   if (n > 0 && seconds <= 0)
     return n;
-  if (markerpends(clsh_queue_handle(L, q),
-                  seconds > MOMENT ? seconds : MOMENT)) {
+  if (clsh_event_markerpends(clsh_queue_handle(L, q),
+                             seconds > MOMENT ? seconds : MOMENT)) {
     n = clsh_event_count(q, MOST, kernels);
     if (n == 0)
       *kernels = q->kernel[0] != '\0';
@@ -59,16 +42,6 @@ static int unfinished(lua_State *L, Queue *q, double seconds, int *kernels) {
   q->dropped = false;
   q->kernel[0] = '\0';
   return 0;
-}
-
-/* Whether a queue has no command under way, as far as an instant tells. */
-bool clsh_pending_none(lua_State *L, Queue *q) {
-  int kernels;
-  if (clsh_event_count(q, 1, &kernels) > 0 ||
-      (q->dropped && markerpends(clsh_queue_handle(L, q), INSTANT)))
-    return false;
-  q->dropped = false;
-  return true;
 }
 
 /*

@@ -40,6 +40,7 @@ typedef struct Program {
   Context *context;
   int builds;         /* 1 and the rebuilds; 0: not built */
   int making;         /* BUILD ... */
+  bool early;         /* it begins a build that another Program takes */
   cl_ulong local_mem; /* see cl.build_binary; 0: the device's limit */
 } Program;
 
@@ -70,6 +71,7 @@ lua_Integer clsh_source_edits(void);
 /* compiler.c */
 int clsh_compiler_running(void);
 const char *clsh_compiler_told(void);
+void clsh_compiler_begin(lua_State *L, int program, const char *options);
 cl_int clsh_compiler_run(lua_State *L, int program, const char *options);
 
 /* build.c */

@@ -78,6 +78,8 @@ void clsh_event_join(Event *e, cl_command_type command, cl_int status,
 void clsh_event_wait(lua_State *L, int arg);
 void clsh_event_after(lua_State *L, int arg, Context *c, After *a);
 int clsh_event_count(const Queue *q, int most, int *kernels);
+bool clsh_event_markerpends(cl_command_queue queue, double seconds);
+bool clsh_event_none(lua_State *L, Queue *q);
 extern const Class clsh_event_class;
 #define clsh_event_check(L, i)                                                \
   ((Event *)clsh_class_check(L, i, &clsh_event_class))
@@ -88,6 +90,7 @@ typedef struct Transfer {
   Context *context;
   int queue, after; /* stack indexes */
   bool async;
+  bool fresh;              /* the host memory has no pages yet */
   cl_command_queue handle; /* from begin on, as are the events */
   After waits;
 } Transfer;
@@ -118,7 +121,6 @@ int clsh_mapping_unmap(lua_State *L, const Object *o, const cl_mem *handle);
 void clsh_wait_open(lua_State *L);
 
 /* pending.c */
-bool clsh_pending_none(lua_State *L, Queue *q);
 void clsh_pending_open(lua_State *L);
 
 #endif

@@ -14,10 +14,11 @@
 #include "buffer.h"
 #include "memory.h"
 
-#define MAXBOX 3                /* dimensions of a box */
-#define LARGE ((size_t)4 << 20) /* least bytes of a transfer that gains */
-#define LEAST ((size_t)1 << 20) /* bytes of a piece in use, at least */
-#define LAG 2                   /* pieces between a read and its write */
+#define MAXBOX 3                  /* dimensions of a box */
+#define LARGE ((size_t)4 << 20)   /* least bytes of a transfer that gains */
+#define LEAST ((size_t)1 << 20)   /* bytes of a piece in use, at least */
+#define LAG 2                     /* pieces between a read and its write */
+#define AHEAD ((size_t)128 << 20) /* bytes of new memory that get pages */
 
 /*
 ** Checks the names of the options at `opts`, and reads queue, async and
@@ -26,6 +27,7 @@
 */
 void clsh_transfer_check(lua_State *L, Context *c, int opts, const char *names,
                          Transfer *m) {
+  m->fresh = false;
   clsh_option_check(L, opts, names, "transfer");
   clsh_context_alive(L, c);
   if (clsh_option_push(L, opts, "queue") == LUA_TNIL) {
@@ -407,9 +409,16 @@ static void movepinned(lua_State *L, bool write, const Transfer *m, cl_mem mem,
   Pinned x = beginpinned(L, m, bytesof(whole));
   double last = clsh_poll_now();
   cl_ulong lead = 0;
+  size_t touched = m->fresh ? 0 : bytesof(whole);
   for (int idle = 0, i = 0; idle < PIECES; i = (i + 1) % PIECES, idle++) {
     Region part;
     Piece *p = &x.pool->list[i];
+    if (!write && p->busy != NULL && touched < p->at + p->bytes) {
+      size_t rest = bytesof(whole) - touched;
+      rest = rest < AHEAD ? rest : AHEAD;
+      clsh_hostcopy_touch((char *)host + touched, rest);
+      touched += rest;
+    }
     if (retire(L, &x, p, true) && !write) {
       last = clsh_poll_now();
       clsh_hostcopy((char *)host + p->at, p->data, p->bytes);
@@ -697,6 +706,7 @@ static int buffer_read(lua_State *L) {
   if (lua_isnil(L, 2)) {
     clsh_array_new(L, b->type, &r.shape);
     lua_replace(L, 2);
+    m.fresh = true;
   }
   size_t skip = checkfit(L, b, &r, clsh_array_check(L, 2));
   transfer(L, false, b, &r, skip, &m);

@@ -10,6 +10,7 @@ local kinds = dofile(cl.home .. "/scripts/lib/kinds.lua")
 local ozaki = require "clshell.ladders.gemm.ozaki"
 local plans = require "clshell.ladder.plan"
 local transpose = require "clshell.transpose"
+local program = require "clshell.ladder.program"
 
 t.keeps("Program", "Kernel", "Launch")
 local device = t.device()
@@ -319,6 +320,55 @@ test("the table of the moduli", function()
     end
     t.near(math.log(P, 2), bits, 1e-9)
   end
+end)
+
+-- The number of commands of a call, and whether C is `due`.
+local function called(due, A, B, opts)
+  local more = {kernel = "ozaki"}
+  for name, value in pairs(opts or {}) do
+    more[name] = value
+  end
+  local C <close>, event = gemm(A, B, more)
+  return #event.events, C:read():table()[1][1] == due
+end
+
+test("a first call builds what stands by only if it needs it", function()
+  local A = cl.buffer("double", {3, 5}, 2)
+  local B = cl.buffer("double", {5, 3}, 3)
+  local plan, once = gemm.plan(A, B, {kernel = "ozaki"}), 0
+  local all = #plan.commands
+  for _, command in ipairs(plan.commands) do
+    once = once + (command.once and 1 or 0)
+  end
+  local function forget()
+    program.forget{plan.commands[all].launch.kernel.program}
+  end
+  forget()
+  t.eq({called(30, A, B)}, {all - 1, true})
+  t.eq({called(30, A, B)}, {all - once, true})
+  forget()
+  local other = cl.buffer("double", {5, 4}, 3)
+  A:write({math.huge}, {first = 1, count = 1})
+  t.eq({called(math.huge, A, other)}, {all, true})
+  t.eq({called(math.huge, A, other)}, {all - once, true})
+  forget()
+end)
+
+test("... and no call waits for a command that it comes behind", function()
+  local A = cl.buffer("double", {4, 5}, 2)
+  local B = cl.buffer("double", {5, 3}, 3)
+  local gate <close> = cl.user_event()
+  local C, event = gemm(A, B, {kernel = "ozaki", after = gate})
+  t.ok(event.status ~= "complete")
+  gate:complete()
+  t.eq(C:read():table()[4], {30, 30, 30})
+  local other <close> = cl.user_event()
+  local x <close> = cl.buffer("int", 4)
+  x:fill(1, {after = other, async = true})
+  local D <close> = gemm(B, A:reshape{5, 4}, {kernel = "ozaki",
+    trans_a = true})
+  other:complete()
+  t.eq(D:read():table()[3], {30, 30, 30, 30})
 end)
 
 t.done()

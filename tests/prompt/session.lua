@@ -42,7 +42,7 @@ t.test("a build that takes its time is told, on a terminal alone", function()
   terminal.run(([[
     expect cl>
     send %s\r
-    expect building ...
+    expect building a program ...
     expect cl>
     send k.name .. 1\r
     expect f1
@@ -50,6 +50,12 @@ t.test("a build that takes its time is told, on a terminal alone", function()
     send \x04
     exit 0]]):format(input:format(os.time())))
   lacks(session(input:format(os.time() + 1)), "building")
+  local script = terminal.file("slow.lua", input:format(os.time() + 2)
+    .. "\nprint(k.name .. 2)")
+  terminal.run([[
+    expect building a program ...
+    expect f2
+    exit 0]], script)
 end)
 
 t.test("exit, quit and help do nothing in Lua: here they work", function()

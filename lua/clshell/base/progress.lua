@@ -223,6 +223,24 @@ function Notice:step(label)
   end
 end
 
+--- progress.building(name, fd)
+--- A line on the terminal with file descriptor `fd` names the program that
+--- builds; nil: the build has ended. See hook `building`: the compiler has the
+--- standard error meanwhile.
+--- Example:
+--- progress.building("gemm.cl", 2)
+--- progress.building(nil, 2)
+function M.building(name, fd)
+  local quiet = cl.commandline and cl.commandline.quiet
+  local f <close> = not quiet and cl.isatty(fd)
+    and io.open("/dev/fd/" .. fd, "w") or nil
+  if f then
+    f:write("\r\27[K", name and text.cut(("building %s ..."):format(
+      name:match "([^/]+%.%w+)$" or "a program"),
+      (system.winsize(fd) or 80) - 1) or "")
+  end
+end
+
 function Notice:__close()
   self.open, self.ended = self.open - 1, self.now()
   if self.open == 0 then

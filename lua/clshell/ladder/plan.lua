@@ -108,11 +108,12 @@ local Plan = {}
 Plan.__index = Plan
 
 -- Adds a launch with its arguments to a plan. A command that is marked `once`
--- runs only the first time: its result serves later runs as well.
+-- runs only the first time: its result serves later runs as well. Returns the
+-- command.
 function Plan:add(launch, once, ...)
-  self.commands[#self.commands + 1] = {
-    launch = launch, once = once, n = select("#", ...), ...,
-  }
+  local command = {launch = launch, once = once, n = select("#", ...), ...}
+  self.commands[#self.commands + 1] = command
+  return command
 end
 
 -- Sets the useful work of a run, at the command of the rung.
@@ -121,14 +122,36 @@ function Plan:work(flop, bytes)
   main.launch = main.launch:work{flop = flop, bytes = bytes}
 end
 
+-- Whether a command that stands by is needed, behind the commands before it,
+-- while its program builds on another thread: the first run has it only if its
+-- flag is set. So the first result does not wait for the build. `may`: the
+-- host may wait for the flag.
+local function is_needed(plan, command, may, after)
+  if may then
+    local flag <close> = command.unless:read{first = 1, count = 1,
+      queue = plan.queue, after = after}
+    if flag[1] == 0 then
+      return false
+    end
+  end
+  command.launch, command.make = command.make(), nil
+  if plan.programs then
+    plan.programs[command.launch.kernel.program] = true
+  end
+  return true
+end
+
 -- Enqueues the commands, each after the one before. `wanted`: returns the
 -- event that spans them; else the driver is asked for none: a launch as a
 -- statement has no Event.
 local function enqueue(plan, wanted)
   local queue, after, list = plan.queue, plan.after, wanted and {}
   local chained = queue and queue.out_of_order
+  local may = plan.stands_by and not (plan.ran or after or result.recording())
+    and #cl.unfinished() == 0 -- a user event may hold an earlier command up
   for _, command in ipairs(plan.commands) do
-    if not (command.once and plan.ran) then
+    if not (command.once and plan.ran)
+        and (command.launch or is_needed(plan, command, may, after)) then
       local launch = command.launch
       if queue or after then
         launch = launch:on(queue, {after = after})
@@ -172,7 +195,9 @@ end
 function Plan:keep(named)
   self.programs, self.operands = {}, nil -- the operands include the output
   for _, command in ipairs(self.commands) do
-    self.programs[command.launch.kernel.program] = true
+    if command.launch then
+      self.programs[command.launch.kernel.program] = true
+    end
   end
   if named then
     return true
@@ -295,8 +320,10 @@ end
 
 -- The function by which `prepare` and `finish` add helper launches to a plan:
 -- run(file, kernel, defines, global, local, ...), or run(other), the commands
--- of another family's plan. The file may be a table {file =, ptx =, once =}:
--- ptx as in a rung; once: only the first run of the plan needs the launch.
+-- of another family's plan. The file may be a table {file =, ptx =, once =,
+-- unless =}: ptx as in a rung; once: only the first run of the plan needs the
+-- launch; unless: a Buffer of int, whose first element is 0 where the launch
+-- would do nothing. A call does not wait for the program of such a launch.
 local function helper(plan, s)
   local family = plan.family
   return function(file, name, defines, global, size, ...)
@@ -310,11 +337,18 @@ local function helper(plan, s)
     end
     local args, count = family.spec.placing.pass(table.pack(...))
     local path = program.locate(from.file, {family.folder}, family.name)
-    local prog = assert(program.get(s.context, {path = path, ptx = from.ptx},
-      M.merged(defines, {PLACED = count and 1})))
-    local kernel = program.kernel(prog, name)
-    plan:add(kernel:range(batched(count, global, size)), from.once,
-      table.unpack(args, 1, args.n))
+    local function make(later)
+      local prog, reason = program.get(s.context, {path = path,
+        ptx = from.ptx}, M.merged(defines, {PLACED = count and 1}), nil, later)
+      assert(prog or later, reason)
+      return prog and program.kernel(prog, name):range(batched(count, global,
+        size))
+    end
+    local launched = make(from.unless and plan.now)
+    local command = plan:add(launched, from.once, table.unpack(args, 1,
+      args.n))
+    command.make, command.unless = make, from.unless
+    plan.stands_by = plan.stands_by or not launched
   end
 end
 
@@ -462,7 +496,7 @@ function M.try(family, given, opts, now)
     own_shape = M.shape(family, chosen.definition, s),
     choice = not rung and chosen or nil, operands = o,
     output = o[family.spec.output], pieces = family.spec.pieces,
-    queue = opts.queue, commands = {}, ran = false,
+    queue = opts.queue, commands = {}, ran = false, now = now,
     after = opts.after and M.events_of(family.name, opts.after)}, Plan)
   reason = fill(plan)
   if reason then

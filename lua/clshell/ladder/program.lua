@@ -13,6 +13,7 @@ local M = {}
 --- The seconds that all successful builds of this process took.
 M.seconds = 0
 
+local build_early = debug.getregistry()["cl.hooks"].build_early
 local built = setmetatable({}, {__mode = "k"}) -- context -> key -> program
 -- program made by ptx.lua -> the program of the file that it was made from
 local before_edit = setmetatable({}, {__mode = "k"})
@@ -76,8 +77,9 @@ end
 
 -- The program of `from`, {path =} or {source =, name =, ptx =}, for a
 -- context. With ptx the program is edited and built again, see ptx.lua; nil
--- and the reason where that fails.
-function M.get(context, from, defines, options)
+-- and the reason where that fails. later: the program only if it is built, or
+-- else its build begins on another thread, for the next call.
+function M.get(context, from, defines, options, later)
   local key = table.concat({
     from.path or "", from.source or "",
     table.concat(text.fields(defines), "\0"), options or "",
@@ -92,10 +94,13 @@ function M.get(context, from, defines, options)
   end
   local name, begin = from.path or from.name, cl.now()
   local folder = M.folder(from.path or "")
-  local program, reason = cl.build(from.path or from.source, {
-    context = context, defines = defines, options = options, name = name,
-    include = folder ~= "" and folder or nil,
-  }), nil
+  local opts = {context = context, defines = defines, options = options,
+    name = name, include = folder ~= "" and folder or nil}
+  if later then
+    build_early(from.path or from.source, opts)
+    return nil
+  end
+  local program, reason = cl.build(from.path or from.source, opts), nil
   if from.ptx then
     local source = program
     program, reason = require "clshell.ladder.ptx".rebuild(source,

@@ -14,6 +14,7 @@ local kernel = calibrate.kernel
 
 local MIB = 2^20
 local UNROLL = 16
+local TURN = 8 -- products in a turn of nv_wgmma.cl, which builds for long
 
 -- The most bytes of a Buffer for the peaks of memory.
 M.most = {cpu = 96 * MIB, gpu = 512 * MIB}
@@ -62,7 +63,8 @@ end
 
 -- Multiply-adds in registers. A device without fused multiply-adds in hardware
 -- is fast with mad only. On a CPU device vectors of a work-item fill the
--- pipeline, on a GPU other work-items do.
+-- pipeline, on a GPU other work-items do: there wide vectors only take a
+-- second to build.
 local function fma(type, extension)
   return function(context, own)
     local dev = context.device
@@ -71,7 +73,7 @@ local function fma(type, extension)
       return ways
     end
     for _, op in ipairs(is_cpu(dev) and {"fma", "mad"} or {"fma"}) do
-      for width = 0, 4 do
+      for width = 0, is_cpu(dev) and 4 or 2 do
         ways[#ways + 1] = {op, 1 << width}
       end
     end
@@ -93,7 +95,7 @@ end
 -- Dot products of four char in registers. Work-items side by side fill the
 -- vectors of a CPU device.
 local function dots(context, own)
-  return {4, 8, 16}, function(chains)
+  return is_cpu(context.device) and {4, 8, 16} or {8}, function(chains)
     local groups, size = filling(context.device)
     size = math.max(size, math.min(64, context.device.max_work_group_size))
     local items = groups * size
@@ -112,7 +114,7 @@ local function warp_groups(context, type)
   for width = 128, tiling.lacks(context.device, 90, true) and 0 or 256, 128 do
     local ok, prog = interrupt.pcall(program.get, context,
       {path = cl.home .. "/kernels/peak/nv_wgmma.cl", ptx = true},
-      {BN = width, UNROLL = UNROLL, TF32 = type == "tf32" and 1 or 0,
+      {BN = width, UNROLL = TURN, TF32 = type == "tf32" and 1 or 0,
         WHOLE = type == "char" and 1 or 0})
     list[#list + 1] = ok and prog and {width, prog} or nil
   end
@@ -121,7 +123,8 @@ end
 
 -- Products of small matrices by the tensor cores of NVIDIA GPUs, of `each`
 -- FLOP for an instruction of 32 work-items. Few groups with many chains and
--- many groups are both fast on some device. `wide`: wgmma has the type, too.
+-- many groups are both fast on some device. `wide`: wgmma has the type, too,
+-- and is faster by half where it is.
 local function tensor(type, each, least, wide)
   return function(context, own)
     local dev = context.device
@@ -129,10 +132,10 @@ local function tensor(type, each, least, wide)
     if tiling.lacks(dev, least) then
       return ways
     end
-    for chains = 1, 3 do
+    ways = wide and warp_groups(context, type) or ways
+    for chains = 1, ways[1] and 0 or 3 do
       ways[chains] = {2 << chains}
     end
-    ways = table.move(wide and warp_groups(context, type) or {}, 1, 2, 4, ways)
     return ways, function(way)
       local chains, prog = table.unpack(way)
       local groups, size = filling(dev)
@@ -143,7 +146,7 @@ local function tensor(type, each, least, wide)
         local launch = program.kernel(prog):range({groups * size}, {size})
         return long_enough(function(iterations)
           return launch(iterations, cl.any(bits), out)
-        end, 0.5 * each * chains * 2 * UNROLL * groups)
+        end, 0.5 * each * chains * 2 * TURN * groups)
       end
       local items = groups * size
       local out = buffer(context, own, "float", items)
@@ -174,12 +177,11 @@ local WIDTHS = {1, 2, 4, 8, 16}
 local ON_CPU = {{1, 0, 1, 0}, {4, 0, 1, 0}, {8, 0, 1, 0}, {16, 0, 1, 0},
   {4, 0, 4, 0}, {8, 0, 4, 0}, {16, 0, 2, 0}, {16, 0, 4, 0}, {16, 0, 8, 0},
   {8, 0, 1, 1}, {16, 0, 1, 1}, {16, 0, 2, 1}, {16, 0, 4, 1}}
-local ON_GPU = {}
-for _, items in ipairs{0, 4, 16} do
-  for _, width in ipairs(WIDTHS) do
-    table.insert(ON_GPU, {width, items})
-  end
-end
+-- On a GPU wide vectors are slow to write, narrow vectors slow to read.
+local ON_GPU = {
+  read = {{4, 4}, {4, 16}, {8, 16}, {16, 16}},
+  write = {{1, 4}, {2, 4}, {4, 4}, {2, 16}, {4, 16}},
+}
 
 -- Streams through global memory. `moved`: bytes moved over the bytes of a
 -- Buffer; `constant`: what a kernel without an input writes.
@@ -190,7 +192,8 @@ local function stream(file, moved, constant)
     local bytes = large(dev)
     local from = random(context, own, bytes // 4, 1)
     local to = random(context, own, bytes // 4, 2)
-    local ways = {table.unpack(is_cpu(dev) and ON_CPU or ON_GPU)}
+    local ways = {table.unpack(is_cpu(dev) and ON_CPU
+      or file == "read.cl" and ON_GPU.read or ON_GPU.write)}
     return ways, function(way)
       local width, items, streams, past = table.unpack(way)
       local n = bytes // (4 * width)
@@ -231,7 +234,7 @@ local function cached(context, own)
   bytes = math.tointeger(math.max(1, bytes // unit) * unit)
   local from = random(context, own, bytes // 4, 1)
   local to = buffer(context, own, "float", groups * size)
-  return WIDTHS, function(width)
+  return is_cpu(dev) and WIDTHS or {2, 4}, function(width)
     local launch = kernel(context, "cache.cl", {REAL = "float",
       WIDTH = width}):range({groups * size}, {size})
     return long_enough(function(turns)
@@ -246,7 +249,7 @@ local function local_memory(context, own)
   local groups = (is_cpu(dev) and 4 or 16) * dev.compute_units
   local size = math.min(is_cpu(dev) and 64 or 256, dev.max_work_group_size)
   local ways = {}
-  for _, width in ipairs(WIDTHS) do
+  for _, width in ipairs(is_cpu(dev) and WIDTHS or {1, 2, 4}) do
     local fits = (1024 + 8) * width * 4 <= dev.local_mem_size
     ways[#ways + 1] = fits and width or nil
   end

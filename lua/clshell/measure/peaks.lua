@@ -14,11 +14,16 @@ local timer = require "clshell.measure.timer"
 
 local M = require "clshell.base.lazy".table(...)
 
--- The length of the measurement of a way, see protocol.efforts.
-M.limits = {warmup = 0.03, samples = 10, busy = 0.05, seconds = 0.25}
+-- The length of the measurement of a way, see protocol.efforts: samples of a
+-- GPU differ less.
+M.limits = {
+  cpu = {warmup = 0.03, samples = 10, busy = 0.05, seconds = 0.25},
+  gpu = {warmup = 0.03, samples = 10, busy = 0.03, seconds = 0.15},
+}
 
 local SCREEN = 3  -- launches of each way, before the best are measured
-local FINAL = 3   -- ways that are measured
+local FINAL = 3   -- ways that are measured, unless they are
+local BEHIND = {cpu = 0, gpu = 0.97} -- slower than the best by this factor
 local TRIES = 6   -- sessions that try a peak again
 local PAUSE = 600 -- seconds between two tries
 
@@ -134,11 +139,15 @@ local function find_best(context, name, only, step)
   end)
   ranks[1] = ranks[1] or list[only] and {index = only, rate = 0}
   local rate, most, way = 0, ranks[1] and ranks[1].rate or 0, 0
+  local kind = context.device.type == "cpu" and "cpu" or "gpu"
   for i = 1, math.min(FINAL, #ranks) do
+    if ranks[i].rate < BEHIND[kind] * ranks[1].rate then
+      break
+    end
     step("the best ways")
     local launch, amount = make(list[ranks[i].index])
     local r = {}
-    protocol.measure(subject_of(context, launch, scratch), r, M.limits)
+    protocol.measure(subject_of(context, launch, scratch), r, M.limits[kind])
     most = math.max(most, amount / r.min)
     if amount / score(context, r) > rate then
       rate, way = amount / score(context, r), ranks[i].index
@@ -295,8 +304,8 @@ printing = {
 --- cache: the ceiling of runs on hot operands), local (reads of local
 --- memory), upload and download (between host and device), latency (an empty
 --- kernel from launch to end). nil: the device lacks the type. Each peak is
---- measured under the protocol of bench, with random data and vectors of 1 to
---- 16 elements, the peaks of global memory with cold caches, as bench has
+--- measured under the protocol of bench, with random data and vectors of
+--- several widths, the peaks of global memory with cold caches, as bench has
 --- them for families that memory limits. The best way counts, by the median
 --- (on a CPU device, whose rates other programs lower, by their lower
 --- quartile). That takes some seconds, once for each device and driver: the

@@ -83,8 +83,8 @@ local function stand_by(s, _, o, run)
     args[13], args[14] = s.standby.parts, s.standby.counters
   end
   args[#args + 1] = o.refused
-  run("nv_ffma.cl", "gemm", defines, {count * size, splits}, {size, 1},
-    table.unpack(args))
+  run({file = "nv_ffma.cl", unless = o.refused}, "gemm", defines,
+    {count * size, splits}, {size, 1}, table.unpack(args))
 end
 
 -- The arguments of a kernel of unknown signature: see ladder/ptx.lua.
@@ -454,7 +454,8 @@ local function ozaki_finish(s, _, o, run)
   local defines = nv_dmma.defines(p, s)
   defines.STANDBY = 1
   local global, size = nv_dmma.range(s, p)
-  run({file = nv_dmma.file, ptx = true}, "gemm", defines, global, size,
+  run({file = nv_dmma.file, ptx = true, unless = o.own.refused}, "gemm",
+    defines, global, size,
     table.unpack(typed(list, cl.double)))
 end
 

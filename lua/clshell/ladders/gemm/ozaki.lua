@@ -151,9 +151,9 @@ function M.finish(s, _, o, run)
   local dev = s.context.device
   local tile = dev.max_work_group_size < TILE^2 and TILE // 2 or TILE
   local global, group = tiling.range(s.n, s.m, tile, tile)
-  run("tiled_transposed_b.cl", "gemm", {REAL = s.type, TILE = tile,
-    STANDBY = 1}, global, group, s.m, s.n, s.k, s.alpha, o.A, o.A.ld, o.B,
-    o.B.ld, s.beta, C, C.ld, own.refused)
+  run({file = "tiled_transposed_b.cl", unless = own.refused}, "gemm",
+    {REAL = s.type, TILE = tile, STANDBY = 1}, global, group, s.m, s.n, s.k,
+    s.alpha, o.A, o.A.ld, o.B, o.B.ld, s.beta, C, C.ld, own.refused)
 end
 
 return M

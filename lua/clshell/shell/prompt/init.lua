@@ -302,25 +302,6 @@ local NODRIVER = [[
   CPU driver: sudo apt install pocl-opencl-icd      details: clshell --doctor
 ]]
 
--- Says on the terminal that builds take their time, until they have ended. The
--- standard error is the driver's meanwhile.
-local function tell_builds()
-  local notice
-  debug.getregistry()["cl.hooks"].building = function(busy)
-    notice = notice or require "clshell.base.progress".notice("building", "",
-      {tty = true, write = function(s)
-        stdout:write(s)
-        stdout:flush()
-      end})
-    if busy and not notice.shown then
-      notice:step "building ..."
-    elseif not busy then
-      local _ <close> = notice
-      notice = nil
-    end
-  end
-end
-
 --- session.start(terminal) -> function or nil
 --- Before the first prompt: prints notes below the banner, sets `err` after a
 --- script that failed, and returns the start-up file as a function.
@@ -336,9 +317,6 @@ function M.start(terminal)
   local errors = package.loaded["clshell.shell.prompt.errors"]
   if errors and errors.last then
     _G.err = errors.last.value
-  end
-  if terminal and not M.quiet and cl.isatty(1) then
-    tell_builds()
   end
   if not M.quiet and system.drivers() == 0 then
     stderr:write(NODRIVER)
