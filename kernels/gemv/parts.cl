@@ -9,26 +9,29 @@
 **   numbers.
 */
 #ifndef TOLD
-#define TOLD 0 /* 1: one launch for parts of the product, of PART each */
+#define TOLD 0 /* 1: work-groups have parts of the product */
 #endif
 #if TOLD
 #include "../scan/told.cl"
 /* the size of a part; how many work-groups ended in all launches, then WORDS
 ** for each part of each element */
 #define MORE , int size, volatile global ulong *state
+#define BEGIN (get_group_id(1) * (size_t)size) /* of the part */
+#define END(n) min(BEGIN + size, (size_t)(n))
 #define PARTS get_num_groups(1)
 #define GROUPS (get_num_groups(0) * PARTS)
 /* the mark of this launch, as this work-group has not ended */
-#define MARK ((uint)(state[0] / GROUPS) + 1)
+#define MARK (PARTS > 1 ? (uint)(state[0] / GROUPS) + 1 : 0)
+#define ADD_PARTS(...) add_parts(state, __VA_ARGS__)
 
 /* Tells the sums in the first `width` cells, of elements g, g + 1 ... of n.
 ** The work-group of the last part then has the sums over all parts there;
 ** returns whether it is this one. `count` work-items, a multiple of width,
 ** have a cell each. All pass all barriers, as not every driver can do with
 ** barriers of some work-groups alone. */
-static bool add_parts(local REAL *cells, uint id, uint count, uint width,
-                      volatile global ulong *state, size_t g, size_t n,
-                      uint mark)
+static bool add_parts(volatile global ulong *state, uint mark,
+                      local REAL *cells, uint id, uint count, uint width,
+                      size_t g, size_t n)
 {
   const uint parts = PARTS, part = get_group_id(1);
   const uint p = id / width, step = count / width;
@@ -52,4 +55,8 @@ static bool add_parts(local REAL *cells, uint id, uint count, uint width,
 }
 #else
 #define MORE
+#define BEGIN 0
+#define END(n) ((size_t)(n))
+#define MARK 0
+#define ADD_PARTS(...) true
 #endif

@@ -53,13 +53,8 @@ void gemv(int rows, int cols, global const REAL *restrict A, int lda,
   local VECTOR part[LY][LX];
   const uint tx = get_local_id(0), ty = get_local_id(1);
   const size_t j = get_global_id(0) * WIDTH, n = cols;
-#if TOLD
-  const size_t begin = get_group_id(1) * (size_t)size;
-  const size_t m = min(begin + size, (size_t)rows);
-  const uint mark = PARTS > 1 ? MARK : 0;
-#else
-  const size_t begin = 0, m = rows;
-#endif
+  const size_t begin = BEGIN, m = END(rows);
+  const uint mark = MARK;
   VECTOR sum = (VECTOR)(0);
   REAL sums[WIDTH];
   if (j + WIDTH <= n && lda % WIDTH == 0 &&
@@ -98,11 +93,8 @@ void gemv(int rows, int cols, global const REAL *restrict A, int lda,
     if (ty < s)
       part[ty][tx] += part[ty + s][tx];
   }
-  bool ends = true;
-#if TOLD
-  ends = add_parts((local REAL *)part[0], ty * LX + tx, LX * LY, LX * WIDTH,
-                   state, get_group_id(0) * (LX * WIDTH), n, mark);
-#endif
+  const bool ends = ADD_PARTS(mark, (local REAL *)part[0], ty * LX + tx,
+    LX * LY, LX * WIDTH, get_group_id(0) * (LX * WIDTH), n);
   if (ends && ty == 0) {
     STORE(part[0][tx], sums);
 #pragma unroll

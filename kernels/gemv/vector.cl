@@ -6,24 +6,23 @@
 ** A work-group has HEIGHT rows. Work-item k takes WIDTH elements of x, and of
 ** each row, at k, k + WG, k + 2 WG ... vectors; the sums of each row meet in
 ** local memory as in group.cl. A last work-group with fewer rows computes the
-** last row several times, and stores it once. Rung `parts` cuts rows of more
-** than PART elements: a work-group has a part of its rows, and add.cl adds the
-** sums of the parts.
+** last row several times, and stores it once. With TOLD
+** (rung `nv_rows`) a work-group has a part of its rows, and the last part's
+** work-group adds the sums of the parts, see parts.cl.
 **
 ** Arguments:
 **   rows, cols  size of A
 **   A           in:      rows x cols, row-major
 **   lda         elements from one row of A to the next, >= cols
 **   x           in:      vector of cols elements
-**   y           in, out: vector of rows elements for each part; not read if
-**               beta is 0
-**   alpha, beta scalars; 1 and 0 for the sums of parts
+**   y           in, out: vector of rows elements; not read if beta is 0
+**   alpha, beta scalars
 **   size        of TOLD: columns of a part
 **   state       of TOLD: see parts.cl
-** NDRange: global = {ceil(rows / HEIGHT) * WG, ceil(cols / PART)}, local =
+** NDRange: global = {ceil(rows / HEIGHT) * WG, 1; with TOLD the parts}, local =
 **   {WG, 1}.
 ** Local memory: HEIGHT * WG elements.
-** Defines: REAL, WG, WIDTH, HEIGHT, DEPTH, PART, TOLD.
+** Defines: REAL, WG, WIDTH, HEIGHT, DEPTH, TOLD.
 ** Assumes: WG is a power of two, at least HEIGHT; WIDTH is 1, 2, 4 or 8; for
 **   speed only, that lda is a multiple of WIDTH and that A and x begin at
 **   multiples of a vector.
@@ -47,9 +46,6 @@
 #ifndef DEPTH
 #define DEPTH 1 /* loads of each row under way */
 #endif
-#ifndef PART
-#define PART 0x7fffffff /* columns of a work-group */
-#endif
 #include "parts.cl"
 #define UNROLL _Pragma("unroll")
 
@@ -61,16 +57,8 @@ void gemv(int rows, int cols, global const REAL *restrict A, int lda,
   local REAL part[HEIGHT][WG];
   const uint id = get_local_id(0);
   const size_t i0 = get_group_id(0) * HEIGHT;
-#if TOLD
-  const size_t begin = get_group_id(1) * (size_t)size;
-  const size_t n = min(begin + size, (size_t)cols);
-  global REAL *out = y;
-  const uint mark = PARTS > 1 ? MARK : 0;
-#else
-  const size_t begin = get_group_id(1) * (size_t)PART;
-  const size_t n = min(begin + PART, (size_t)cols);
-  global REAL *out = y + get_group_id(1) * (size_t)rows;
-#endif
+  const size_t begin = BEGIN, n = END(cols);
+  const uint mark = MARK;
   const size_t whole = lda % WIDTH == 0 && ALIGNED(A) && ALIGNED(x) ?
     n / WIDTH : begin / WIDTH;
   global const REAL *row[HEIGHT];
@@ -108,17 +96,14 @@ void gemv(int rows, int cols, global const REAL *restrict A, int lda,
         part[r][id] += part[r][id + s];
   }
   barrier(CLK_LOCAL_MEM_FENCE);
-  const size_t i = i0 + id;
   REAL sum = id < HEIGHT ? part[id][0] : 0;
-#if TOLD
-  barrier(CLK_LOCAL_MEM_FENCE);
-  if (id < HEIGHT)
+  if (TOLD) {
+    barrier(CLK_LOCAL_MEM_FENCE);
     part[0][id] = sum;
-  bool ends = add_parts(part[0], id, WG, HEIGHT, state, i0, rows, mark);
-  sum = part[0][id];
-  if (!ends)
-    return;
-#endif
-  if (id < HEIGHT && i < (size_t)rows)
-    out[i] = result(alpha, sum, beta, out + i);
+  }
+  const bool ends = ADD_PARTS(mark, part[0], id, WG, HEIGHT, i0, rows);
+  if (TOLD)
+    sum = part[0][id];
+  if (ends && id < HEIGHT && i0 + id < (size_t)rows)
+    y[i0 + id] = result(alpha, sum, beta, y + i0 + id);
 }

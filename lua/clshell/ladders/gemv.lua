@@ -46,34 +46,29 @@ local function rung(trans, def)
   return def
 end
 
--- A rung of two launches: the sums of parts of A, then their sums.
-local function parted(trans, def)
-  local along, n = trans and "rows" or "cols", trans and "cols" or "rows"
+-- A rung of two launches for A transposed: the sums of parts, then their sums.
+local function parted(def)
   local function parts(s, p)
-    return groups(s[along], p.part)
+    return groups(s.rows, p.part)
   end
   function def.args(s, _, o)
-    local args = {s.rows, s.cols, o.A, o.A.ld, o.x, o.sums}
-    if not trans then -- the kernel of `vector` takes alpha and beta as well
-      args[7], args[8] = 1, 0
-    end
-    return args
+    return {s.rows, s.cols, o.A, o.A.ld, o.x, o.sums}
   end
   function def.prepare(s, p)
-    return {sums = tiling.scratch(s, parts(s, p) * s[n])}
+    return {sums = tiling.scratch(s, parts(s, p) * s.cols)}
   end
   function def.finish(s, p, own, run)
     local most = tiling.group_size(s, SECOND)
     local lx = math.min(LX, most)
     local ly = s.context.device.type == "cpu" and 1 or most // lx
     run("add.cl", "add", {REAL = s.type, LX = lx, LY = ly},
-      {tiling.roundup(s[n], lx), ly}, {lx, ly}, s[n], parts(s, p),
+      {tiling.roundup(s.cols, lx), ly}, {lx, ly}, s.cols, parts(s, p),
       own.sums, own.y, s.alpha, s.beta)
   end
   function def.traffic(s, p)
-    return {moved = (s[along] + 2 * parts(s, p)) * s[n] * s.esize}
+    return {moved = (s.rows + 2 * parts(s, p)) * s.cols * s.esize}
   end
-  return rung(trans, def)
+  return rung(true, def)
 end
 
 -- A rung of one launch for NVIDIA GPUs: work-groups that take lines(p) rows of
@@ -105,8 +100,8 @@ local function once(trans, def, lines, step)
   end
   function def.prepare(s, p, _, run)
     local _, size, parts = shares(s, p)
-    return {size = size, state = tiling.told(s, parts > 1
-      and parts * s[across] * s.esize // 4 or 0, run)}
+    return {size = size, state = parts > 1 and tiling.told(s,
+      parts * s[across] * s.esize // 4, run) or tiling.scratch(s, 1, "ulong")}
   end
   function def.args(s, _, o)
     return {s.rows, s.cols, o.A, o.A.ld, o.x, o.y, s.alpha, s.beta, o.size,
@@ -168,20 +163,10 @@ local rungs = {
         locals = {access(4 * p.height, s.esize, s.esize)}}
     end,
   }),
-  parted(false, {
-    name = "parts", file = "vector.cl",
-    params = {wg, width, param("height", {1, 2, 4, 8}, 4,
-      "rows of a work-group"), param("part", {512, 1024, 2048, 4096, 8192,
-      16384}, 4096, "columns of a work-group")},
-    lesson = "of few long rows: parts of the columns apart, more work-groups; "
-      .. "their sums are added after",
-    range = tiling.grid("rows", "cols", "height", "part", "wg", 1),
-    local_bytes = tiling.elements "height wg",
-  }),
   once(false, {
     name = "nv_rows", file = "vector.cl",
     params = {wg, width, param("height", {1, 2, 4, 8}, 2,
-      "rows of a work-group"), param("depth", {1, 2, 4, 8}, 2,
+      "rows of a work-group"), param("depth", {1, 2, 4, 8}, 4,
       "loads of a row under way")},
     lesson = "one launch, also for few long rows: the last work-group of a "
       .. "row adds its parts",
@@ -214,14 +199,14 @@ local rungs = {
       return {global = {access(s.rows, e, e), access(s.rows, e)}}
     end,
   }),
-  parted(true, {
+  parted{
     name = "split", file = "split.cl",
     params = {wg, width, param("part", {16, 32, 64, 128, 256, 512}, 128,
       "rows of a work-item")},
     lesson = "of A transposed: parts of the rows apart, more work-items; "
       .. "their sums are added after",
     range = tiling.grid("cols", "rows", "wg width", "part", "wg", 1),
-  }),
+  },
   rung(true, {
     name = "strips", file = "strips.cl",
     params = {param("lx", {4, 8, 16, 32}, 8, "work-items side by side"),
@@ -254,7 +239,7 @@ local rungs = {
   end, function(p)
     return p.ly * p.height
   end),
-  parted(true, {
+  parted{
     name = "simd_split", file = "simd_split.cl",
     params = {param("span", {256, 1024, 4096, 8192}, 8192,
       "columns of a work-item"),
@@ -264,7 +249,7 @@ local rungs = {
       .. "the columns stay in the nearest cache",
     accepts = tiling.cpu_only,
     range = tiling.grid("cols", "rows", "span", "part", 1, 1),
-  }),
+  },
 }
 
 -- A size of a vector: the columns of A, or its rows if it is transposed; of
