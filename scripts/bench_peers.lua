@@ -90,7 +90,7 @@ local function scaled(n)
 end
 
 local total = 0
-for name, count in pairs{gemm = gpu and 32 or 8, clblast = 3, peaks = 1,
+for name, count in pairs{gemm = gpu and 33 or 8, clblast = 3, peaks = 1,
     curve = math.max(1, scaled(2048) // STEP), spmv = gpu and 67 or 9,
     transpose = gpu and 4 or 2, pyopencl = 1} do
   total = total + (wanted(name) and count or 0)
@@ -203,6 +203,8 @@ local function gemm_gpu()
   for _, n in ipairs{1024, 2048, 4096, 8192} do
     gemm_cuda("nv_dmma", "dgemm", scaled(n), scaled(n), scaled(n), 1)
   end
+  gemm_cuda("nv_ozaki", "dgemm", scaled(8192), scaled(8192), scaled(8192),
+    1.15)
   for _, n in ipairs{8, 16, 32, 64} do
     gemm_cuda("small", "sgemm", n, n, n, 1, scaled(10000))
   end

@@ -28,15 +28,14 @@ local FFMA = {
     {64, 64, 16, 32, 32, 8, 2, 1, 3, 23.4},
   }),
 }
-local FEW = 2^32 -- multiply-adds of products where the last tiles count
 local DMMA = {
   double = tilings("bm bn bk wm wn stages resident rate large", {
     {128, 64, 16, 64, 32, 3, 2, 57.5, true, raster = 16},
     {64, 128, 16, 32, 64, 3, 2, 56.3, true},
     {64, 64, 16, 32, 32, 3, 4, 54.7, true},
-    {80, 64, 16, 80, 16, 3, 2, 56.5, true, most = FEW},
-    {96, 64, 16, 48, 32, 3, 2, 58.0, true, most = FEW},
-    {112, 64, 16, 112, 16, 3, 2, 55.0, true, most = FEW},
+    {80, 64, 16, 80, 16, 3, 2, 56.5, true, most = 2},
+    {96, 64, 16, 48, 32, 3, 2, 58.0, true, most = 3},
+    {112, 64, 16, 112, 16, 3, 2, 55.0, true, most = 2},
   }),
 }
 local TF32 = {

@@ -19,7 +19,8 @@ M.RASTER = 8 -- rows of tiles worked off together, unless t.raster
 -- elements of C, each of its warps wm x wn; `resident` work-groups share a
 -- multiprocessor; local memory has room for `stages`; `rate` is the measured
 -- speed on a large product, in TFLOPS of one H100: only the proportions
--- matter, for the choice among them.
+-- matter, for the choice among them. Beyond `most` tiles on a multiprocessor
+-- a tiling is no choice.
 function M.tilings(columns, rows)
   for _, t in ipairs(rows) do
     local i = 0
@@ -62,19 +63,21 @@ local function serves(t, s)
   return not s.trans_a or 32 * M.warps(t) % t.bm == 0
 end
 
--- Whether a tiling is one to choose: it fits the local memory of the device,
--- and the product has at most t.most multiply-adds; `large` tilings are of
+-- Whether a tiling fits the local memory of the device; `large` tilings are of
 -- kernels whose local memory ladder/ptx.lua enlarges.
 local function fits(t, s)
-  if t.most and 1.0 * s.m * s.n * s.k * s.batch > t.most then
-    return false
-  end
   local dev = s.context and s.context.device
   local limit = dev and dev.local_mem_size or 49152
   if dev and t.large then
     limit = require "clshell.ladder.ptx".local_limit(dev)
   end
   return footprint(t, s) <= limit
+end
+
+-- Whether the multiprocessor with the most tiles has no more than t.most.
+local function few(t, splits, s, units)
+  return not t.most or groups(M.count(t, s) * splits * s.batch, units)
+    <= t.most
 end
 
 -- The cost of a product with a tiling and a number of splits, in seconds on
@@ -113,7 +116,8 @@ function M.choose(list, s, p)
         and fits(t, s)) then
       for _, n in ipairs(p.split == 0 and M.SPLITS or {p.split}) do
         local c = cost(t, n, s, units)
-        if (n == 1 or n * 4 * t.bk <= s.k) and not (best and best <= c) then
+        if (n == 1 or n * 4 * t.bk <= s.k) and not (best and best <= c)
+            and (p.tile ~= "auto" or few(t, n, s, units)) then
           best, chosen, splits = c, t, n
         end
       end
