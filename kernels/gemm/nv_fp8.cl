@@ -11,9 +11,11 @@
 ** has 128 of k. But the tensor cores keep only some 14 bits of a sum of
 ** float8, where halves have 25: a long sum would lose two digits more. So the
 ** sums leave them after each stage, four instructions, and are added up by
-** ordinary additions, as nv_fp16x3.cl does; registers for both allow tiles of
-** 128 x 128. An instruction cuts a sum by up to 2^-13 of it: four of them
-** and the products of one, 2^-11 or so, for which the check allows 2^-9. */
+** ordinary additions, as nv_fp16x3.cl does. Tiles of 128 x 256 have registers
+** for both where the warps that ask for stages give theirs away, and half the
+** columns are computed at a time. An instruction cuts a sum by up to 2^-13 of
+** it: four of them and the products of one, 2^-11 or so, for which the check
+** allows 2^-9. */
 #define FLOAT8 1
 #undef REAL
 #define REAL float

@@ -43,15 +43,17 @@
 ** A, B        the matrices of the maps; only the maps are used
 ** result  in, out  C, M x N, row-major, ldc >= N
 **
-** NDRange: global = (min(tiles of C, compute units) * WG), local = (WG),
-**          WG = 2 BM + 32, as the last warp asks for the stages; for C^T
-**          2 BN, as the first work-item does: no registers are left for
-**          another warp
+** NDRange: global = (groups * WG), local = (WG); WG = 2 BM + 32 ASKING, for
+**          C^T 2 BN + 32 ASKING. Any number of groups will do; where SPLITS > 1
+**          one for each part of a tile
 ** Local memory: STAGES (BM + BN) 128 bytes, more than OpenCL of this driver
 **          gives: see ladder/ptx.lua
 ** Defines: BM, BN, STAGES, VC, ALONG_A, ALONG_B (1: k runs along the rows of
-**          the matrix as it is stored); RASTER, PLACED, see nv.cl; of PAIRS
-**          SPLITS, with one work-group for each part of a tile's sums
+**          the matrix as it is stored); RASTER, PLACED, SPLITS, see nv.cl;
+**          ASKING, the warps whose first work-item asks for the stages, behind
+**          the warps that compute. 0: the first of all work-items does, where
+**          registers are short. 4: these four give registers to the others, of
+**          which there are eight
 ** Assumes: compute capability 9.0; a rung with ptx = true, whose build makes
 **          instructions of the comments "//PTX"; where VC > 1, base and rows
 **          of C lie at multiples of 16 bytes and VC divides N
@@ -65,10 +67,10 @@
 ** first operand, B^T, may come from registers, and a group of four warps has
 ** 64 columns of C and all rows. */
 #ifndef BM
-#define BM 128 /* rows of C per work-group, 64 for each warp group */
+#define BM 128 /* rows of C per work-group, 64 for each warp group; C^T: BN */
 #endif
 #ifndef BN
-#define BN 128 /* columns of C per work-group: 128 or 256; C^T: as BM */
+#define BN 128 /* columns of C per work-group, 64 to 256; C^T: BM */
 #endif
 #ifndef HALVES
 #define HALVES 0
@@ -105,8 +107,19 @@
 /* Parts of a sum have groups of their own, each for a part of one tile. The
 ** warps that compute meet without the warp that asks for stages. */
 #define MEET() __asm__ volatile("bar.sync 1, %0;" :: "n"(2 * LONG) : "memory")
-#define TILE_NUMBER (get_group_id(0) / SPLITS)
+#define TILE_NUMBER \
+  ((get_group_id(0) + get_num_groups(0) * get_group_id(2)) / SPLITS)
 #define PART_NUMBER (get_group_id(0) % SPLITS)
+
+/* Sums of char wrap around, as int; alpha and beta are of SCALAR. */
+#if WHOLE
+#define SUM uint
+#define SCALAR int
+#else
+#define SUM float
+#define SCALAR float
+#endif
+#define PART SUM /* of a sum in parts */
 
 #include "nv.cl"
 
@@ -131,6 +144,24 @@
 #else
 #define WIDE BN
 #define LONG BM
+#endif
+#define SUMS (WIDE / 2) /* of a work-item */
+
+#ifndef ASKING
+#define ASKING (TURNED ? 0 : 1) /* warps: 0, 1, 4 */
+#endif
+
+/* Sums that leave the tensor cores after each stage, or CHUNK of them, are
+** computed for SPAN columns at a time: registers hold no more beside them. */
+#define CHUNKED (PAIRS || FLOAT8)
+#if CHUNKED && WIDE == 256
+#define SPAN 128
+#else
+#define SPAN WIDE
+#endif
+#if FLOAT8 || PAIRS && SPAN < WIDE
+#undef CHUNK
+#define CHUNK 1
 #endif
 
 #include "nv_warp_group.cl"
@@ -300,15 +331,6 @@ void put(float x, global ushort *to)
 #define PUT(x, i) (C[i] = (x))
 #endif
 
-/* Sums of char wrap around, as int; alpha and beta are of SCALAR. */
-#if WHOLE
-#define SUM uint
-#define SCALAR int
-#else
-#define SUM float
-#define SCALAR float
-#endif
-
 /* Operands that were packed, with their scales, lie in buffers of their own;
 ** others may begin anywhere, and be a batch. */
 #if defined(RESIDUE)
@@ -321,11 +343,10 @@ void put(float x, global ushort *to)
 #define MORE_ARGUMENTS , global const uint *restrict top_a, \
   global const uint *restrict top_b, global const int *refused PARTS AT_C
 #else
-#define MORE_ARGUMENTS AT_ABC
+#define MORE_ARGUMENTS PARTS AT_ABC
 #endif
 
-#define WG (2 * LONG + (TURNED ? 0 : 32))
-#define SUMS (WIDE / 2) /* of a work-item */
+#define WG (2 * LONG + 32 * ASKING)
 
 /* Four bytes of local memory, which is larger than its array says */
 #define LOAD4(to, address) \
@@ -424,19 +445,25 @@ void gemm(int M, int N, int blocks, SCALAR alpha,
 
   const Source from = {maps, base, full, empty, tiles_m, tiles_n, blocks,
                        BATCHED(at_a), BATCHED(at_b)};
-#if TURNED
+#if ASKING == 0
   Fetch next = first_fetch(&from);
   if (id == 0) {
     for (int s = 0; s < STAGES - 2; s++)
       fetch_stage(&from, &next);
   }
 #else
-  if (warp == LONG / 16) {
+  if (warp >= LONG / 16) {
+#if ASKING == 4
+    PTX("setmaxnreg.dec.sync.aligned.u32 40;" ::: "memory");
+#endif
     Fetch next = first_fetch(&from);
-    while (lane == 0 && next.tile < tiles * SPLITS)
+    while (id == 2 * LONG && next.tile < tiles * SPLITS)
       fetch_stage(&from, &next);
     return;
   }
+#if ASKING == 4
+  PTX("setmaxnreg.inc.sync.aligned.u32 232;" ::: "memory");
+#endif
 #endif
 
   uint slot = 0, parity = 0;
@@ -457,61 +484,59 @@ void gemm(int M, int N, int blocks, SCALAR alpha,
     const ulong a0 = FORM_A | (base + warp / 4 * BLOCK) >> 4;
     const ulong b0 = FORM_B | (base + A_STAGE) >> 4;
 #endif
-    SUM sum[SUMS];
-#if PAIRS
-    /* The sums of CHUNK stages leave the tensor cores, which cut the numbers
-    ** that they add to a sum; the small products go first. */
-    float part[SUMS];
-    #pragma unroll
-    for (int i = 0; i < SUMS; i++)
-      sum[i] = part[i] = 0;
     const int depth
       = BEGIN_OF(t % SPLITS + 1, blocks) - BEGIN_OF(t % SPLITS, blocks);
-    for (int k = 0; k < depth; k++) {
-      AWAIT(full + 8 * slot, parity);
-      const ulong a = a0 + slot * (STAGE / 16), b = b0 + slot * (STAGE / 16);
-      BEGIN();
-      MULTIPLY(part, a + 4, b, k % CHUNK != 0); /* lower a, upper b */
-      MULTIPLY(part, a + 6, b + 2, 1);
-      MULTIPLY(part, a, b + 4, 1); /* upper a, lower b */
-      MULTIPLY(part, a + 2, b + 6, 1);
-      MULTIPLY(part, a, b, 1);
-      MULTIPLY(part, a + 2, b + 2, 1);
-      END();
-      DONE(0);
-      if (lane == 0)
-        ARRIVE(empty + 8 * slot);
-      ADVANCE();
-      if (k % CHUNK == CHUNK - 1 || k == depth - 1) {
-        #pragma unroll
-        for (int i = 0; i < SUMS; i++)
-          sum[i] += part[i];
-      }
-    }
-#if SPLITS > 1
-    ADD_PARTS(sum, SUMS, 2 * LONG, last);
-#endif
-#elif FLOAT8
-    /* The sums of a stage leave the tensor cores, which keep few bits. */
-    float part[SUMS];
+    SUM sum[SUMS];
+#if CHUNKED
+    /* The tensor cores cut the numbers that they add to a sum; so sums of
+    ** CHUNK stages leave them. Of pairs the small products go first. */
+    float part[SPAN / 2];
+    #pragma unroll
+    for (int i = 0; i < SPAN / 2; i++)
+      part[i] = 0;
     #pragma unroll
     for (int i = 0; i < SUMS; i++)
-      sum[i] = part[i] = 0;
-    for (int k = 0; k < blocks; k++) {
+      sum[i] = 0;
+    for (int k = 0; k < depth; k++) {
       AWAIT(full + 8 * slot, parity);
-      const ulong a = a0 + slot * (STAGE / 16), b = b0 + slot * (STAGE / 16);
-      BEGIN();
       #pragma unroll
-      for (int s = 0; s < 4; s++)
-        MULTIPLY(part, a + s * STEP_A, b + s * STEP_B, s > 0);
-      END();
-      DONE(0);
-      if (lane == 0)
-        ARRIVE(empty + 8 * slot);
-      ADVANCE();
-      #pragma unroll
-      for (int i = 0; i < SUMS; i++)
-        sum[i] += part[i];
+      for (int h = 0; h < WIDE / SPAN; h++) {
+        const ulong a = a0 + slot * (STAGE / 16);
+        const ulong b = b0 + slot * (STAGE / 16) + h * (SPAN * LINE / 16);
+        BEGIN();
+#if PAIRS
+        MULTIPLY(part, a + 4, b, k % CHUNK != 0); /* lower a, upper b */
+        MULTIPLY(part, a + 6, b + 2, 1);
+        MULTIPLY(part, a, b + 4, 1); /* upper a, lower b */
+        MULTIPLY(part, a + 2, b + 6, 1);
+        MULTIPLY(part, a, b, 1);
+        MULTIPLY(part, a + 2, b + 2, 1);
+#else
+        #pragma unroll
+        for (int s = 0; s < 4; s++)
+          MULTIPLY(part, a + s * STEP_A, b + s * STEP_B, s > 0);
+#endif
+        END();
+        DONE(0);
+        if (h == WIDE / SPAN - 1) {
+          if (lane == 0)
+            ARRIVE(empty + 8 * slot);
+          ADVANCE();
+#if ASKING == 0
+          if (id == 0)
+            fetch_stage(&from, &next);
+#endif
+        }
+        if (k % CHUNK == CHUNK - 1 || k == depth - 1) {
+          #pragma unroll
+          for (int i = 0; i < SPAN / 2; i++) {
+            sum[h * (SPAN / 2) + i] += part[i];
+#if SPAN < WIDE /* now: the registers of the part are wanted again */
+            __asm__ volatile("" : "+f"(sum[h * (SPAN / 2) + i]));
+#endif
+          }
+        }
+      }
     }
 #else
     #pragma unroll
@@ -522,7 +547,7 @@ void gemm(int M, int N, int blocks, SCALAR alpha,
     /* Fragments of B of two half stages: one is loaded while the tensor
     ** cores use the other. Loads from line t, and t + 4, of each 8. */
     uint b[2][2][4];
-    for (int k = 0; k < blocks; k++) {
+    for (int k = 0; k < depth; k++) {
       AWAIT(full + 8 * slot, parity);
       #pragma unroll
       for (int h = 0; h < 2; h++) {
@@ -542,14 +567,16 @@ void gemm(int M, int N, int blocks, SCALAR alpha,
         DONE(1);
         if (h == 0 && used != 0 && lane == 0)
           ARRIVE(used);
+#if ASKING == 0
         if (h == 0 && id == 0)
           fetch_stage(&from, &next);
+#endif
       }
       used = empty + 8 * slot;
       ADVANCE();
     }
 #else
-    for (int k = 0; k < blocks; k++) {
+    for (int k = 0; k < depth; k++) {
       AWAIT(full + 8 * slot, parity);
       const ulong a = a0 + slot * (STAGE / 16), b = b0 + slot * (STAGE / 16);
       BEGIN();
@@ -560,6 +587,10 @@ void gemm(int M, int N, int blocks, SCALAR alpha,
       DONE(1);
       if (used != 0 && lane == 0)
         ARRIVE(used);
+#if ASKING == 0
+      if (id == 0)
+        fetch_stage(&from, &next);
+#endif
       used = empty + 8 * slot;
       ADVANCE();
     }
@@ -567,6 +598,9 @@ void gemm(int M, int N, int blocks, SCALAR alpha,
     DONE(0);
     if (lane == 0)
       ARRIVE(used);
+#endif
+#if SPLITS > 1
+    ADD_PARTS(sum, SUMS, 2 * LONG, last);
 #endif
 
     /* Lane 4 g + t has columns 2t, 2t + 1 of each 8, in rows g and g + 8. */

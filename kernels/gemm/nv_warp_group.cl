@@ -5,11 +5,11 @@
 ** instructions, and the descriptions of operands in local memory: lines of 128
 ** bytes, see nv_hopper.cl.
 **
-** Defines: TF32, BFLOAT16, FLOAT8 or WHOLE (1; all 0: halves), E5M2, BN,
-**          ALONG_A, ALONG_B, TURNED, WIDE, see nv_hopper.cl. WHOLE: char, with
-**          sums in int; WHOLE and FLOAT8 have their operands along k */
-#ifndef BN
-#define BN 128 /* columns of B: 128 or 256 */
+** Defines: TF32, BFLOAT16, FLOAT8 or WHOLE (1; all 0: halves), E5M2, SPAN,
+**          ALONG_A, ALONG_B, TURNED, see nv_hopper.cl. WHOLE: char, with sums
+**          in int; WHOLE and FLOAT8 have their operands along k */
+#ifndef SPAN
+#define SPAN BN /* columns of B for an instruction: 64, 128, 192 or 256 */
 #endif
 #ifndef BFLOAT16
 #define BFLOAT16 0
@@ -48,7 +48,7 @@
 #define ACROSS_B "1"
 #endif
 
-/* c = a b, + c where `more`, for 64 rows of A and the BN columns of B: a and
+/* c = a b, + c where `more`, for 64 rows of A and SPAN columns of B: a and
 ** b describe where the operands lie. */
 #if WHOLE
 #define HELD "+r"
@@ -58,14 +58,37 @@
 #define F4(c, i) HELD((c)[i]), HELD((c)[i + 1]), HELD((c)[i + 2]), \
   HELD((c)[i + 3])
 #define F16(c, i) F4(c, i), F4(c, i + 4), F4(c, i + 8), F4(c, i + 12)
-#define F64(c, i) F16(c, i), F16(c, i + 16), F16(c, i + 32), F16(c, i + 48)
+#define F32(c, i) F16(c, i), F16(c, i + 16)
 #define P10(t) "%" #t "0, %" #t "1, %" #t "2, %" #t "3, %" #t "4, %" #t \
   "5, %" #t "6, %" #t "7, %" #t "8, %" #t "9, "
-#define P60 "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, " P10(1) P10(2) \
-  P10(3) P10(4) P10(5)
-#define P64 P60 "%60, %61, %62, %63"
-#define P128 P60 P10(6) P10(7) P10(8) P10(9) P10(10) P10(11) "%120, %121, " \
-  "%122, %123, %124, %125, %126, %127"
+#define P30 P10() P10(1) P10(2)
+#define P60 P30 P10(3) P10(4) P10(5)
+#define P90 P60 P10(6) P10(7) P10(8)
+/* The sums of an instruction, and the names of what comes behind them */
+#if SPAN == 64
+#define INSTRUCTION "wgmma.mma_async.sync.aligned.m64n64" TYPES " "
+#define PLACES P30 "%30, %31"
+#define ALL_SUMS(c) F32(c, 0)
+#define REST "%32", "%33", "%34", "%35", "%36", "%37"
+#elif SPAN == 128
+#define INSTRUCTION "wgmma.mma_async.sync.aligned.m64n128" TYPES " "
+#define PLACES P60 "%60, %61, %62, %63"
+#define ALL_SUMS(c) F32(c, 0), F32(c, 32)
+#define REST "%64", "%65", "%66", "%67", "%68", "%69"
+#elif SPAN == 192
+#define INSTRUCTION "wgmma.mma_async.sync.aligned.m64n192" TYPES " "
+#define PLACES P90 "%90, %91, %92, %93, %94, %95"
+#define ALL_SUMS(c) F32(c, 0), F32(c, 32), F32(c, 64)
+#define REST "%96", "%97", "%98", "%99", "%100", "%101"
+#elif SPAN == 256
+#define INSTRUCTION "wgmma.mma_async.sync.aligned.m64n256" TYPES " "
+#define PLACES P90 P10(9) P10(10) P10(11) "%120, %121, %122, %123, %124, " \
+  "%125, %126, %127"
+#define ALL_SUMS(c) F32(c, 0), F32(c, 32), F32(c, 64), F32(c, 96)
+#define REST "%128", "%129", "%130", "%131", "%132", "%133"
+#else
+#error "an instruction has 64, 128, 192 or 256 columns"
+#endif
 #if WHOLE /* no signs to turn, no operand across k */
 #define TYPES "k32.s32.s8.s8"
 #define TURNS ""
@@ -86,40 +109,22 @@
 #define TYPES "k16.f32.f16.f16"
 #define TURNS ", 1, 1, " ACROSS_A ", " ACROSS_B
 #endif
+#define MULTIPLY(c, a, b, more) MULTIPLY_BY(c, a, b, more, REST)
+#define MULTIPLY_BY(...) MULTIPLY_IN(__VA_ARGS__)
 #if TURNED
 /* The same for C^T: a are the four fragments of 64 columns of B, b tells
 ** where the rows of A lie. */
-#if WIDE == 128
-#define OPERANDS "m64n128" TYPES " {" P64 "}, {%64, %65, %66, %67}, %68"
-#define ALL_SUMS(c) F64(c, 0)
-#define MORE "%69"
-#elif WIDE == 256
-#define OPERANDS "m64n256" TYPES " {" P128 "}, {%128, %129, %130, %131}, %132"
-#define ALL_SUMS(c) F64(c, 0), F64(c, 64)
-#define MORE "%133"
-#else
-#error "BM is 128 or 256"
-#endif
-#define MULTIPLY(c, a, b, more)                                           \
-  PTX("{.reg .pred p; setp.ne.b32 p, " MORE ", 0; "                       \
-      "wgmma.mma_async.sync.aligned." OPERANDS ", p, 1, 1;}"              \
+#define MULTIPLY_IN(c, a, b, more, r0, r1, r2, r3, r4, r5)                \
+  PTX("{.reg .pred p; setp.ne.b32 p, " r5 ", 0; " INSTRUCTION "{" PLACES  \
+      "}, {" r0 ", " r1 ", " r2 ", " r3 "}, " r4 ", p, 1, 1;}"            \
       : ALL_SUMS(c)                                                       \
       : "r"((a)[0]), "r"((a)[1]), "r"((a)[2]), "r"((a)[3]), "l"(b),       \
         "r"(more))
-#elif BN == 128
-#define MULTIPLY(c, a, b, more)                                           \
-  PTX("{.reg .pred p; setp.ne.b32 p, %66, 0; "                            \
-      "wgmma.mma_async.sync.aligned.m64n128" TYPES " {" P64 "}, %64, "    \
-      "%65, p" TURNS ";}"                                                 \
-      : F64(c, 0) : "l"(a), "l"(b), "r"(more))
-#elif BN == 256
-#define MULTIPLY(c, a, b, more)                                           \
-  PTX("{.reg .pred p; setp.ne.b32 p, %130, 0; "                           \
-      "wgmma.mma_async.sync.aligned.m64n256" TYPES " {" P128 "}, %128, "  \
-      "%129, p" TURNS ";}"                                                \
-      : F64(c, 0), F64(c, 64) : "l"(a), "l"(b), "r"(more))
 #else
-#error "BN is 128 or 256"
+#define MULTIPLY_IN(c, a, b, more, r0, r1, r2, r3, r4, r5)                \
+  PTX("{.reg .pred p; setp.ne.b32 p, " r2 ", 0; " INSTRUCTION "{" PLACES  \
+      "}, " r0 ", " r1 ", p" TURNS ";}"                                   \
+      : ALL_SUMS(c) : "l"(a), "l"(b), "r"(more))
 #endif
 #define BEGIN() PTX("wgmma.fence.sync.aligned;" ::: "memory")
 #define END() PTX("wgmma.commit_group.sync.aligned;" ::: "memory")

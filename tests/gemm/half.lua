@@ -5,6 +5,7 @@
 local t = require "t"
 local cl = require "cl"
 local gemm = require "clshell.gemm"
+local ladder = require "ladder"
 local verify = require "clshell.ladder.verify"
 
 t.keeps("Program", "Kernel") -- those that gemm has built
@@ -39,6 +40,15 @@ t.test("C of floats: each size, transposed, with beta, in a batch", function()
     end
   end
 end)
+
+for _, item in ipairs{{"nv_hgemm", "half"}, {"nv_bgemm", "bfloat16"},
+    {"nv_fp8", "float8_e4m3"}} do
+  local name, type = table.unpack(item)
+  t.test(name .. ": each tile and number of splits", function()
+    ladder.each_value(gemm, name, {{m = 203, n = 328, k = 4100, type = type,
+      out = type ~= "half" and "float" or nil, trans_b = type ~= "half"}})
+  end)
+end
 
 t.test("alpha 0 scales a C of floats", function()
   local A, C = random("half", 8, 8, 1), cl.buffer("float", {8, 8}, 3)

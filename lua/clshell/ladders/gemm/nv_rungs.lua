@@ -168,60 +168,67 @@ local MAP_BYTES = 128 -- bytes of a tensor map, and its alignment
 local BYTE, HALF, CUT = 0, 6, 11
 local BYTES = {[BYTE] = 1, [HALF] = 2, [CUT] = 4} -- of an element
 local PAIR_DEPTH = 32    -- elements of a line of pairs
-local LEAST = 4          -- stages of a part that is worth its addition
 
-local function staged(rows)
-  return tiles.tilings("bm bn stages rate", rows)
+-- The tiles of a rung whose stages have `depth` elements of k. `asking`: see
+-- nv_hopper.cl; a warp computes 16 rows of C, where C^T is computed columns.
+local function staged(depth, rows, turned)
+  for _, t in ipairs(tiles.tilings("bm bn stages asking resident rate", rows))
+  do
+    t.bk, t.large, t.turned = depth, true, turned
+    t.wm, t.wn = turned and t.bm or 16, turned and 16 or t.bn
+  end
+  return rows
 end
 
-local HALVES = staged{{128, 256, 4, 740}, {128, 128, 6, 586}}
-local FLOATS = staged{{128, 256, 4, 420}, {128, 128, 6, 330}}
+local HALVES = staged(64, {
+  {128, 256, 4, 4, 1, 830}, {128, 192, 5, 1, 1, 810}, {128, 128, 6, 4, 1, 780},
+  {64, 128, 8, 1, 1, 640}, {64, 64, 6, 1, 2, 540},
+})
+local FLOATS = staged(32, {
+  {128, 256, 4, 4, 1, 450}, {128, 192, 5, 1, 1, 440}, {128, 128, 6, 1, 1, 375},
+  {64, 128, 4, 1, 2, 300},
+})
 -- C^T is computed, 64 columns of C by each warp group
-local TURNED = staged{{256, 128, 4, 420}, {128, 128, 6, 330}}
-local PAIRS = staged{{128, 128, 6, 220}}
-local CHARS = staged{{128, 256, 4, 1450}, {128, 128, 6, 1300}}
-local EIGHTS = staged{{128, 128, 6, 1200}} -- float8
+local TURNED = staged(32, {
+  {256, 128, 4, 4, 1, 430}, {192, 192, 4, 0, 1, 425}, {192, 128, 5, 0, 1, 395},
+  {128, 128, 6, 0, 1, 360}, {64, 128, 4, 0, 2, 300}, {64, 64, 6, 0, 2, 260},
+}, true)
+local PAIRS = staged(PAIR_DEPTH, {
+  {128, 256, 4, 4, 1, 232}, {128, 128, 6, 1, 1, 222},
+})
+local CHARS = staged(128, {
+  {128, 256, 4, 4, 1, 1750}, {128, 192, 5, 1, 1, 1700},
+  {128, 128, 6, 1, 1, 1560}, {128, 64, 4, 1, 2, 1250}, {64, 64, 6, 1, 2, 1000},
+})
+local EIGHTS = staged(128, { -- float8
+  {128, 256, 4, 4, 1, 1500}, {128, 192, 5, 4, 1, 1470},
+  {128, 128, 6, 1, 1, 1350}, {128, 64, 4, 1, 2, 1150}, {64, 64, 6, 1, 2, 900},
+})
 
--- The work-groups that run at one time, one on each multiprocessor.
 local function units(s)
   return tiling.units(s, 132)
 end
 
--- Whether all parts of the sums, `splits` for each sum, have work-groups at
--- one time, and each part has a stage.
-local function splits_fit(t, s, splits)
-  return tiles.count(t, s) * splits <= units(s)
-    and groups(s.k, PAIR_DEPTH) >= splits
-end
-
--- The number of parts of each sum: the parameter, or as many parts of LEAST
--- stages or more as there are multiprocessors for.
-local function splits_of(t, s, p)
-  local splits = p.split or 1
-  if splits == 0 then
-    splits = 1
-    for _, n in ipairs(tiles.SPLITS) do
-      splits = splits_fit(t, s, n)
-        and groups(s.k, PAIR_DEPTH) >= LEAST * n and n or splits
-    end
-  end
-  return splits
-end
-
--- The tile that the parameters name, or the tile with the least time on the
--- multiprocessor with the most tiles; nil if there is none. lists(s) are the
--- tiles of a shape.
+-- The tile and the number of splits that the parameters name, or the cheapest
+-- ones; nil if there is none. lists(s) are the tiles of a shape.
 local function choose(lists, s, p)
-  local best, chosen
-  for _, t in ipairs(lists(s)) do
-    local time = groups(tiles.count(t, s) * s.batch, units(s)) * t.bm * t.bn
-      / t.rate
-    if p.tile == t.name or (p.tile or "auto") == "auto"
-        and not (best and best <= time) then
-      best, chosen = time, t
-    end
-  end
-  return chosen
+  return tiles.choose(lists(s), s, {tile = p.tile or "auto",
+    split = p.split or 0})
+end
+
+local function tile_defines(defines, t)
+  defines.BM, defines.BN, defines.STAGES = t.bm, t.bn, t.stages
+  defines.ASKING, defines.RASTER = t.asking, t.raster or tiles.RASTER
+end
+
+local function items(t)
+  return 32 * (tiles.warps(t) + t.asking)
+end
+
+-- The work-groups: one for each part of a tile, or as many as run at one time.
+local function groups_of(t, splits, s)
+  local count = tiles.count(t, s) * splits
+  return splits > 1 and count or math.min(count, units(s) * t.resident)
 end
 
 -- The tiles of nv_wgmma, by the way in which B lies.
@@ -235,40 +242,31 @@ local function always(x)
   end
 end
 
--- Work-items: eight warps compute, and in some rungs one asks for operands.
-local EIGHT, NINE = 256, 288
-
 -- The field `accepts`: it refuses a device, a type that is none of the words,
--- or a tile of other shapes.
+-- or parameters that do not go with the shape.
 local function accepts(type, lists)
   return function(dev, s, p)
     local reason = tiles.other_type(text.set(type), s)
       or tiling.lacks(dev, 90, true)
-    if not reason and not choose(lists, s, p) then
-      reason = ("tile = %s does not go with a B that is%s transposed"):format(
-        p.tile, s.trans_b and "" or " not")
+    if reason or choose(lists, s, p) then
+      return reason
+    elseif choose(lists, s, {tile = p.tile, split = 1}) then
+      return ("split = %d wants sums of %d terms or more; k = %d"):format(
+        p.split, p.split * 4 * lists(s)[1].bk, s.k)
     end
-    return reason
+    return ("tile = %s does not go with a B that is%s transposed"):format(
+      p.tile, s.trans_b and "" or " not")
   end
 end
 
-local function accepts_pairs(dev, s, p)
-  local split = p.split or 0
-  return accepts("float", always(PAIRS))(dev, s, p)
-    or split > 1 and not splits_fit(PAIRS[1], s, split)
-    and ("split = %d takes %d work-groups at one time, the device has %d "
-      .. "multiprocessors; and %d elements of each sum at least"):format(split,
-      tiles.count(PAIRS[1], s) * split, units(s), split * PAIR_DEPTH) or nil
-end
-
--- The fields that these rungs have in common; lists(s): their tiles;
--- size(s): work-items of a work-group.
-local function rung(r, lists, size)
+-- The fields that these rungs have in common; lists(s): their tiles, of the
+-- lists `first` and perhaps `second`.
+local function rung(r, lists, first, second)
   r.ptx = true
+  r.params = {tiles.tile_param(first, second), tiles.split}
   function r.range(s, p)
-    local t, items = choose(lists, s, p), size(s)
-    local parts = tiles.count(t, s) * splits_of(t, s, p)
-    return {math.min(parts, units(s)) * items}, {items}
+    local t, splits = choose(lists, s, p)
+    return {groups_of(t, splits, s) * items(t)}, {items(t)}
   end
   function r.local_bytes(s, p)
     local t = choose(lists, s, p)
@@ -280,16 +278,19 @@ local function rung(r, lists, size)
   end
   local more = r.defines
   function r.defines(p, s)
-    local t = choose(lists, s, p)
+    local t, splits = choose(lists, s, p)
     local defines = more(s, p)
-    defines.BM, defines.BN, defines.STAGES = t.bm, t.bn, t.stages
+    tile_defines(defines, t)
+    defines.SPLITS = splits > 1 and splits or nil
     defines.WIDE_C = s.out == "float" and s.type ~= "float" and 1 or nil
-    defines.RASTER = tiles.RASTER
     defines.VC = submatrix.vector(16 // s.out_esize, s.n, s, "c")
     return defines
   end
   return r
 end
+
+local pairs_only, halves = always(PAIRS), always(HALVES)
+local eights, chars = always(EIGHTS), always(CHARS)
 
 -- Whether k runs along the stored rows of A and B, for nv_hopper.cl.
 local function along(s)
@@ -298,8 +299,8 @@ end
 
 -- The defines of nv_fp16x3. Sums of CHUNK stages stay in the tensor cores:
 -- only with few stages is a short sum as exact as a sum of floats.
-local function pair_defines(s, p)
-  return {CHUNK = s.k >= 2048 and 2 or 1, SPLITS = splits_of(PAIRS[1], s, p)}
+local function pair_defines(s)
+  return {CHUNK = s.k >= 2048 and 2 or 1}
 end
 
 -- Sets map number m.place of m.maps to m.X, m.count matrices of m.rows x
@@ -328,11 +329,23 @@ local function fetchable(s, name, X, run)
     {32, 8})
 end
 
+-- Adds the memory for the parts of sums, of a type, to what a rung owns.
+local function add_parts(own, t, splits, s, run, type)
+  if splits > 1 and not own.parts then
+    local more = tiles.parts(t, s, splits, tiles.count(t, s) * s.batch, run,
+      type)
+    own.parts, own.counters = more.parts, more.counters
+  end
+  return own
+end
+
 -- The operands as they are stored, and their maps. A box has all lines of a
 -- tile where k runs along the rows of the matrix, else the lines of a stage.
 local function map_operands(lists, type)
   return function(s, p, o, run)
-    local t, own = choose(lists, s, p), {maps = new_maps(s)}
+    local t, splits = choose(lists, s, p)
+    local own = add_parts({maps = new_maps(s)}, t, splits, s, run,
+      s.type == "char" and "uint" or "float")
     local depth = LINE // s.esize
     local lines = {A = s.trans_a and depth or t.bm,
       B = s.trans_b and t.bn or depth}
@@ -355,7 +368,7 @@ local function args(depth, factor)
   return function(s, _, o)
     return {cl.int(s.m), cl.int(s.n), cl.int(groups(s.k, depth)),
       factor(s.alpha), o.maps, o.A, o.B, factor(s.beta), o.C,
-      cl.int(o.C.ld)}
+      cl.int(o.C.ld), o.parts, o.counters}
   end
 end
 
@@ -379,8 +392,8 @@ end
 -- The tile of `count` products of a shape, and the maps of their planes, from
 -- plane number `first` on.
 local function planes_tile(s, count)
-  return choose(always(CHARS), {m = s.m, n = s.n, batch = count,
-    context = s.context}, {})
+  return (choose(chars, {m = s.m, n = s.n, k = s.k, batch = count, esize = 1,
+    context = s.context}, {split = 1}))
 end
 
 local function planes_maps(s, own, first, count, run)
@@ -397,15 +410,14 @@ local function planes_maps(s, own, first, count, run)
 end
 
 local function planes_defines(s, count)
-  local t = planes_tile(s, count)
-  return {BM = t.bm, BN = t.bn, STAGES = t.stages, RASTER = tiles.RASTER,
-    VC = 4, ALONG_A = 1, ALONG_B = 1}
+  local defines = {VC = 4, ALONG_A = 1, ALONG_B = 1}
+  tile_defines(defines, planes_tile(s, count))
+  return defines
 end
 
 local function planes_range(s, count)
   local t = planes_tile(s, count)
-  return {math.min(tiles.count(t, s), units(s)) * NINE, 1, count},
-    {NINE, 1, 1}
+  return {groups_of(t, 1, s) * items(t), 1, count}, {items(t), 1, 1}
 end
 
 -- The arguments of nv_igemm.cl, up to the length of a row of results.
@@ -459,19 +471,15 @@ local function ozaki_finish(s, _, o, run)
 end
 
 local function pack_operands(s, p, o, run)
-  local own = pairs_of().operands(s, o, run, PAIR_DEPTH)
-  local t = PAIRS[1]
-  local splits, count = splits_of(t, s, p), tiles.count(t, s)
-  if splits > 1 and not own.parts then
-    local more = tiles.parts(t, s, splits, count, run)
-    own.parts, own.counters = more.parts, more.counters
-  end
+  local t, splits = choose(pairs_only, s, p)
+  local own = add_parts(pairs_of().operands(s, o, run, PAIR_DEPTH), t, splits,
+    s, run)
   own.maps = new_maps(s)
   for place, x in ipairs{own.packed_a, own.packed_b} do
     local cols = x.pieces * 16 -- upper and lower halves
     set_map(run, {maps = own.maps, place = place - 1, X = x.data, ld = cols,
       type = HALF, rows = x.height, cols = cols, count = 1,
-      lines = tiles.PANEL})
+      lines = place == 1 and t.bm or t.bn})
   end
   return own
 end
@@ -486,52 +494,46 @@ local function pair_args(s, p, o)
 end
 
 local function fp8_accepts(dev, s, p)
-  return accepts("float8_e4m3 float8_e5m2", always(EIGHTS))(dev, s, p)
+  return accepts("float8_e4m3 float8_e5m2", eights)(dev, s, p)
     or s.out ~= "float" and "its C is of float" or nil
 end
 
-local pairs_only, halves = always(PAIRS), always(HALVES)
-local eights, chars = always(EIGHTS), always(CHARS)
 local hopper_rungs = {
   rung({
     name = "nv_fp16x3", file = "nv_fp16x3.cl", places = "one",
     unit = "tensor_half", products = 3,
     trans = {a = "any", b = "any"}, guarded = true,
     lesson = "the same by warp groups, fed by the copy engine",
-    params = {tiles.split},
-    accepts = accepts_pairs, prepare = pack_operands,
+    accepts = accepts("float", pairs_only), prepare = pack_operands,
     pack = in_pairs(PAIR_DEPTH), finish = stand_by,
     args = pair_args, defines = pair_defines,
-  }, pairs_only, always(NINE)),
+  }, pairs_only, PAIRS),
   rung({
     name = "nv_wgmma", file = "nv_wgmma.cl", places = "batch",
     unit = "tensor_tf32",
-    params = {tiles.tile_param(FLOATS, TURNED)}, trans = {b = "any"},
+    trans = {b = "any"},
     input_roundoff = 2^-11,
     lesson = "elements rounded to 11 bits: fast, three digits, by warp "
       .. "groups",
     accepts = accepts("float", floats), prepare = map_operands(floats, CUT),
     args = args(32), defines = along,
-  }, floats, function(s)
-    return s.trans_b and NINE or EIGHT
-  end),
+  }, floats, FLOATS, TURNED),
   rung({
     name = "nv_hgemm", file = "nv_hgemm.cl", places = "batch",
     unit = "tensor_half",
-    params = {tiles.tile_param(HALVES)}, trans = {a = "any", b = "any"},
+    trans = {a = "any", b = "any"},
     half = true, wide = true,
     lesson = "halves at the tensor cores' own rate, sums in float",
     accepts = accepts("half", halves), prepare = map_operands(halves, HALF),
     args = args(64), defines = along,
-  }, halves, always(NINE)),
+  }, halves, HALVES),
   rung({
     name = "nv_igemm", file = "nv_igemm.cl", places = "batch",
-    unit = "tensor_char", types = {"char"},
-    params = {tiles.tile_param(CHARS)}, trans = {b = true},
+    unit = "tensor_char", types = {"char"}, trans = {b = true},
     lesson = "char on the tensor cores, exact sums in int",
     accepts = accepts("char", chars), prepare = map_operands(chars, BYTE),
     args = args(128, cl.int), defines = along,
-  }, chars, always(NINE)),
+  }, chars, CHARS),
   {
     name = "nv_ozaki", file = "nv_igemm.cl", kernel = "gemm", places = "one",
     unit = "tensor_char", trans = {a = "any", b = "any"}, guarded = true,
@@ -562,8 +564,7 @@ local hopper_rungs = {
   rung({
     name = "nv_bgemm", file = "nv_hgemm.cl", places = "batch",
     unit = "tensor_half",
-    params = {tiles.tile_param(HALVES)}, trans = {a = "any", b = "any"},
-    types = {"bfloat16"}, wide = true,
+    trans = {a = "any", b = "any"}, types = {"bfloat16"}, wide = true,
     lesson = "the same for bfloat16: the range of float, 8 bits",
     accepts = accepts("bfloat16", halves),
     prepare = map_operands(halves, HALF), args = args(64),
@@ -572,18 +573,17 @@ local hopper_rungs = {
       defines.BFLOAT16 = 1
       return defines
     end,
-  }, halves, always(NINE)),
+  }, halves, HALVES),
   rung({
     name = "nv_fp8", file = "nv_fp8.cl", places = "batch", unit = "tensor",
-    params = {tiles.tile_param(EIGHTS)}, trans = {b = true},
-    types = {"float8_e4m3", "float8_e5m2"}, wide = true,
-    input_roundoff = 2^-10,
+    trans = {b = true}, types = {"float8_e4m3", "float8_e5m2"},
+    wide = true, input_roundoff = 2^-10,
     lesson = "float8 at twice the rate of halves; sums of 14 bits, in parts",
     accepts = fp8_accepts, prepare = map_operands(eights, BYTE),
     args = args(LINE), defines = function(s)
       return {E5M2 = s.type == "float8_e5m2" and 1 or 0}
     end,
-  }, eights, always(NINE)),
+  }, eights, EIGHTS),
 }
 
 return table.move(hopper_rungs, 1, #hopper_rungs, #rungs + 1, rungs)

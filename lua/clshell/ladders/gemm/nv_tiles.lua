@@ -93,8 +93,10 @@ local function cost(t, splits, s, units)
     return 1 / (1 + 1.2 / (count * M.warps(t)))
   end
   local rest = most % t.resident
-  -- the store of C; other tiles hide it only where there are several
-  one = one + t.bm * t.bn * s.esize / (2.5e12 / 132) / t.resident
+  -- the store of C; other tiles hide it only where there are several, and
+  -- groups of nv_hopper.cl go on to their next tiles
+  one = one + t.bm * t.bn * (s.out_esize or s.esize) / (2.5e12 / 132)
+    / (t.asking and 1 or t.resident)
   local time = 5e-6 + (most - rest) * one
   if rest > 0 then
     time = time + rest * one * share(t.resident) / share(rest)
@@ -142,9 +144,10 @@ end
 M.split = tiling.param("split", {0, table.unpack(M.SPLITS)}, 0,
   "parts of each sum, computed side by side; 0: by the shape")
 
--- The memory for the parts of the sums of `count` tiles, see nv.cl.
-function M.parts(t, s, splits, count, run)
-  return {parts = tiling.scratch(s, count * splits * t.bm * t.bn),
+-- The memory for the parts of the sums of `count` tiles, see nv.cl; type: of
+-- the sums, nil: of the operands.
+function M.parts(t, s, splits, count, run, type)
+  return {parts = tiling.scratch(s, count * splits * t.bm * t.bn, type),
     counters = tiling.counters(s, count, run)}
 end
 
