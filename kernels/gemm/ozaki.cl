@@ -23,12 +23,12 @@
 ** A, B  in    moduli + 1 planes of M, of N lines
 ** constants   in: 8 doubles for each modulus, the first is p
 ** sums  out   moduli planes of M rows of lds bytes, lds >= N
-** notes  in   of each line of A, of B, 4 doubles: two for ozaki_check.cl; its
-**             scale s; e
+** notes  in   of each line of A, of B, 4 doubles: two for ozaki_check.cl, its
+**             scale s, and e
 ** tolerance   see ozaki_check.cl
-** refused     two words. The first is set to 1 by measure and check; where it
-**             is not 0 nothing is done. The second is set to 1 by measure where
-**             a line loses bits; where it is 0 there is nothing to check
+** refused     two words. Measure and check set the first to 1; where it is not
+**             0, nothing is done. Measure sets the second to 1 where a line
+**             loses bits; where it is 0, there is nothing to check
 **
 ** NDRange: gemm: global = N / 2 x M / 2 rounded up to 8 x moduli, local = 8 x
 **          8 x 1; check: the same in two dimensions
