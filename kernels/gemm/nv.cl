@@ -100,16 +100,20 @@ void store_pair(global REAL *c, PASTE(REAL, 2) value, REAL beta, int within)
 }
 
 /* Where several work-groups share the sums of a tile, the kernel has two more
-** arguments: memory for the sums of all of them, in the order of the
-** registers, and a counter for each tile, 0 before and after.
+** arguments: memory for the sums of all parts, in the order of the registers,
+** and a counter for each part, 0 before and after.
 **
-** ADD_PARTS stores this group's sums in that memory, for each of its `size`
-** work-items the `count` sums in `sums`. The last group of a tile to arrive
-** adds all sums, in a fixed order, so that the same input gives the same bits;
-** the other groups end, and nobody waits. `word` is local memory that is not
-** in use. A kernel whose groups have further work-items defines MEET; a kernel
-** that numbers tiles and parts in another way defines TILE_NUMBER and
-** PART_NUMBER.
+** SUM_PARTS stores this group's sums, part number `part` of the `members` of a
+** tile, in that memory, for each of its `size` work-items the `count` sums in
+** `sums`; `first` is the place of the tile's part 0. The last group of a tile
+** to arrive adds all sums, in a fixed order, so that the same input gives the
+** same bits, and `mine` becomes 1; for the other groups it becomes 0, and
+** nobody waits. More than 8 parts are added in teams, by the last group of
+** each, and then the sums of the teams: one multiprocessor would read all of
+** them too long. `word` is local memory that is not in use. ADD_PARTS does the
+** same where each tile has SPLITS parts, and ends the other groups. A kernel
+** whose groups have further work-items defines MEET; a kernel that numbers
+** tiles and parts in another way defines TILE_NUMBER and PART_NUMBER.
 ** Lesson: a second kernel for this sum took 1 us more of 18.5 for a product of
 ** 512 x 512 in two parts, and left a gap between the two. */
 #if SPLITS > 1
@@ -124,44 +128,73 @@ void store_pair(global REAL *c, PASTE(REAL, 2) value, REAL beta, int within)
 #define TILE_NUMBER (get_group_id(0) + get_num_groups(0) * get_group_id(2))
 #define PART_NUMBER get_group_id(1)
 #endif
+#define SUM_PARTS(sums, count, size, word, first, part, members, mine)      \
+  do {                                                                      \
+    global PART2 *all_ = (global PART2 *)parts                              \
+      + (size_t)(first) * ((count) / 2 * (size)) + get_local_id(0);         \
+    global int *arrived_ = counters + (first);                              \
+    const uint team_ = (members) <= 8 ? (members)                           \
+                                      : (uint)sqrt((float)(members)) + 1;   \
+    uint own_ = (part), from_ = own_ / team_ * team_, step_ = 1;            \
+    uint size_ = min(team_, (uint)(members) - from_), count_ = from_;       \
+    WAIT(0);                                                                \
+    for (;;) {                                                              \
+      _Pragma("unroll")                                                     \
+      for (uint i_ = 0; i_ < (count) / 2; i_++)                             \
+        all_[(own_ * ((count) / 2) + i_) * (size)] = vload2(i_, sums);      \
+      FENCE();                                                              \
+      MEET();                                                               \
+      if (get_local_id(0) == 0) {                                           \
+        *(word) = atomic_inc(arrived_ + count_);                            \
+        FENCE();                                                            \
+      }                                                                     \
+      MEET();                                                               \
+      (mine) = *(word) == (int)size_ - 1;                                   \
+      if (!(mine))                                                          \
+        break;                                                              \
+      if (get_local_id(0) == 0)                                             \
+        arrived_[count_] = 0;                                               \
+      _Pragma("unroll")                                                     \
+      for (uint i_ = 0; i_ < (count) / 2; i_++)                             \
+        vstore2((PART2)0, i_, sums);                                        \
+      ADD_ALL(sums, count, size)                                            \
+      if (step_ == team_ || team_ >= (members))                             \
+        break;                                                              \
+      own_ = from_;                                                         \
+      from_ = 0;                                                            \
+      step_ = team_;                                                        \
+      size_ = ((members) + team_ - 1) / team_;                              \
+      count_ = 1;                                                           \
+      MEET();                                                               \
+    }                                                                       \
+  } while (0)
+/* Adds the parts from_, from_ + step_ and so on, size_ of them; many sums of a
+** work-item leave no registers for the loads of several parts. */
+#define ADD_ALL(sums, count, size)                                          \
+  if ((count) <= 32) {                                                      \
+    _Pragma("unroll 4")                                                     \
+    for (uint p_ = 0; p_ < size_; p_++)                                     \
+      ADD_PART(sums, count, size);                                          \
+  } else {                                                                  \
+    _Pragma("unroll 1")                                                     \
+    for (uint p_ = 0; p_ < size_; p_++)                                     \
+      ADD_PART(sums, count, size);                                          \
+  }
+#define ADD_PART(sums, count, size)                                         \
+  do {                                                                      \
+    global PART2 *part_ = all_                                              \
+      + (from_ + p_ * step_) * ((count) / 2 * (size));                      \
+    _Pragma("unroll")                                                       \
+    for (uint i_ = 0; i_ < (count) / 2; i_++)                               \
+      vstore2(vload2(i_, sums) + part_[i_ * (size)], i_, sums);             \
+  } while (0)
 #define ADD_PARTS(sums, count, size, word)                                  \
   do {                                                                      \
-    const size_t tile_ = TILE_NUMBER;                                       \
-    global PART2 *all_ = (global PART2 *)parts                              \
-      + tile_ * (SPLITS * (count) / 2 * (size)) + get_local_id(0);          \
-    WAIT(0);                                                                \
-    _Pragma("unroll")                                                       \
-    for (uint i_ = 0; i_ < (count) / 2; i_++)                               \
-      all_[(PART_NUMBER * (count) / 2 + i_) * (size)]                       \
-        = vload2(i_, sums);                                                 \
-    FENCE();                                                                \
-    MEET();                                                                 \
-    if (get_local_id(0) == 0) {                                             \
-      *(word) = atomic_inc(counters + tile_);                               \
-      FENCE();                                                              \
-    }                                                                       \
-    MEET();                                                                 \
-    if (*(word) != SPLITS - 1)                                              \
+    int mine_;                                                              \
+    SUM_PARTS(sums, count, size, word, TILE_NUMBER * SPLITS, PART_NUMBER,   \
+      SPLITS, mine_);                                                       \
+    if (!mine_)                                                             \
       return;                                                               \
-    if (get_local_id(0) == 0)                                               \
-      counters[tile_] = 0;                                                  \
-    if (SPLITS == 2) { /* x + y is y + x */                                 \
-      all_ += (1 - PART_NUMBER) * ((count) / 2 * (size));                   \
-      _Pragma("unroll")                                                     \
-      for (uint i_ = 0; i_ < (count) / 2; i_++)                             \
-        vstore2(vload2(i_, sums) + all_[i_ * (size)], i_, sums);            \
-      break;                                                                \
-    }                                                                       \
-    _Pragma("unroll")                                                       \
-    for (uint i_ = 0; i_ < (count) / 2; i_++)                               \
-      vstore2((PART2)0, i_, sums);                                          \
-    _Pragma("unroll 1")                                                     \
-    for (uint part_ = 0; part_ < SPLITS; part_++) {                         \
-      _Pragma("unroll")                                                     \
-      for (uint i_ = 0; i_ < (count) / 2; i_++)                             \
-        vstore2(vload2(i_, sums) + all_[i_ * (size)], i_, sums);            \
-      all_ += (count) / 2 * (size);                                         \
-    }                                                                       \
   } while (0)
 #else
 #define PARTS

@@ -29,17 +29,18 @@
 **             with TRANS_A its transpose, K x M, lda >= M
 ** B  in       K x N, row-major, ldb >= N; with TRANS_B N x K, ldb >= K
 ** C  in, out  M x N, row-major, ldc >= N
-** depth       length of the sums in one split, K or more for a single one
-** parts, counters  only with several splits, see nv.cl
+** parts, counters  only with STREAM: groups + tiles of them, see nv.cl
 ** wanted      only with STANDBY, two elements: 0 means that nothing is to be
 **             done; else the last work-group sets both to 0
 **
-** NDRange: global = (tiles of C * WG, splits), local = (WG, 1),
-**          WG = 32 (BM / WM) (BN / WN), tiles = (M / BM) (N / BN), each
-**          rounded up
+** NDRange: global = (tiles of C * WG, 1), local = (WG, 1), with STREAM
+**          (groups * WG, 1), groups < 65536 and at most the steps of all
+**          tiles; WG = 32 (BM / WM) (BN / WN) SLICES, tiles = (M / BM)
+**          (N / BN), steps of a tile = K / BK, each rounded up
 ** Local memory: STAGES BK (BM + BN) elements, BM and BN with V more if turned
 ** Defines: REAL, V, BM, BN, BK, WM, WN, LM, STAGES, SPREAD, VA, VB,
-**          VC, TRANS_A, TRANS_B, STANDBY; RASTER, SPLITS, PLACED, see nv.cl
+**          VC, TRANS_A, TRANS_B, SLICES, STREAM, STANDBY; RASTER, PLACED,
+**          see nv.cl
 ** Assumes: NVIDIA, compute capability 8.0 or more; where VB > 1, base and
 **          rows of B lie at multiples of VB elements and VB divides N, the
 **          same for VC and C, and for VA, A transposed and M; VB = 1 with
@@ -66,9 +67,19 @@
 **   that the register file then need not deliver twice.
 ** - RASTER rows of tiles are worked off together, so that the tiles in
 **   flight form a block, whose rows and columns the cache holds.
+** - SLICES of the warps take different steps of a stage, so that a quarter of a
+**   multiprocessor with one tile has several warps to hide latency; they add
+**   their sums through local memory.
+** - With STREAM the steps of all tiles form one line, of which each group takes
+**   an equal share: the end of one tile and the beginning of the next, so that
+**   few tiles keep all units busy:
+**
+**     tile    |    0    |    1    |    2    |
+**     steps   | . . . . | . . . . | . . . . |
+**     group   | 0 0 0 1 | 1 1 2 2 | 2 3 3 3 |   3 tiles, 4 groups
 **
 ** It pays on large matrices; small ones have too few tiles for all units and
-** want a smaller tile or K split among several groups. */
+** want a smaller tile, slices, or shares. */
 #ifndef REAL
 #define REAL float /* element type: float or double */
 #endif
@@ -116,6 +127,16 @@
 #define TRANS_B 0 /* 1: B is handed over transposed */
 #endif
 
+#ifndef SLICES
+#define SLICES 1 /* warps that share the sums of a warp tile: 1, 2 or 4 */
+#endif
+
+#ifndef STREAM
+#define STREAM 0 /* 1: work-groups share all tiles evenly */
+#endif
+#if STREAM
+#define SPLITS 2 /* two or more: a number that the launch decides */
+#endif
 #include "nv.cl"
 
 /* STANDBY, if defined: the kernel runs only where another has left word. */
@@ -123,7 +144,10 @@
 #define LN (32 / LM)
 #define TM (WM / LM) /* outputs of a work-item */
 #define TN (WN / LN)
-#define WG (32 * (BM / WM) * (BN / WN))
+#define WARPS ((BM / WM) * (BN / WN)) /* of a slice */
+#define WG (32 * WARPS * SLICES)
+#define BKS (BK / SLICES) /* steps of k of a slice in a stage */
+#define KEEP (TM / SLICES) /* rows of outputs of a work-item at the end */
 #define LDA_S (BM + (TRANS_A ? 0 : V)) /* length of a local column of A */
 #define LDB_S (BN + (TRANS_B ? V : 0)) /* length of a local row of B */
 #define A_STAGE (BK * LDA_S)           /* elements of a stage */
@@ -137,6 +161,13 @@
 #endif
 #if BM / VA * BK % WG || BN / VB * BK % WG || BK % 8
 #error "the work-items must share the copies of a stage evenly"
+#endif
+#if BKS % 2 || SPREAD >= BKS || TM % SLICES || \
+  SLICES > 1 && BM * BN > STAGES * (A_STAGE + B_STAGE)
+#error "slices have their steps of k, their rows, and room for their sums"
+#endif
+#if !TRANS_A && BM % (WG / 8) || TRANS_B && BN % (WG / 8)
+#error "the work-items take lines of 8 steps of k"
 #endif
 #if TRANS_A && WG % (BM / VA) || !TRANS_B && WG % (BN / VB) || \
   !TRANS_A && VA > 1 || TRANS_B && VB > 1
@@ -166,14 +197,15 @@ kernel __attribute__((reqd_work_group_size(WG, 1, 1)))
 void gemm(int M, int N, int K, REAL alpha,
           global const REAL *restrict A, int lda,
           global const REAL *restrict B, int ldb, REAL beta,
-          global REAL *restrict C, int ldc, int depth PARTS
+          global REAL *restrict C, int ldc PARTS
 #ifdef STANDBY
           , volatile global int *wanted
 #endif
           AT_ABC)
 {
-  local REAL As[STAGES * A_STAGE] __attribute__((aligned(16)));
-  local REAL Bs[STAGES * B_STAGE] __attribute__((aligned(16)));
+  local REAL stages[STAGES * (A_STAGE + B_STAGE)]
+    __attribute__((aligned(16)));
+  local REAL *const As = stages, *const Bs = stages + STAGES * A_STAGE;
 
 #ifdef STANDBY
   if (!*wanted)
@@ -182,16 +214,32 @@ void gemm(int M, int N, int K, REAL alpha,
   MOVE(A, at_a);
   MOVE(B, at_b);
   MOVE(C, at_c);
-  const uint id = get_local_id(0), lane = id % 32, warp = id / 32;
+  const uint id = get_local_id(0), lane = id % 32;
+  const uint warp = id / 32 % WARPS, slice = id / 32 / WARPS;
+  const uint tiles_m = (M + BM - 1) / BM, tiles_n = (N + BN - 1) / BN;
+  const uint per = (K + BK - 1) / BK; /* steps of a tile */
 
-  const uint2 tile = tile_of((M + BM - 1) / BM, (N + BN - 1) / BN);
+#if STREAM
+  /* This group's steps of the line: at .. until - 1, tile by tile */
+  const uint group = get_group_id(0), groups = get_num_groups(0);
+  const uint all = per * tiles_m * tiles_n;
+#define BEGIN_OF(g) (all / groups * (g) + all % groups * (g) / groups)
+#define GROUP_OF(step) ((((ulong)(step) + 1) * groups - 1) / all)
+  uint at = BEGIN_OF(group);
+  const uint until = BEGIN_OF(group + 1);
+  while (at < until) {
+  const uint number = at / per;
+  const size_t first = at % per * BK;
+  const int steps = min(until - at, per - at % per);
+  int left = min((long)steps * BK, (long)K - (long)first);
+#else
+  const uint number = get_group_id(0);
+  const size_t first = 0;
+  int left = K;
+  const int steps = per;
+#endif
+  const uint2 tile = tile_at(number, tiles_m, tiles_n);
   const int row0 = tile.y * BM, col0 = tile.x * BN;
-
-  /* This split's part of the sums: k in first .. first + left - 1 */
-  const size_t split = get_group_id(1);
-  const size_t first = split * depth;
-  int left = min((long)depth, (long)K - (long)first);
-  const int steps = (left + BK - 1) / BK;
 
   /* The copies of this work-item. Of an operand x whose memory runs along k:
   ** one element of `lines` (rows of A, columns of B) x_line, x_line + WG/8
@@ -286,8 +334,11 @@ void gemm(int M, int N, int K, REAL alpha,
 
   const uint lane_m = lane / 2 % LM, lane_n = lane / (2 * LM) * 2 + lane % 2;
   const uint warp_m = warp / (BN / WN) * WM, warp_n = warp % (BN / WN) * WN;
-  local const REAL *a_at = As + warp_m + lane_m * V;
-  local const REAL *b_at = Bs + warp_n + lane_n * V;
+  local const REAL *const a_first = As + slice * (BKS * LDA_S) + warp_m
+    + lane_m * V;
+  local const REAL *const b_first = Bs + slice * (BKS * LDB_S) + warp_n
+    + lane_n * V;
+  local const REAL *a_at = a_first, *b_at = b_first;
 
   REAL sum[TM][TN], a[2][TM], b[2][TN];
   #pragma unroll
@@ -315,17 +366,17 @@ void gemm(int M, int N, int K, REAL alpha,
   uint slot = 0;
   for (int step = 0; step < steps; step++) {
     #pragma unroll
-    for (int k = 0; k < BK; k++) {
-      if (k == BK - 1) {
+    for (int k = 0; k < BKS; k++) {
+      if (k == BKS - 1) {
         /* Registers have all that is still wanted of this stage: go on to the
         ** next stage, which everybody must have received by now. */
         slot = slot == STAGES - 1 ? 0 : slot + 1;
-        a_at = As + slot * A_STAGE + warp_m + lane_m * V;
-        b_at = Bs + slot * B_STAGE + warp_n + lane_n * V;
+        a_at = a_first + slot * A_STAGE;
+        b_at = b_first + slot * B_STAGE;
         WAIT(STAGES - 2);
         barrier(CLK_LOCAL_MEM_FENCE);
       }
-      OPERANDS((k + 1) % 2, (k + 1) % BK);
+      OPERANDS((k + 1) % 2, (k + 1) % BKS);
 
       /* The stage read last is free now: refill it, spread over the steps. */
       #pragma unroll
@@ -347,29 +398,71 @@ void gemm(int M, int N, int K, REAL alpha,
     }
   }
 
-#ifdef STANDBY
-  if (id == 0 && atomic_inc(wanted + 1) + 1 == (int)(get_num_groups(0)
-      * get_num_groups(1) * get_num_groups(2))) /* all have asked */
-    wanted[0] = wanted[1] = 0;
+#if SLICES > 1
+  /* Each slice keeps KEEP rows of a work-item's outputs and adds the sums of
+  ** the other slices to them, in the order of the slices. */
+  REAL own[KEEP][TN];
+  local REAL *const cells = stages + id % (32 * WARPS);
+#define CELL(i, j) cells[((i) * TN + (j)) * (32 * WARPS)]
+#define EACH_OUTPUT                                                           \
+  _Pragma("unroll")                                                           \
+  for (uint i = 0; i < KEEP; i++)                                             \
+    _Pragma("unroll")                                                         \
+    for (uint j = 0; j < TN; j++)
+  WAIT(0);
+  #pragma unroll
+  for (uint to = 0; to < SLICES; to++) {
+    barrier(CLK_LOCAL_MEM_FENCE);
+    EACH_OUTPUT
+      CELL(slice * KEEP + i, j) = sum[to * KEEP + i][j];
+    barrier(CLK_LOCAL_MEM_FENCE);
+    if (slice == to) {
+      EACH_OUTPUT
+        own[i][j] = CELL(i, j);
+      #pragma unroll
+      for (uint from = 1; from < SLICES; from++) {
+        EACH_OUTPUT
+          own[i][j] += CELL(from * KEEP + i, j);
+      }
+    }
+  }
+#define SUM own
+#else
+#define SUM sum
 #endif
-#if SPLITS > 1
-  ADD_PARTS(&sum[0][0], TM * TN, WG, (local int *)As);
+#if STREAM
+  const uint first_group = GROUP_OF(number * per);
+  const uint members = GROUP_OF(number * per + per - 1) - first_group + 1;
+  int mine = 1;
+  at += steps;
+  if (members > 1) {
+    const size_t before = first_group + number
+      + get_group_id(2) * (groups + tiles_m * tiles_n);
+    SUM_PARTS(&SUM[0][0], KEEP * TN, WG, (local int *)stages, before,
+      group - first_group, members, mine);
+  }
+  if (at < until) { /* local memory is free for the next tile */
+    WAIT(0);
+    barrier(CLK_LOCAL_MEM_FENCE);
+  }
+  if (!mine)
+    continue;
 #endif
   #pragma unroll
-  for (int i = 0; i < TM; i++) {
-    const int row = row0 + warp_m + ROW(i) + lane_m * V;
+  for (int i = 0; i < KEEP; i++) {
+    const int row = row0 + warp_m + ROW(slice * KEEP + i) + lane_m * V;
     #pragma unroll
     for (int j = 0; j < TN; j += VC) {
       const int col = col0 + warp_n + COL(j) + lane_n * V;
       if (row < M && col < N) {
         global REAL *c = C + row * (size_t)ldc + col;
 #if VC > 1
-        PASTE(REAL, V) value = PASTE(vload, V)(0, sum[i] + j) * alpha;
+        PASTE(REAL, V) value = PASTE(vload, V)(0, SUM[i] + j) * alpha;
         if (beta != (REAL)0)
           value += beta * *(global PASTE(REAL, V) *)c;
         *(global PASTE(REAL, V) *)c = value;
 #else
-        REAL value = alpha * sum[i][j];
+        REAL value = alpha * SUM[i][j];
         if (beta != (REAL)0)
           value += beta * *c;
         *c = value;
@@ -377,4 +470,12 @@ void gemm(int M, int N, int K, REAL alpha,
       }
     }
   }
+#if STREAM
+  }
+#endif
+#ifdef STANDBY
+  if (id == 0 && atomic_inc(wanted + 1) + 1 == (int)(get_num_groups(0)
+      * get_num_groups(1) * get_num_groups(2))) /* all have asked */
+    wanted[0] = wanted[1] = 0;
+#endif
 }

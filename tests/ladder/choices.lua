@@ -43,6 +43,7 @@ t.test("gemm: the device's class, the type and the shape decide", function()
   t.eq(pick(gemm, H100, {m = 8, n = 8, k = 8, batch = 9}), "naive")
   t.eq(pick(gemm, H100, cube(959)), "nv_ffma")
   t.eq(pick(gemm, H100, cube(960)), "nv_fp16x3")
+  t.eq(pick(gemm, H100, {m = 256, n = 256, k = 65536}), "nv_ffma")
   t.eq(pick(gemm, H100, cube(2048, "double")), "nv_dmma")
   t.eq(pick(gemm, H100, cube(8192, "double")), "nv_ozaki")
   t.eq(pick(gemm, H100, cube(8192, "double"), {nv_ozaki = true}), "nv_dmma")
@@ -77,6 +78,25 @@ t.test("a rung is taken only if it tells what it does not cover", function()
   t.eq(pick(gemm, H100, {m = 256, n = 8192, k = 8192}), "nv_fp16x3")
   t.eq(pick(gemm, H100, {m = 8192, n = 8192, k = 256}), "nv_ffma")
   rung.guarded = before
+end)
+
+t.test("gemm.nv_ffma: all units share few tiles with long sums", function()
+  local rung = gemm.rung "nv_ffma"
+  local function shares(m, n, k, p)
+    local s = gemm.spec.shape{m = m, n = n, k = k, type = "float"}
+    local global, size = rung.range(s, p or {tile = "auto", split = 0,
+      stream = 0})
+    return global[1] // size[1]
+  end
+  t.ok(shares(64, 64, 65536) >= 132)
+  t.ok(shares(256, 256, 65536) >= 132)
+  t.eq(shares(4096, 4096, 4096), 512) -- tiles of 128 x 256
+  t.eq(shares(64, 64, 640, {tile = "64x64", split = 0, stream = 1}), 40)
+  t.eq(shares(64, 64, 640, {tile = "64x64", split = 4, stream = 0}), 4)
+  local reason = rung.accepts({nv_compute_capability_major = 9,
+    nv_compute_capability_minor = 0}, gemm.spec.shape{m = 64, n = 64, k = 640,
+    type = "float"}, {tile = "64x64", split = 4, stream = 1})
+  t.ok(reason:find("split = 4 with stream = 1 do not go", 1, true), reason)
 end)
 
 t.test("spmv and transpose", function()

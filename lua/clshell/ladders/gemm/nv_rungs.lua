@@ -21,6 +21,10 @@ local FFMA = {
     {64, 64, 16, 32, 32, 4, 4, 4, 5, 43.5},
     {32, 64, 16, 16, 32, 4, 4, 4, 7, 37.5},
     {32, 32, 16, 16, 32, 4, 3, 1, 12, 33.0},
+    {64, 128, 16, 32, 64, 4, 3, 4, 1, 45.4, slices = 2, single = 38},
+    {64, 64, 16, 32, 64, 4, 4, 2, 1, 44.8, slices = 4},
+    {32, 64, 32, 32, 32, 4, 3, 4, 2, 37.6, slices = 4},
+    {32, 32, 16, 16, 32, 4, 4, 4, 4, 27.5, slices = 2},
   }),
   double = tilings("bm bn bk wm wn lm stages spread resident rate", {
     {128, 128, 8, 64, 32, 8, 2, 1, 1, 26.1},
@@ -41,7 +45,6 @@ local DMMA = {
 local TF32 = {
   float = tilings("bm bn bk wm wn stages resident rate", {
     {128, 128, 16, 64, 64, 3, 2, 192},
-    {96, 128, 16, 48, 64, 3, 2, 178},
   }),
 }
 local BLOCK = 16 -- depth of the packed blocks of nv_fp16x3_mma.cl
@@ -58,32 +61,60 @@ local function in_pairs(block)
   end
 end
 
+-- The work-groups that run at one time, one on each multiprocessor.
+local function units(s)
+  return tiling.units(s, 132)
+end
+
+-- The tiling of a product by nv_ffma, the work-groups that share its tiles,
+-- and whether a tile has several.
+local function shared(s, p)
+  local t, shares = tiles.choose(FFMA[s.type], s, p)
+  return t, shares, shares ~= tiles.count(t, s)
+end
+
 -- Operands that nv_ffma.cl turns are copied element by element.
-local function ffma_defines(t, splits, s)
-  local v = 16 // s.esize
-  local defines = tiles.defines(t, splits, s,
-    "bm bn bk wm wn lm stages spread",
+local function ffma_defines(p, s)
+  local v, t, _, several = 16 // s.esize, shared(s, p)
+  local defines = tiles.defines(t, 1, s,
+    "bm bn bk wm wn lm stages spread slices",
     {s.trans_a and v or 1, s.trans_b and 1 or v, v})
-  defines.V = v
+  defines.V, defines.STREAM = v, several and 1 or 0
   return tiling.with_trans(defines, s)
+end
+
+-- The memory for the parts of sums; nil where each tile has one work-group.
+local function ffma_prepare(s, p, _, run)
+  local t, shares, several = shared(s, p)
+  if several then
+    return tiles.parts(t, s, 1, (shares + tiles.count(t, s)) * s.batch, run)
+  end
+end
+
+local function ffma_range(s, p)
+  local t, shares = shared(s, p)
+  local size = 32 * tiles.warps(t)
+  return {shares * size, 1}, {size, 1}
+end
+
+local function ffma_args(s, _, o)
+  return {s.m, s.n, s.k, s.alpha, o.A, o.A.ld, o.B, o.B.ld, s.beta, o.C,
+    o.C.ld, o.parts, o.counters}
 end
 
 -- Runs nv_ffma, with the tiling and the splits of its own choice, after a rung
 -- that has refused its operands. The products of a batch share the parts.
 local function stand_by(s, _, o, run)
-  local t, splits = tiles.choose(FFMA[s.type], s, {tile = "auto", split = 0})
-  local size, count = 32 * tiles.warps(t), tiles.count(t, s)
-  local defines = ffma_defines(t, splits, s)
+  local p = {tile = "auto", split = 0, stream = 0}
+  local defines = ffma_defines(p, s)
   defines.REAL, defines.STANDBY = s.type, 1
-  local args = {s.m, s.n, s.k, s.alpha, o.A, o.A.ld, o.B, o.B.ld, s.beta, o.C,
-    o.C.ld, tiles.depth_of(s.k, splits)}
-  if splits > 1 then
-    s.standby = s.standby or tiles.parts(t, s, splits, count, run)
-    args[13], args[14] = s.standby.parts, s.standby.counters
-  end
+  s.standby = s.standby or ffma_prepare(s, p, o, run) or {}
+  local args = ffma_args(s, p, {A = o.A, B = o.B, C = o.C,
+    parts = s.standby.parts, counters = s.standby.counters})
   args[#args + 1] = o.refused
-  run({file = "nv_ffma.cl", unless = o.refused}, "gemm", defines,
-    {count * size, splits}, {size, 1}, table.unpack(args))
+  local global, size = ffma_range(s, p)
+  run({file = "nv_ffma.cl", unless = o.refused}, "gemm", defines, global,
+    size, table.unpack(args))
 end
 
 -- The arguments of a kernel of unknown signature: see ladder/ptx.lua.
@@ -111,12 +142,19 @@ function nv_dmma.args(s, p, o)
   return typed(untyped(s, p, o), cl.double)
 end
 
+local nv_ffma = tiled({
+  name = "nv_ffma", file = "nv_ffma.cl",
+  lesson = "copies beside the arithmetic, warp tiles: near the FMA peak",
+  trans = {a = "any", b = "any"}, defines = ffma_defines,
+}, FFMA, 80)
+nv_ffma.params[3] = tiling.param("stream", {0, table.unpack(tiles.STREAMS)},
+  0, "work-groups of a compute unit, which share all tiles evenly; 0: by the "
+  .. "shape, none with split")
+nv_ffma.defines, nv_ffma.prepare = ffma_defines, ffma_prepare
+nv_ffma.range, nv_ffma.args = ffma_range, ffma_args
+
 local rungs = {
-  tiled({
-    name = "nv_ffma", file = "nv_ffma.cl",
-    lesson = "copies beside the arithmetic, warp tiles: near the FMA peak",
-    trans = {a = "any", b = "any"}, defines = ffma_defines,
-  }, FFMA, 80),
+  nv_ffma,
   nv_dmma,
   {
     name = "nv_fp16x3_mma", file = "nv_fp16x3_mma.cl", places = "one",
@@ -205,14 +243,10 @@ local EIGHTS = staged(128, { -- float8
   {128, 128, 6, 1, 1, 1350}, {128, 64, 4, 1, 2, 1150}, {64, 64, 6, 1, 2, 900},
 })
 
-local function units(s)
-  return tiling.units(s, 132)
-end
-
 -- The tile and the number of splits that the parameters name, or the cheapest
 -- ones; nil if there is none. lists(s) are the tiles of a shape.
 local function choose(lists, s, p)
-  return tiles.choose(lists(s), s, {tile = p.tile or "auto",
+  return tiles.with_splits(lists(s), s, {tile = p.tile or "auto",
     split = p.split or 0})
 end
 

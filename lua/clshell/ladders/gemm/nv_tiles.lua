@@ -12,15 +12,18 @@ local M = {}
 local groups = tiling.groups
 
 M.SPLITS = {1, 2, 4, 8}
+M.STREAMS = {1, 2} -- work-groups of a unit that share all tiles
+local MOST = 65535 -- work-groups of shared tiles: the kernel's arithmetic
 M.PANEL = 128 -- lines of an operand that nv_pairs.lua packs: a multiple of it
 M.RASTER = 8 -- rows of tiles worked off together, unless t.raster
 
 -- Tilings by columns and a row for each. A work-group computes bm x bn
--- elements of C, each of its warps wm x wn; `resident` work-groups share a
--- multiprocessor; local memory has room for `stages`; `rate` is the measured
--- speed on a large product, in TFLOPS of one H100: only the proportions
--- matter, for the choice among them. Beyond `most` tiles on a multiprocessor
--- a tiling is no choice.
+-- elements of C, each of its warps wm x wn, for every slice of the steps of k
+-- that has warps of its own; `resident` work-groups share a multiprocessor;
+-- local memory has room for `stages`; `rate` is the measured speed on a large
+-- product, in TFLOPS of one H100, and `single` the same where B is copied
+-- element by element: only the proportions matter, for the choice among them.
+-- Beyond `most` tiles on a multiprocessor a tiling is no choice.
 function M.tilings(columns, rows)
   for _, t in ipairs(rows) do
     local i = 0
@@ -28,7 +31,9 @@ function M.tilings(columns, rows)
       i = i + 1
       t[column] = t[i]
     end
+    t.slices = t.slices or t.lm and 1
     t.name = ("%dx%d"):format(t.bm, t.bn)
+      .. ((t.slices or 1) > 1 and "x" .. t.slices or "")
   end
   return rows
 end
@@ -45,7 +50,7 @@ function M.depth_of(k, splits)
 end
 
 function M.warps(t)
-  return t.bm // t.wm * (t.bn // t.wn)
+  return t.bm // t.wm * (t.bn // t.wn) * (t.slices or 1)
 end
 
 -- Local memory of a tiling, in bytes: nv_ffma.cl lengthens lines of operands
@@ -60,7 +65,7 @@ end
 
 -- Whether the work-items share the copies of a transposed A evenly.
 local function serves(t, s)
-  return not s.trans_a or 32 * M.warps(t) % t.bm == 0
+  return t.large or not s.trans_a or 32 * M.warps(t) % t.bm == 0
 end
 
 -- Whether a tiling fits the local memory of the device; `large` tilings are of
@@ -75,20 +80,21 @@ local function fits(t, s)
 end
 
 -- Whether the multiprocessor with the most tiles has no more than t.most.
-local function few(t, splits, s, units)
-  return not t.most or groups(M.count(t, s) * splits * s.batch, units)
-    <= t.most
+local function few(t, shares, s, units)
+  return not t.most or groups(shares * s.batch, units) <= t.most
 end
 
--- The cost of a product with a tiling and a number of splits, in seconds on
--- the scale of `rate`. The multiprocessor with the most tiles decides; it
--- works on `resident` of them at a time, the last ones on their own, and
--- fewer warps hide less of the latency. Further splits cost the writing and
--- reading of the parts.
-local function cost(t, splits, s, units)
-  local most = groups(M.count(t, s) * splits * s.batch, units)
-  local depth = M.depth_of(s.k, splits)
-  local one = 2 * t.bm * t.bn * depth / (t.rate / 132 * 1e12)
+-- The cost of a product with a tiling whose tiles `shares` work-groups share,
+-- in seconds on the scale of `rate`. The multiprocessor with the most shares
+-- decides; it works on `resident` of them at a time, the last ones on their
+-- own, and fewer warps hide less of the latency. Further shares cost the
+-- writing and reading of the parts, many parts of a tile take long to add.
+local function cost(t, shares, s, units)
+  local splits = shares / M.count(t, s)
+  local most = groups(shares * s.batch, units)
+  local depth = tiling.roundup(math.ceil(s.k / splits), 16)
+  local rate = s.n % 4 ~= 0 and t.single or t.rate
+  local one = 2 * t.bm * t.bn * depth / (rate / 132 * 1e12)
   local function share(count) -- of the rate, with `count` tiles at once
     return 1 / (1 + 1.2 / (count * M.warps(t)))
   end
@@ -103,29 +109,61 @@ local function cost(t, splits, s, units)
   end
   if splits > 1 then
     time = time + 1e-6 + 2 * splits * s.batch * s.m * s.n * s.esize / 2.5e12
+    if t.slices then -- nv_ffma
+      time = time + (splits % 1 == 0 and 3e-6 or 6e-6)
+        + (splits > 8 and 2 * splits^0.5 or splits) * t.bm * t.bn * s.esize
+        / 2.5e11
+    end
   end
   return time
 end
 
--- The tiling and the number of splits of a product: the values of the
--- parameters, the cheapest where they leave a choice. nil where the type has
--- no tiling of that name.
+-- The numbers of work-groups that may share the tiles: each tile has the same
+-- number, or each compute unit (p.stream), where a rung has that parameter.
+local function all_shares(t, s, p, units)
+  local count, list = M.count(t, s), {}
+  local steps = count * groups(s.k, t.bk)
+  for _, n in ipairs(p.split == 0 and M.SPLITS or {p.split}) do
+    if (p.stream or 0) == 0 and (n == 1 or n * 4 * t.bk <= s.k
+        and n * count <= MOST and steps < 1 << 32) then
+      list[#list + 1] = n * count
+    end
+  end
+  for _, n in ipairs(p.stream == 0 and M.STREAMS or {p.stream}) do
+    local shares = math.min(n * units, steps)
+    if p.split == 0 and (p.stream > 0 or s.type == "float"
+        and s.batch == 1 and count < shares and 4 * shares <= steps) then
+      list[#list + 1] = count <= MOST and steps < 1 << 32 and shares or nil
+    end
+  end
+  return list
+end
+
+-- The tiling of a product, and the number of work-groups that share its tiles:
+-- the values of the parameters, the cheapest where they leave a choice. nil
+-- where the type has no tiling of that name.
 function M.choose(list, s, p)
   local units = tiling.units(s, 132)
-  local best, chosen, splits
+  local best, chosen, shares
   for _, t in ipairs(list) do
     if serves(t, s) and (p.tile == t.name or p.tile == "auto"
         and fits(t, s)) then
-      for _, n in ipairs(p.split == 0 and M.SPLITS or {p.split}) do
+      for _, n in ipairs(all_shares(t, s, p, units)) do
         local c = cost(t, n, s, units)
-        if (n == 1 or n * 4 * t.bk <= s.k) and not (best and best <= c)
+        if not (best and best <= c)
             and (p.tile ~= "auto" or few(t, n, s, units)) then
-          best, chosen, splits = c, t, n
+          best, chosen, shares = c, t, n
         end
       end
     end
   end
-  return chosen, splits
+  return chosen, shares
+end
+
+-- The same with the splits of each sum: the work-groups of a tile.
+function M.with_splits(list, s, p)
+  local t, shares = M.choose(list, s, p)
+  return t, t and shares // M.count(t, s)
 end
 
 -- The parameter that chooses among the tilings of one or two lists.
@@ -148,7 +186,7 @@ M.split = tiling.param("split", {0, table.unpack(M.SPLITS)}, 0,
 -- the sums, nil: of the operands.
 function M.parts(t, s, splits, count, run, type)
   return {parts = tiling.scratch(s, count * splits * t.bm * t.bn, type),
-    counters = tiling.counters(s, count, run)}
+    counters = tiling.counters(s, count * splits, run)}
 end
 
 -- The reason why a rung with entries for some types refuses another, or nil.
@@ -181,7 +219,7 @@ end
 -- splits and the shape here.
 function M.tiled(rung, tilings, least, only)
   local function choice(s, p)
-    return M.choose(tilings[s.type], s, p)
+    return M.with_splits(tilings[s.type], s, p)
   end
   rung.params = {M.tile_param(tilings.float or tilings.double,
     tilings.float and tilings.double), M.split}
@@ -189,8 +227,9 @@ function M.tiled(rung, tilings, least, only)
   function rung.accepts(dev, s, p)
     local reason = M.other_type(tilings, s) or tiling.lacks(dev, least, only)
     if not reason and not choice(s, p) then
-      reason = ("tile = %s and split = %d do not go with %s%s and k = %d")
-        :format(p.tile, p.split, s.type, s.trans_a and ", A^T" or "", s.k)
+      reason = ("tile = %s and split = %d%s do not go with %s%s and k = %d")
+        :format(p.tile, p.split, (p.stream or 0) > 0 and " with stream = "
+        .. p.stream or "", s.type, s.trans_a and ", A^T" or "", s.k)
     end
     return reason
   end
