@@ -145,13 +145,6 @@ void store_pair(global REAL *c, PASTE(REAL, 2) value, REAL beta, int within)
       return;                                                               \
     if (get_local_id(0) == 0)                                               \
       counters[tile_] = 0;                                                  \
-    if (SPLITS == 2) { /* x + y is y + x */                                 \
-      all_ += (1 - PART_NUMBER) * ((count) / 2 * (size));                   \
-      _Pragma("unroll")                                                     \
-      for (uint i_ = 0; i_ < (count) / 2; i_++)                             \
-        vstore2(vload2(i_, sums) + all_[i_ * (size)], i_, sums);            \
-      break;                                                                \
-    }                                                                       \
     _Pragma("unroll")                                                       \
     for (uint i_ = 0; i_ < (count) / 2; i_++)                               \
       vstore2((PART2)0, i_, sums);                                          \
