@@ -65,7 +65,7 @@ end
 
 -- Whether the work-items share the copies of a transposed A evenly.
 local function serves(t, s)
-  return t.large or not s.trans_a or 32 * M.warps(t) % t.bm == 0
+  return t.asking or not s.trans_a or 32 * M.warps(t) % t.bm == 0
 end
 
 -- Whether a tiling fits the local memory of the device; `large` tilings are of
