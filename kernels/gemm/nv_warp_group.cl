@@ -8,6 +8,9 @@
 ** Defines: TF32, BFLOAT16, FLOAT8 or WHOLE (1; all 0: halves), E5M2, SPAN,
 **          ALONG_A, ALONG_B, TURNED, see nv_hopper.cl. WHOLE: char, with sums
 **          in int; WHOLE and FLOAT8 have their operands along k */
+#ifndef BN
+#define BN 128
+#endif
 #ifndef SPAN
 #define SPAN BN /* columns of B for an instruction: 64, 128, 192 or 256 */
 #endif
