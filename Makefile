@@ -239,8 +239,9 @@ lint-floors: lint-gcc
 lint-lua:
 	luacheck --no-color -q lua scripts src tests .ci
 lint-cl:
-	for f in kernels/*/*.cl; do case $$f in */nv_*) t=nvptx64;; *) t=spir64;; \
-	  esac; clang -x cl -cl-std=CL1.2 -Wall -Werror -target $$t -Xclang \
+	for f in kernels/*/*.cl; do t=spir64; case $$f in */nv_*) t="nvptx64 \
+	  -Xclang -cl-ext=+cl_khr_int64_base_atomics";; esac; \
+	  clang -x cl -cl-std=CL1.2 -Wall -Werror -target $$t -Xclang \
 	  -finclude-default-header -fsyntax-only $$f || exit 1; done
 lint-man: $(BUILD)/clshell
 	$(BUILD)/clshell --manual man | mandoc -Tlint

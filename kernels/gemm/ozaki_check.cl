@@ -13,7 +13,7 @@
 ** above it; it is 0 where all products are 0. Elements cut in A lose at most
 ** 2^(e - q - 1) times the sum of |B|. In float, with room for its roundings:
 ** double would take a fifth of the time of the sums. */
-static inline int loses(float total, float2 x, float2 y, float tolerance)
+int loses(float total, float2 x, float2 y, float tolerance)
 {
   const float lost = 127.0f / 2 * (x.x * y.y + y.x * x.y);
   const float least = total * (1 - 0x1p-20f) - x.y - y.y;

@@ -58,5 +58,5 @@ static bool add_parts(volatile global ulong *state, uint mark,
 #define BEGIN 0
 #define END(n) ((size_t)(n))
 #define MARK 0
-#define ADD_PARTS(...) true
+#define ADD_PARTS(mark, ...) ((mark) == 0)
 #endif

@@ -10,6 +10,11 @@
 #include "real.cl"
 #pragma OPENCL EXTENSION cl_khr_int64_base_atomics : enable
 
+#ifndef WAVE
+#define WAVE 64
+#define ASKERS 32
+#define ASKS 2
+#endif
 #define IN_UNIT (16 / (int)sizeof(REAL))
 #define WARPS (WG / 32)
 #define WORDS (sizeof(REAL) / 4) /* of state per sum */
@@ -21,7 +26,7 @@ typedef union { REAL value[IN_UNIT]; uint word[4]; } Unit;
 /* The value of another lane: `d` lanes below, the lane whose number differs by
 ** bit `d`, or lane d. */
 #define SHUFFLE(name, mode, clamp)                                        \
-  static REAL name(REAL x, uint d)                                        \
+  REAL name(REAL x, uint d)                                               \
   {                                                                       \
     Bits b;                                                               \
     b.value = x;                                                          \
@@ -36,7 +41,7 @@ SHUFFLE(across, "bfly", "31")
 SHUFFLE(of_lane, "idx", "31")
 
 /* The sum of x over the lanes up to this one */
-static REAL up_to(REAL x, uint lane)
+REAL up_to(REAL x, uint lane)
 {
   UNROLL for (uint d = 1; d < 32; d *= 2) {
     const REAL y = below(x, d);
@@ -47,7 +52,7 @@ static REAL up_to(REAL x, uint lane)
 }
 
 /* Tells a sum, with the mark of a launch. */
-static void tell(volatile global ulong *to, uint mark, REAL value)
+void tell(volatile global ulong *to, uint mark, REAL value)
 {
   Bits b;
   b.value = value;
@@ -57,7 +62,7 @@ static void tell(volatile global ulong *to, uint mark, REAL value)
 
 /* This asker's part of the sum of tiles before t in its wave, once they have
 ** told; *before is the sum before the wave. */
-static REAL ask_part(volatile global ulong *sums, volatile global ulong *waves,
+REAL ask_part(volatile global ulong *sums, volatile global ulong *waves,
                      uint t, uint id, uint mark, REAL *before)
 {
   const uint wave = t / WAVE, first = wave * WAVE + id;
@@ -87,7 +92,7 @@ static REAL ask_part(volatile global ulong *sums, volatile global ulong *waves,
 }
 
 /* The sum of x over all lanes */
-static REAL over(REAL x)
+REAL over(REAL x)
 {
   UNROLL for (uint d = 16; d > 0; d /= 2)
     x += across(x, d);
