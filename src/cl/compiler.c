@@ -397,16 +397,21 @@ cl_int clsh_compiler_run(lua_State *L, int program, const char *options) {
   int status = lua_pcall(L, 2, 0, 0);
   givestderr();
   ended = clsh_poll_now();
-  if (saidso) {
+  cl_int err = CL_SUCCESS;
+  if (status == LUA_OK)
+    err = finish(j, p);
+  else {
+    j->abandoned = true;
+    if (p->making < LINK)
+      p->handle = NULL;
+    releasejob(j);
+  }
+  if (saidso) { /* last, as it may raise for lack of memory */
+    saidso = false;
     lua_pushnil(L);
     tell(L);
   }
-  saidso = false;
   if (status == LUA_OK)
-    return finish(j, p);
-  j->abandoned = true;
-  if (p->making < LINK)
-    p->handle = NULL;
-  releasejob(j);
+    return err;
   return lua_error(L);
 }
