@@ -18,7 +18,7 @@
 
 #define NVCAPABILITY 0x4000 /* CL_DEVICE_COMPUTE_CAPABILITY_MAJOR_NV */
 #define NONUNIFORM 0x1065   /* CL_DEVICE_NON_UNIFORM_WORK_GROUP_SUPPORT */
-#define OBJECT 12288        /* bytes of a new object that count, at least */
+#define OBJECT 3072         /* bytes of a new object that count, at least */
 #define NVRESERVE 1024 /* local memory that CUDA keeps in each work-group */
 
 /* The remedies for a lost device. NVIDIA's driver refuses all later calls of

@@ -20,8 +20,8 @@ typedef struct Limits {
   bool pretended;  /* see cl.pretend */
 } Limits;
 
-#define HELD 256 /* memory objects of a context, at most */
-#define SHARE 16 /* of its device's memory, a 16th at most */
+#define HELD 1024 /* memory objects of a context, at most */
+#define SHARE 16  /* of its device's memory, a 16th at most */
 
 typedef struct Hold {
   int n;

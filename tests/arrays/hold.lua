@@ -137,9 +137,9 @@ test("trim says what it gave back", function(c, x)
   t.eq({c.held, c:trim(), c.held, c:trim()}, {24, 24, 0, 0})
 end)
 
-test("at most 256 are held, the newest", function(c, x)
+test("at most 1024 are held, the newest", function(c, x)
   local list = {}
-  for i = 1, 262 do
+  for i = 1, 1030 do
     list[i] = (x:slice(1, i) + 1):eval()
   end
   local sum = 0
