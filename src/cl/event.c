@@ -103,9 +103,10 @@ bool clsh_event_none(lua_State *L, Queue *q) {
   while (e != NULL && (e->queue != q || e->handle == NULL))
     e = e->next;
   if ((e != NULL && clsh_poll_status(e->handle) > CL_COMPLETE) ||
-      (q->dropped && clsh_event_markerpends(clsh_queue_handle(L, q), INSTANT)))
+      (q->dropped > 0 &&
+       clsh_event_markerpends(clsh_queue_handle(L, q), INSTANT)))
     return false;
-  q->dropped = false;
+  q->dropped = 0;
   return true;
 }
 
@@ -114,7 +115,7 @@ bool clsh_event_none(lua_State *L, Queue *q) {
 ** the name of a kernel whose Event was dropped, or NULL.
 */
 const char *clsh_event_kernel(const Queue *q) {
-  const char *name = q->dropped && q->kernel[0] != '\0' ? q->kernel : NULL;
+  const char *name = q->dropped > 0 && q->kernel[0] != '\0' ? q->kernel : NULL;
   for (Event *e = pending; e != NULL; e = e->next)
     if (e->queue == q && e->handle != NULL && e->kernel[0] != '\0' &&
         clsh_poll_status(e->handle) > CL_COMPLETE)
@@ -175,7 +176,8 @@ static void notedropped(const Event *e) {
   Queue *q = e->queue;
   if (q == NULL)
     return;
-  q->dropped = true;
+  if (q->dropped < e->number)
+    q->dropped = e->number;
   if (e->kernel[0] != '\0')
     memcpy(q->kernel, e->kernel, sizeof q->kernel);
 }
@@ -303,7 +305,7 @@ void clsh_event_spare(lua_State *L, int queuearg, const char *kernel) {
   checkrecording(L);
   Queue *q = clsh_queue_any(L, queuearg);
   q->interrupts = clsh_poll_interrupts();
-  q->dropped = true;
+  q->dropped = ++q->commands;
   memccpy(q->kernel, kernel, '\0', sizeof q->kernel - 1);
 }
 
@@ -335,7 +337,9 @@ Event *clsh_event_new(lua_State *L, int queuearg) {
   queuearg = lua_absindex(L, queuearg);
   Queue *q = clsh_queue_any(L, queuearg);
   q->interrupts = clsh_poll_interrupts();
-  return newevent(L, queuearg, q->context, q);
+  Event *e = newevent(L, queuearg, q->context, q);
+  e->number = ++q->commands;
+  return e;
 }
 
 /* Pushes the event of a launch that is recorded, for a queue of its device. */
@@ -422,9 +426,12 @@ bool clsh_event_times(cl_event handle, cl_ulong stamp[4]) {
 
 /* Notes the end of a command: nothing waits for it, and its memory is free. */
 static void end(Event *e) {
-  if (!e->queue->out_of_order)
-    clsh_flight_end(e->flight, e->queue);
-  else if (e->kernel[0] != '\0')
+  Queue *q = e->queue;
+  if (!q->out_of_order) {
+    clsh_flight_end(e->flight, q);
+    if (e->status == CL_COMPLETE && e->number > q->dropped)
+      q->dropped = 0;
+  } else if (e->kernel[0] != '\0')
     clsh_flight_end(e->flight, NULL);
   assert(e->link != NULL);
   unlinkevent(e);

@@ -28,7 +28,7 @@ static Queue *queueat(lua_State *L, int i, bool abandoned) {
 */
 static int unfinished(lua_State *L, Queue *q, double seconds, int *kernels) {
   int n = clsh_event_count(q, MOST, kernels);
-  if (n == 0 && !q->dropped)
+  if (n == 0 && q->dropped == 0)
     return 0;
   if (n > 0 && seconds <= 0)
     return n;
@@ -39,7 +39,7 @@ static int unfinished(lua_State *L, Queue *q, double seconds, int *kernels) {
       *kernels = q->kernel[0] != '\0';
     return n > 0 ? n : 1;
   }
-  q->dropped = false;
+  q->dropped = 0;
   q->kernel[0] = '\0';
   return 0;
 }

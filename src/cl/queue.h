@@ -18,11 +18,12 @@ typedef struct Queue {
   Context *context; /* user value 1 keeps it */
   bool profiled;
   bool out_of_order;
-  bool standard;        /* its context's default queue */
-  bool dropped;         /* a command without an Event may still run */
-  bool halted;          /* the driver fails all commands behind a failed one */
-  char kernel[MAXNAME]; /* the last such command's; "": not known */
-  unsigned interrupts;  /* before its newest command */
+  bool standard; /* its context's default queue */
+  bool halted;   /* the driver fails all commands behind a failed one */
+  unsigned long commands; /* so far; the newest has this number */
+  unsigned long dropped;  /* the newest that may run without an Event; or 0 */
+  char kernel[MAXNAME];   /* the last such command's; "": not known */
+  unsigned interrupts;    /* before its newest command */
 } Queue;
 extern const Class clsh_queue_class;
 #define clsh_queue_check(L, i)                                                \
@@ -50,6 +51,7 @@ typedef struct Event {
   Queue *queue;     /* user value 1 keeps it; NULL: a user event */
   Context *context; /* kept by the queue, or user value 1 of a user event */
   Block *pin;       /* host memory the command uses */
+  unsigned long number; /* of the command on its queue, or 0 */
   cl_int status;
   cl_command_type command;
   cl_ulong stamp[4]; /* queued, submit, start, end; ns */

@@ -275,7 +275,7 @@ typedef struct Pinned {
   const char *call;
   cl_ulong stamp[4];
   bool stamped, timeless; /* has times; a command has no times */
-  bool dropped;           /* the queue's field, before */
+  unsigned long dropped;  /* the queue's field, before */
 } Pinned;
 
 /* The pool of a context, made at the first need; NULL: no memory. */
@@ -367,7 +367,7 @@ static Pinned beginpinned(lua_State *L, const Transfer *m, size_t bytes) {
               .most = bytes / 8,
               .dropped = q->dropped};
   x.most = x.most > PIECEBYTES ? PIECEBYTES : x.most < LEAST ? LEAST : x.most;
-  q->dropped = true;
+  q->dropped = ++q->commands;
   drain(L, &x, x.pool);
   return x;
 }
