@@ -233,7 +233,11 @@ t.test("%paste runs lines as one input", function()
   s:wait "\n42\n"
   s:wait_end "\ncl>"
   s:run("f(1)", "\n2\n")
-  s:send "%paste\rerror 'never'\r"
+  s:keys "C-l" -- the window shows no earlier %paste
+  s:wait_screen "cl>"
+  s:send "%paste\r"
+  s:wait "ends them."
+  s:send "error 'never'\r"
   s:keys "C-c"
   s:wait_end "\ncl>"
   s:run("1 + 5", "\n6\n")

@@ -22,7 +22,8 @@ kernel void scale(global const float *x, global float *y) {
 }]]
 
 local function scale(changes)
-  local what = {kernel = SOURCE, params = {per = {1, 2, 4}}, quiet = true,
+  local what = {kernel = SOURCE, params = {per = {1, 2, 4}},
+    quiet = true, evaluations = 9,
     range = function(p) return N // p.per end, check = cl.array("float", N, 6),
     args = {cl.buffer("float", N, 3), cl.buffer("float", N, 0)}}
   for name, value in pairs(changes or {}) do
@@ -149,7 +150,8 @@ t.test("a device that fails in the middle leaves the rows before", function()
 local y = cl.buffer("float", 16, 0)
 local best = tune{kernel = "kernel void f(global float *y) { "
   .. "y[get_global_id(0)] = A - A + 1; }", params = {a = "1..9"}, range = 16,
-  args = {y}, quiet = true, check = cl.array("float", 16, 1), worker = false}
+  args = {y}, quiet = true, check = cl.array("float", 16, 1), worker = false,
+  evaluations = 9}
 print(#best.rows, best.ended, best.stored, best.ms ~= nil)
 print(tostring(best):find("the device failed", 1, true) ~= nil)
 ]])

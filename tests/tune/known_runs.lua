@@ -40,13 +40,15 @@ kernel void scale(global const float *x, global float *y) {
 #endif
 }]]
 
--- The table of a search whose checks are counted.
+-- The table of a search whose checks are counted. Searches here have a budget
+-- of evaluations: one of seconds ends early on a busy machine.
 local function scale(changes)
   local x, y = cl.buffer("float", 16, 3), cl.buffer("float", 16, 0)
   local counted = {checks = 0}
   local what = {kernel = SOURCE, params = {group = {1, 2, 4, 16},
     mode = {0, 1, 2}}, range = function(p) return 16, p.group end,
-    args = {x, y}, output = y, quiet = true, builders = 0, check = function()
+    evaluations = 12, args = {x, y}, output = y, quiet = true, builders = 0,
+    check = function()
       counted.checks = counted.checks + 1
       local got <close> = y:read()
       return got[1] == 6, ("%g"):format(got[1])
@@ -87,7 +89,7 @@ t.test("a refusal after the build, and a family", function()
     part[0] = get_global_id(0);
     y[0] = part[0];
   }]], params = {size = {1, most}}, range = {1, 1}, quiet = true,
-    args = {cl.buffer("float", 1, 0)}}
+    evaluations = 2, args = {cl.buffer("float", 1, 0)}}
   local first, again = tune(what), tune(what)
   t.eq(rows_of(again), rows_of(first))
   t.eq(again.stored, again.evaluations)
@@ -112,8 +114,9 @@ t.test("what is wrong on awkward shapes stays wrong", function()
       if (n % 2 == 0)
         C[i * ldc + j] = alpha * sum + (beta == 0 ? 0 : beta * C[i * ldc + j]);
     }]], range = function(s) return {s.m, s.n} end}
-  local first = tune("gemm.brittle", {16}, {quiet = true})
-  local again = tune("gemm.brittle", {16}, {quiet = true})
+  local opts = {evaluations = 2, quiet = true}
+  local first = tune("gemm.brittle", {16}, opts)
+  local again = tune("gemm.brittle", {16}, opts)
   t.eq({#again.winners, again.stored}, {0, 2})
   t.eq(rows_of(again), rows_of(first))
   store.use "none"
@@ -171,7 +174,7 @@ local y = cl.buffer("float", 16, 0)
 local best = tune{kernel = "kernel void f(global float *y) { "
   .. "y[get_global_id(0)] = A - A + B - B + 1; }",
   params = {a = "1..4", b = "1..5"}, range = 16, args = {y}, quiet = true,
-  check = cl.array("float", 16, 1), strategy = "random"}
+  check = cl.array("float", 16, 1), strategy = "random", evaluations = 20}
 print(best.evaluations, best.stored, best.ms ~= nil)
 ]])
 
