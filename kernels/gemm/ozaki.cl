@@ -4,11 +4,12 @@
 ** C = alpha A B + beta C, after K. Ozaki, Y. Uchino, T. Imamura, "Ozaki
 ** Scheme II: A GEMM-oriented emulation of floating-point matrix
 ** multiplication using an integer modular technique", 2025. To be run in this
-** order, see ozaki_pack.cl for the first two and the last:
+** order, see ozaki_pack.cl for the first three and the last:
 **
 **   measure  the scales s of the rows of A, t of the columns of B
+**   sample   is that as exact as a product in double, here and there?
 **   pack     A = 2^-s A', B = B' 2^-t, A' and B' whole, modulo 256, 255, 253
-**   check    is that as exact as a product in double? else `refused`
+**   check    the same everywhere; else `refused`
 **   gemm     A' B' modulo each of them:  sum of a char times a char
 **   combine  A' B' itself, from its remainders; C
 **
@@ -26,8 +27,8 @@
 ** notes  in   of each line of A, of B, 4 doubles: two for ozaki_check.cl, its
 **             scale s, and e
 ** tolerance   see ozaki_check.cl
-** refused     two words. Measure and check set the first to 1; where it is not
-**             0, nothing is done. Measure sets the second to 1 where a line
+** refused     two words. Measure, sample and check set the first to 1; where it
+**             is not 0, nothing is done. Measure sets the second to 1 where a line
 **             loses bits; where it is 0, there is nothing to check
 **
 ** NDRange: gemm: global = N / 2 x M / 2 rounded up to 8 x moduli, local = 8 x

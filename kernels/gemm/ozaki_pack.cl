@@ -7,6 +7,8 @@
 **          which the norms of a row and a column multiply to less than half of
 **          P, the product of the moduli, and no sum of theirs wraps round; and
 **          the sum of its sizes
+** sample   checks elements of C here and there as ozaki_check.cl says: most
+**          operands that lose too much are refused before they are packed
 ** pack     scales it by 2^s, rounds it to whole numbers and stores their
 **          remainders, and behind them the sizes
 **
@@ -19,6 +21,7 @@
 **          B' + beta C
 **
 ** lines, length  of the operand: m or n, and k
+** A, B  in    element k of a line is at A + line * a_line + k * a_step
 ** X  in       a line begins at X + i * ldx; with ACROSS at X + i, and its
 **             elements are ldx apart
 ** planes out, notes, pitch, refused, sums in, lds: see ozaki.cl
@@ -31,12 +34,15 @@
 ** NDRange: table: global = moduli + 1
 **          measure: global = lines rounded up to WIDE x DEEP, local = WIDE x
 **          DEEP
+**          sample: global = SAMPLE x (columns of C) x rows to be checked, local
+**          = SAMPLE
 **          pack: global = pitch / 4 x lines rounded up to LY, local = 32 x LY;
 **          with ACROSS, 32 lines take LY work-items
 **          combine: global = N / COLS x M, each rounded up to any local size
-** Local memory: WIDE * DEEP doubles (measure), 33 KiB (pack, ACROSS)
-** Defines: COUNT, ACROSS, WIDE, DEEP, LY, VX; PLACED, see submatrix.cl
-** Assumes: double; WIDE and DEEP powers of two; with VX = 2 lines begin at
+** Local memory: WIDE * DEEP doubles (measure), 33 KiB (pack, ACROSS), SAMPLE
+**               longs (sample)
+** Defines: COUNT, ACROSS, WIDE, DEEP, LY, VX, SAMPLE; PLACED, see submatrix.cl
+** Assumes: double; WIDE, DEEP and SAMPLE powers of two; with VX = 2 lines begin at
 **          multiples of 16 bytes and their length is even
 **
 ** Lesson: a remainder needs no division and no conversion, which are slow for
@@ -68,10 +74,14 @@
 #ifndef VX
 #define VX 1 /* elements of X in a load: 1 or 2 */
 #endif
+#ifndef SAMPLE
+#define SAMPLE 64 /* work-items for an element of C that is sampled */
+#endif
 #define PIECES (COUNT > 15 ? 5 : 4)
 #define DIGITS (COUNT > 15 ? 4 : 3)
 
 #include "submatrix.cl"
+#include "ozaki_check.cl"
 
 #ifdef cl_khr_fp64
 #pragma OPENCL EXTENSION cl_khr_fp64 : enable
@@ -232,6 +242,45 @@ void measure(int lines, int length, global const double *restrict X, int ldx,
   notes[4 * line + 1] = fma(127 * (1 + 0x1p-20), size, some);
   notes[4 * line + 2] = q - e;
   notes[4 * line + 3] = e;
+}
+
+/* The size of an element of a line: |v| / 2^e times 127, rounded up */
+static inline long size_of(double v, int e)
+{
+  const double size = ceil(127 * fabs(times_power(v, -e)));
+  return v != 0 ? (long)fmax(size, 1.0) : 0;
+}
+
+kernel __attribute__((reqd_work_group_size(SAMPLE, 1, 1)))
+void sample(int M, int N, int length, global const double *restrict A,
+            int a_line, int a_step, global const double *restrict B,
+            int b_line, int b_step, global const double *notes_a,
+            global const double *notes_b, double tolerance,
+            global int *refused AT_XY)
+{
+  MOVE(A, at_x);
+  MOVE(B, at_y);
+  local long all[SAMPLE];
+  if (refused[0] || !refused[1])
+    return;
+  const size_t row = get_group_id(1) * M / get_num_groups(1);
+  const size_t col = get_group_id(0) * N / get_num_groups(0);
+  const uint lane = get_local_id(0);
+  const double4 x = vload4(row, notes_a), y = vload4(col, notes_b);
+  global const double *a = A + row * a_line, *b = B + col * b_line;
+  long total = 0;
+  for (size_t k = lane; k < (size_t)length; k += SAMPLE)
+    total += size_of(a[k * a_step], (int)x.w)
+      * size_of(b[k * b_step], (int)y.w);
+  all[lane] = total;
+  for (uint n = SAMPLE / 2; n > 0; n /= 2) {
+    barrier(CLK_LOCAL_MEM_FENCE);
+    if (lane < n)
+      all[lane] += all[lane + n];
+  }
+  if (lane == 0
+      && loses(all[0], convert_float2(x.xy), convert_float2(y.xy), tolerance))
+    refused[0] = 1;
 }
 
 /* Added to a double below 2^51, and to a float below 2^22: the sum's lowest

@@ -214,6 +214,50 @@ test("operands that lie across are packed like those along k", function()
   end
 end)
 
+test("a sample refuses most operands before they are packed", function()
+  local m, n, k = 37, 45, 150
+  -- Elements of a matrix times 2^power(i, j).
+  local function scaled(rows, cols, seed, power)
+    local h = cl.array("double", {rows, cols}):random(seed, 1, 2)
+    local at = 0
+    for i = 1, rows do
+      for j = 1, cols do
+        at = at + 1
+        h[at] = h[at] / 3 * 2.0^power(i, j) -- with all 53 bits
+      end
+    end
+    return cl.buffer("double", {rows, cols}, h)
+  end
+  local function by_element(i, j) return (7 * i + 5 * j) % 41 - 20 end
+  for way = 0, 3 do
+    local trans_a, trans_b = way & 1 == 1, way & 2 == 2
+    for _, wide in ipairs{true, false} do
+      local function a(i, j)
+        return wide and by_element(i, j)
+          or 9 * (trans_a and j or i) - (i + j) % 6
+      end
+      local function b(i, j)
+        return wide and by_element(j, i)
+          or -9 * (trans_b and i or j) - (i + 2 * j) % 6
+      end
+      local A = trans_a and scaled(k, m, t.seed, a) or scaled(m, k, t.seed, a)
+      local B = trans_b and scaled(n, k, t.seed, b) or scaled(k, n, t.seed, b)
+      local opts = {kernel = "ozaki", moduli = 15, trans_a = trans_a,
+        trans_b = trans_b}
+      local plan = gemm.plan(A, B, opts)
+      plan():wait()
+      local own = plan.own_shape.ozaki
+      t.eq(own.refused:read()[2], 1, "lines lose bits")
+      own.a.planes:fill(1)
+      plan():wait()
+      local kept = own.a.planes:read():equal(cl.array("char",
+        #own.a.planes, 1))
+      t.eq({own.refused:read()[1] == 1, kept}, {wide, wide},
+        ("trans_a %s, trans_b %s"):format(trans_a, trans_b))
+    end
+  end
+end)
+
 test("bench_gemm.lua --kinds prints the errors", function()
   local script = cl.home .. "/scripts/bench_gemm.lua"
   local function run(more)

@@ -16,6 +16,7 @@ local WIDE = 16     -- the same for a row of sums
 local BLOCK = 2     -- rows and columns of a work-item, as in ozaki.cl
 local SIDE = 8      -- of a work-group
 local TILE = 16     -- of the kernel that stands by
+local SAMPLES = 16  -- rows and columns of C that are sampled
 local SHARE = 4     -- residues take no more than 1 / SHARE of the memory
 
 --- ozaki.count(s, p) -> number
@@ -90,9 +91,9 @@ function M.tolerance(s)
   return math.sqrt(s.k) / 4 * 2^-53
 end
 
--- Scales the lines of an operand and stores their residues; `across`: it is
--- stored with the lines side by side.
-local function pack(s, own, side, X, across, run)
+-- The launches that find the scales of an operand's lines, and that store
+-- their residues; `across`: it is stored with the lines side by side.
+local function operand(s, own, side, X, across, run)
   local to, most = own[side], tiling.group_size(s, 512)
   local wide = across and 32 or 1
   local deep = across and math.max(1, most // 32) or math.min(128, most)
@@ -100,13 +101,32 @@ local function pack(s, own, side, X, across, run)
   local defines = {COUNT = own.count, ACROSS = across and 1 or 0, WIDE = wide,
     DEEP = deep, LY = ly, VX = not across
       and submatrix.vector(2, s.k, s, side) or nil}
-  run("ozaki_pack.cl", "measure", defines, {roundup(to.lines, wide), deep},
-    {wide, deep}, to.lines, s.k, X, X.ld, own.constants, to.notes,
-    own.refused)
-  run("ozaki_pack.cl", "pack", defines,
-    {own.pitch // 4, tiling.groups(to.lines, across and 32 or ly) * ly},
-    {32, ly}, to.lines, s.k, X, X.ld, own.pitch, to.notes, to.planes,
-    own.refused)
+  local function measure()
+    run("ozaki_pack.cl", "measure", defines, {roundup(to.lines, wide), deep},
+      {wide, deep}, to.lines, s.k, X, X.ld, own.constants, to.notes,
+      own.refused)
+  end
+  return measure, function()
+    run("ozaki_pack.cl", "pack", defines,
+      {own.pitch // 4, tiling.groups(to.lines, across and 32 or ly) * ly},
+      {32, ly}, to.lines, s.k, X, X.ld, own.pitch, to.notes, to.planes,
+      own.refused)
+  end
+end
+
+-- Refuses operands that lose too much in some of SAMPLES x SAMPLES elements of
+-- C, before they are packed.
+local function sample(s, own, A, B, run)
+  local size = tiling.group_size(s, 64)
+  local function steps(X, across)
+    return across and 1 or X.ld, across and X.ld or 1
+  end
+  local a_line, a_step = steps(A, s.trans_a)
+  local b_line, b_step = steps(B, not s.trans_b)
+  run("ozaki_pack.cl", "sample", {COUNT = own.count, SAMPLE = size},
+    {size * math.min(SAMPLES, s.n), math.min(SAMPLES, s.m)}, {size, 1}, s.m,
+    s.n, s.k, A, a_line, a_step, B, b_line, b_step, own.a.notes, own.b.notes,
+    M.tolerance(s), own.refused)
 end
 
 --- ozaki.pack(s, p, o, run) -> own
@@ -115,8 +135,13 @@ function M.pack(s, p, o, run)
   s.ozaki = s.ozaki or memory(s, M.count(s, p), run)
   local own = s.ozaki
   run("../reduce/counters.cl", "clear", {}, {2}, nil, own.refused)
-  pack(s, own, "a", o.A, s.trans_a, run)
-  pack(s, own, "b", o.B, not s.trans_b, run)
+  local measure_a, pack_a = operand(s, own, "a", o.A, s.trans_a, run)
+  local measure_b, pack_b = operand(s, own, "b", o.B, not s.trans_b, run)
+  measure_a()
+  measure_b()
+  sample(s, own, o.A, o.B, run)
+  pack_a()
+  pack_b()
   return own
 end
 
