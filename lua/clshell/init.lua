@@ -31,6 +31,7 @@ for _, given in ipairs{
   {families.methods.all, "keep", "measure.bench", "keep_of"},
   {families.methods.gemm, "out_of_core", "parts.out_of_core"},
   {"Buffer", "max_diff pad save sub summary transposed", "data.matrix"},
+  {"Device", "sensors", "measure.sensors"},
   {"Program", "asm", "ladder.asm"},
   {"Program", "struct", "data.struct"},
   {cl, "struct", "data.struct"},

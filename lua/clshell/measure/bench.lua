@@ -12,6 +12,7 @@ local progress = require "clshell.base.progress"
 local protocol = require "clshell.measure.protocol"
 local record = require "clshell.measure.record"
 local rungs = require "clshell.ladder.rung"
+local sensors = require "clshell.measure.sensors"
 local text = require "clshell.base.text"
 local timer = require "clshell.measure.timer"
 local verify = require "clshell.ladder.verify"
@@ -130,7 +131,13 @@ end
 local function measure(r, subject, limits, verified)
   progress.phase "measured"
   local take = limits.measure or protocol.measure
-  take(subject, r, limits)
+  do
+    local watch <close> = sensors.watch(subject)
+    take(subject, r, limits)
+    if watch and r.median then
+      watch:describe(r)
+    end
+  end
   record.rate(r)
   record.explain(r)
   if limits.roof and r.median and subject.context then
@@ -413,7 +420,10 @@ end
 --- n, discarded, outliers (kept), wall and gap (wall / median - 1), timer,
 --- tick_ns, batch, floor (an empty kernel), mode and cache, sum, span, main;
 --- ms and wall_ms; gflops, gbs, ai, roof (part of the measured roofline),
---- bound; err, err_bound, verify, ok; flags: "unconverged", "overhead-bound"
+--- bound, roof_clock (the same part at the clock of this run); mhz, mhz_max,
+--- mem_mhz, watts, watts_limit, celsius, throttle ("power limit"), joule (of a
+--- run), others (other processes on the device), counters, as far as the
+--- device tells them (see Device:sensors); err, err_bound, verify, ok; flags: "unconverged", "overhead-bound"
 --- (less than five empty kernels), "clock!" (the clock fell), "IMPOSSIBLE?"
 --- (above 105 % of the roofline), "no event timer"; status: "ok", "refused",
 --- "wrong", "failed" or "interrupted", with error and note. Ctrl-C is raised

@@ -9,6 +9,7 @@ local options = require "clshell.base.options"
 local protocol = require "clshell.measure.protocol"
 local quantity = require "clshell.base.quantity"
 local rungs = require "clshell.ladder.rung"
+local sensors = require "clshell.measure.sensors"
 local stats = require "clshell.measure.stats"
 local text = require "clshell.base.text"
 local timer = require "clshell.measure.timer"
@@ -159,7 +160,12 @@ function M.measure(a, b, opts)
     samples = state.samples, batch_a = batches[1], batch_b = batches[2],
     quantile = state.quantile}
   take_round(subjects, state, 0)
-  return rounds(subjects, state, r, opts)
+  local watch <close> = sensors.watch(a, b)
+  local whole = rounds(subjects, state, r, opts)
+  if watch and whole then
+    watch:sides(whole)
+  end
+  return whole
 end
 
 local WIDTH = 79
@@ -221,6 +227,7 @@ local printing = {
       .. "cache, %s timer"):format(r.verdict, r.rounds, launches_of(r),
       r.quantile < 0.5 and "by lower quartiles, " or "", r.mode, r.timer),
       WIDTH)
+    lines[#lines + 1] = r.clocks and "  " .. sensors.side_words(r)
     lines[#lines + 1] = r.verify_b and "  " .. checked_words(r)
     lines[#lines + 1] = r.note and "  " .. r.note
     return table.concat(lines, "\n")
@@ -392,7 +399,9 @@ end
 --- ratio, lo and hi (its 95 % order-statistic interval over the rounds),
 --- ratios, a and b (the times of the rounds), name_a and name_b (of two of the
 --- same name with the words that differ), timer, quantile and the launches per
---- sample.
+--- sample. Where the device tells its clock: mhz_a, mhz_b, mhz_max, throttle,
+--- and clocks, the verdict on the clocks of neighbouring samples ("FASTER" and
+--- "SLOWER" where they differ); the text names both clocks then.
 ---
 --- A side may also be a result of bench, the number of a kept run, "last", or
 --- a tag: then nothing can run in turns. The other side is measured if need

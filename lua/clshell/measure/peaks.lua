@@ -9,6 +9,7 @@ local options = require "clshell.base.options"
 local peak_kernels = require "clshell.measure.peak_kernels"
 local protocol = require "clshell.measure.protocol"
 local quantity = require "clshell.base.quantity"
+local sensors = require "clshell.measure.sensors"
 local text = require "clshell.base.text"
 local timer = require "clshell.measure.timer"
 
@@ -39,7 +40,7 @@ M.names = {"fma_float", "fma_double", "fma_half", "fma_char", "tensor_half",
 -- What is kept of a peak: the rate of the best way (0 where the device lacks
 -- the type), the rate of the fastest launch, that of its own kernels, the
 -- lowest rate, the time of the last try, the number of tries, and the index of
--- the best way.
+-- the best way. mhz, where it is known: the clock at that rate.
 local KEPT = {"peak", "best", "own", "low", "time", "tries", "way"}
 local NONE = {peak = 0, best = 0, own = 0, low = math.huge, tries = 0}
 
@@ -68,6 +69,7 @@ local function table_of(context)
         found[key] = kept[key .. "." .. name]
         whole = whole and found[key]
       end
+      found.mhz = kept["mhz." .. name] ~= 0 and kept["mhz." .. name] or nil
       if whole then
         take(p, name, found)
       end
@@ -121,8 +123,8 @@ local function score(context, r)
 end
 
 -- Tries the ways to a peak, or the way of one index. Returns the best rate by
--- the score of its samples, the rate of the fastest launch, and the index of
--- the way; 0 where there is no way.
+-- the score of its samples, the rate of the fastest launch, the index of the
+-- way, 0 where there is no way, and the clock meanwhile, nil: not known.
 local function find_best(context, name, only, step)
   local own <close> = setmetatable({}, own_meta)
   local list, make, footprint = peak_kernels.ways[name](context, own)
@@ -138,7 +140,7 @@ local function find_best(context, name, only, step)
     return a.rate > b.rate
   end)
   ranks[1] = ranks[1] or list[only] and {index = only, rate = 0}
-  local rate, most, way = 0, ranks[1] and ranks[1].rate or 0, 0
+  local rate, most, way, mhz = 0, ranks[1] and ranks[1].rate or 0, 0, nil
   local kind = context.device.type == "cpu" and "cpu" or "gpu"
   for i = 1, math.min(FINAL, #ranks) do
     if ranks[i].rate < BEHIND[kind] * ranks[1].rate then
@@ -146,19 +148,23 @@ local function find_best(context, name, only, step)
     end
     step("the best ways")
     local launch, amount = make(list[ranks[i].index])
-    local r = {}
-    protocol.measure(subject_of(context, launch, scratch), r, M.limits[kind])
+    local r, subject = {}, subject_of(context, launch, scratch)
+    local watch <close> = sensors.watch(subject)
+    protocol.measure(subject, r, M.limits[kind])
+    if watch then
+      watch:describe(r)
+    end
     most = math.max(most, amount / r.min)
     if amount / score(context, r) > rate then
-      rate, way = amount / score(context, r), ranks[i].index
+      rate, way, mhz = amount / score(context, r), ranks[i].index, r.mhz
     end
   end
-  return rate, most, way
+  return rate, most, way, mhz
 end
 
 -- Keeps the figures of a peak, in the session and in the file.
 local function keep(name, context, found)
-  local p, values = table_of(context), {}
+  local p, values = table_of(context), {["mhz." .. name] = 0}
   take(p, name, found)
   for key, value in pairs(found) do
     values[key .. "." .. name] = value
@@ -173,13 +179,14 @@ local function measure(name, context, only)
   local old = table_of(context).tries[name]
   local notice <close> = calibrate.notice(context.device, old)
   old = old or NONE
-  local rate, best, way = find_best(context, name, only, function(words)
+  local rate, best, way, mhz = find_best(context, name, only, function(words)
     notice:step(("peak of %s, %s"):format(name, words))
   end)
   keep(name, context, {peak = math.max(rate, old.peak),
     best = math.max(best, old.best), own = math.max(best, old.own),
     low = math.min(rate, old.low), time = os.time(), tries = old.tries + 1,
-    way = old.peak > rate and old.way or way})
+    way = old.peak > rate and old.way or way,
+    mhz = not (old.peak > rate) and mhz or old.peak > rate and old.mhz or nil})
 end
 
 -- Whether it is time to try a peak of an earlier session again.
@@ -220,15 +227,15 @@ function M.ceiling(name, context)
   end
 end
 
--- Raises a peak to the rate of a verified result: the kernels of the ladders
+-- Raises a peak to the rate of a verified result, at that clock: the kernels of the ladders
 -- are ways to a peak, too. A rate above the ceiling changes nothing. Returns
 -- whether the rate is within the ceiling.
-function M.raise(name, rate, context)
+function M.raise(name, rate, context, mhz)
   local old, most = table_of(context).tries[name], M.ceiling(name, context)
   if most and rate > old.peak and rate <= most then
     keep(name, context, {peak = rate, best = math.max(rate, old.best),
       own = old.own, low = old.low, time = os.time(), tries = old.tries + 1,
-      way = old.way})
+      way = old.way, mhz = mhz})
   end
   return not most or rate <= most
 end

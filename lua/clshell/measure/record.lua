@@ -133,6 +133,10 @@ function M.explain(r)
   if r.few then
     M.note(r, r.few)
   end
+  if r.others and r.others > 0 then
+    M.note(r, ("%d other process%s on the device"):format(r.others,
+      r.others > 1 and "es" or ""))
+  end
   if r.main then
     M.note(r, ("the kernel alone %.4g ms"):format(r.main * 1e3))
   end

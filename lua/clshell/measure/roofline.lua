@@ -122,7 +122,7 @@ local function raise(r, context)
   local compute, memory, flop = peaks_of(r, context)
   local over
   local function up(name, rate)
-    over = not peaks.raise(name, rate, context) and name or over
+    over = not peaks.raise(name, rate, context, r.mhz) and name or over
   end
   if compute then
     up(compute[1], flop / r.median)
@@ -181,6 +181,8 @@ function M.place(r, context, verified)
     return nil -- no kernel measures the peak of this unit here
   end
   r.roof, r.bound = least / t, bound
+  local mhz = bound == "compute" and peaks.tries(context)[units.peak(r)].mhz
+  r.roof_clock = mhz and r.mhz and r.roof * mhz / r.mhz or nil
   if limit > IMPOSSIBLE * t then
     r.flags = r.flags or {}
     protocol.flag(r, "IMPOSSIBLE?")

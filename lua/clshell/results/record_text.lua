@@ -4,6 +4,7 @@
 
 local fields = require "clshell.results.fields"
 local quantity = require "clshell.base.quantity"
+local sensors = require "clshell.measure.sensors"
 local text = require "clshell.base.text"
 
 local M = {}
@@ -58,9 +59,30 @@ local function rate_words(r, number)
   add(words, r.ai, "%.3g " .. work .. "/B")
   add(words, r.roof and 100 * r.roof, "%.3g%% of the measured roof (%s)",
     r.bound)
+  add(words, r.roof_clock and 100 * r.roof_clock, "%.3g%% at its clock")
   add(words, r.err, not r.family and r.err_bound and "error %.1e of %.1e, %s"
     or "error %.1e", r.err_bound, r.verify)
   add(words, words[1] and r.verify == "unchecked" or nil, "unchecked")
+  return words
+end
+
+-- What the device told of itself meanwhile.
+local function sensor_words(r)
+  local words, c = {}, r.counters or {}
+  add(words, r.mhz and sensors.clock_words(r.mhz, r), "%s")
+  add(words, r.watts, r.watts_limit and "%.0f W of %.0f" or "%.0f W",
+    r.watts_limit)
+  if r.joule then
+    local factor, unit = quantity.prefix(r.joule, "J")
+    add(words, quantity.number(r.joule / factor, 3), "%s %s", unit)
+  end
+  add(words, r.celsius, "%.0f C")
+  for _, name in ipairs{"tensor", "fp64", "fp32", "fp16", "dram"} do
+    local busy = (c[name] or 0) >= 0.01 and 100 * c[name]
+    add(words, busy, name .. " busy %.0f%%")
+  end
+  add(words, c.cycles and c.instructions and c.instructions / c.cycles,
+    "%.2g instructions a cycle")
   return words
 end
 
@@ -93,6 +115,7 @@ function M.text(r)
     flow(lines, time_words(r, number), true)
     flow(lines, how_words(r))
     flow(lines, rate_words(r, number))
+    flow(lines, sensor_words(r))
   end
   if r.flags and #r.flags > 0 then
     lines[#lines + 1] = "  " .. table.concat(r.flags, ", ")

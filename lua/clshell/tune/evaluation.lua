@@ -46,6 +46,7 @@ local interrupt = require "clshell.base.interrupt"
 local progress = require "clshell.base.progress"
 local program = require "clshell.ladder.program"
 local protocol = require "clshell.measure.protocol"
+local sensors = require "clshell.measure.sensors"
 local stats = require "clshell.measure.stats"
 local text = require "clshell.base.text"
 
@@ -241,8 +242,9 @@ end
 --- The answer of a source to measure(p, best), for a job of bench.
 function M.bench(job, opts, best)
   local sampled
-  local r = bench.job(job, opts, function(...)
-    sampled = M.sample(best, ...)
+  local r = bench.job(job, opts, function(subject, ...)
+    subject.least = opts.busy and opts.busy / 500
+    sampled = M.sample(best, subject, ...)
   end, "tune")
   local building = program.seconds - noted
   noted = program.seconds
@@ -355,6 +357,10 @@ function M.value(row, opts)
     return row.ms, row.ms
   end
   local value = r[objective]
+  if objective == "joule" and not value then
+    return M.reject(row, "failed", "its watts are not known: the device "
+      .. "paused between launches, or told none")
+  end
   if type(objective) == "function" then
     value = objective(r)
   end
@@ -464,7 +470,8 @@ end
 --- evaluation.options(opts) -> table
 --- The options of bench that a search passes on.
 function M.options(opts)
-  return {roof = false, tag = opts.tag, samples = opts.samples,
+  local long = opts.objective == "joule" and sensors.long() or {}
+  return {busy = long.busy, seconds = long.seconds, roof = false, tag = opts.tag, samples = opts.samples,
     cache = opts.cache, type = opts.type}
 end
 

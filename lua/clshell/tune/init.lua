@@ -51,6 +51,15 @@ local function checked(opts)
     cl.error("tune: maximise needs an objective",
       {hint = "objective = \"gflops\""})
   end
+  if opts.objective == "joule" then
+    local dev = opts.context and opts.context.device or cl.device()
+    local reason = require "clshell.measure.sensors".powerless(dev)
+    if reason then
+      cl.error("tune: objective \"joule\" needs the watts of the device; "
+        .. reason, {hint = "objective = \"ms\", the time, goes everywhere"})
+    end
+    opts.fresh = true -- kept times have no watts
+  end
   return {limit = opts.limit, evaluations = opts.evaluations,
     seconds = opts.seconds or not opts.evaluations and SECONDS or math.huge,
     builders = opts.builders, seed = opts.seed or 1}
@@ -143,7 +152,9 @@ end
 ---   where    none   a constraint or a list: "bx * by <= 256", or a function
 ---            of the parameters
 ---   objective  time  a number of each row: a field of the record of bench, as
----            "gflops" or "err", or function(record) -> number
+---            "gflops" or "err", or function(record) -> number; "joule":
+---            the energy of a run, measured for 1.6 s, where the device tells
+---            its watts
 ---   maximise  of a rate true, else false  the objective is best where it is
 ---            greatest
 ---   race     true   false: takes all samples of slow configurations too

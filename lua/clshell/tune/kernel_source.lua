@@ -205,7 +205,7 @@ local function as_rung(name, t)
 end
 
 -- Options of the search, which a source made again ignores.
-local OF_SEARCH = {"params", "where", "start", "strategy", "objective"}
+local OF_SEARCH = {"params", "where", "start", "strategy"}
 
 --- kernel_source.source(t [, remote]) -> source
 --- The configurations of a kernel of the user's: the table of tune. `remote`:
@@ -454,6 +454,7 @@ function Kernel:again()
   for _, name in ipairs(OF_SEARCH) do
     own[name] = nil
   end
+  own.objective = type(own.objective) == "string" and own.objective or nil
   return own, true
 end
 

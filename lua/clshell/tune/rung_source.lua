@@ -296,8 +296,10 @@ function Rungs:again()
   for _, rung in ipairs(self.family.list) do
     own[#own + 1] = not rung.builtin and rung or nil
   end
+  local opts = evaluation.options(self.options)
+  opts.objective = opts.busy and self.options.objective
   return {family = self.family, rung = job.rung, operands = job.operands,
-    seed = job.seed}, evaluation.options(self.options), own
+    seed = job.seed}, opts, own
 end
 
 return M
