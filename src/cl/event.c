@@ -9,7 +9,7 @@
 
 #include "driver.h"
 #include "flight.h"
-#include "queue.h"
+#include "timeline.h"
 
 #define EVENTBYTES 1024 /* a driver's memory for an event, roughly */
 #define INSTANT 50e-6   /* seconds that a marker on an idle queue may take */
@@ -197,6 +197,21 @@ static cl_int setuser(Event *e, cl_int status) {
   return err;
 }
 
+/* Whether a user event has not been set: commands may wait for it. */
+bool clsh_event_gated(void) {
+  const Event *e = pending;
+  while (e != NULL && (e->queue != NULL || e->handle == NULL))
+    e = e->next;
+  return e != NULL;
+}
+
+/* Calls f for each Event of a command that has not been read out. */
+void clsh_event_each(void (*f)(const Event *e)) {
+  for (const Event *e = pending; e != NULL; e = e->next)
+    if (e->queue != NULL && e->handle != NULL)
+      f(e);
+}
+
 /* Fails all user events: at the program's end nobody is left to set one. */
 void clsh_event_failall(void) {
   for (Event *e = pending, *next; e != NULL; e = next) {
@@ -218,6 +233,8 @@ static void event_release(Object *o) {
   unlinkevent(e);
   if (clsh_driver_abandoned())
     return;
+  if (e->mark != 0 && e->handle != NULL && !clsh_driver_handsoff())
+    clsh_timeline_dropped(e);
   if (e->first != NULL && !clsh_driver_handsoff())
     clReleaseEvent(e->first);
   if (e->handle != NULL && !clsh_driver_handsoff()) {
@@ -299,14 +316,18 @@ static void trycalls(lua_State *L) {
 ** Notes a kernel without an Event on the queue at `queuearg`; the same rules
 ** as for clsh_event_new hold. Nothing but times, waits for this command alone
 ** and `after` lists needs an Event: a marker tells when all commands of a
-** queue have ended, in order or not, and buffers are kept by the driver.
+** queue have ended, in order or not, and buffers are kept by the driver. While
+** a timeline is recorded `e`, which is no object, gets a record.
 */
-void clsh_event_spare(lua_State *L, int queuearg, const char *kernel) {
+void clsh_event_spare(lua_State *L, int queuearg, const char *kernel,
+                      Event *e) {
   checkrecording(L);
   Queue *q = clsh_queue_any(L, queuearg);
   q->interrupts = clsh_poll_interrupts();
   q->dropped = ++q->commands;
   memccpy(q->kernel, kernel, '\0', sizeof q->kernel - 1);
+  if (clsh_timeline_on && e != NULL)
+    clsh_timeline_command(q, e);
 }
 
 /* Pushes a pending event that keeps the object at `owner`. */
@@ -339,6 +360,8 @@ Event *clsh_event_new(lua_State *L, int queuearg) {
   q->interrupts = clsh_poll_interrupts();
   Event *e = newevent(L, queuearg, q->context, q);
   e->number = ++q->commands;
+  if (clsh_timeline_on)
+    clsh_timeline_command(q, e);
   return e;
 }
 
@@ -454,6 +477,8 @@ static void settle(Event *e) {
     clReleaseEvent(e->first);
   clReleaseEvent(e->handle);
   e->handle = e->first = NULL;
+  if (e->mark != 0)
+    clsh_timeline_ended(e);
   end(e);
 }
 
@@ -469,6 +494,8 @@ void clsh_event_join(Event *e, cl_command_type command, cl_int status,
   e->stamped = e->queue->profiled && status == CL_COMPLETE && stamp != NULL;
   if (e->stamped)
     memcpy(e->stamp, stamp, sizeof e->stamp);
+  if (e->mark != 0)
+    clsh_timeline_ended(e);
   end(e);
 }
 
@@ -487,6 +514,7 @@ void clsh_event_wait(lua_State *L, int arg) {
     if (e->queue == NULL)
       clsh_error(L, "this wait would never end: Event:complete must set the "
                     "Event first");
+    int64_t begin = clsh_timeline_on ? clsh_timeline_now() : 0;
     clsh_context_checkcommand(L, c, clsh_queue_flush(e->queue), "clFlush");
     clsh_context_checkcommand(
         L, c, clsh_poll_event(L, e->handle, c->device, &e->status),
@@ -498,6 +526,8 @@ void clsh_event_wait(lua_State *L, int arg) {
     else
       clsh_context_checkcommand(L, c, err, "clWaitForEvents");
     settle(e);
+    if (begin != 0)
+      clsh_timeline_span(L, WAITED, begin, NULL, e, CL_SUCCESS);
   }
   if (e->status < 0)
     commandfailed(L, e);
@@ -681,7 +711,7 @@ static int event_status(lua_State *L) {
 }
 
 /* A command of this module in a word or two, for people. */
-static const char *commandname(cl_command_type type) {
+const char *clsh_event_commandname(cl_command_type type) {
   static const char *const names[] = {
       "kernel", NULL,      NULL,        "read",       "write",
       "copy",   NULL,      NULL,        NULL,         NULL,
@@ -702,7 +732,7 @@ static int event_command(lua_State *L) {
     clsh_context_alive(L, e->context);
     e->command = commandtype(e);
   }
-  lua_pushstring(L, commandname(e->command));
+  lua_pushstring(L, clsh_event_commandname(e->command));
   return 1;
 }
 
@@ -741,7 +771,7 @@ static int event_tostring(lua_State *L) {
   else if (e->recorded)
     lua_pushliteral(L, "Event recorded");
   else if (e->stamped && e->stamp[3] >= e->stamp[2])
-    lua_pushfstring(L, "Event %s %f ms", commandname(e->command),
+    lua_pushfstring(L, "Event %s %f ms", clsh_event_commandname(e->command),
                     (lua_Number)(e->stamp[3] - e->stamp[2]) * 1e-6);
   else
     lua_pushfstring(L, "Event %s",
@@ -771,6 +801,7 @@ static int enqueuemark(lua_State *L, bool barrier) {
   clsh_context_checkcommand(L, c, err,
                             barrier ? "clEnqueueBarrierWithWaitList"
                                     : "clEnqueueMarkerWithWaitList");
+  clsh_timeline_enqueued(L, e);
   return 1;
 }
 

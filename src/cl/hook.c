@@ -37,6 +37,8 @@
 **   launches        () -> number of launches so far
 **   type_question   (source) -> its declarations, or nil; macros: CLSH_KIND(T)
 **                   is the place of a type in cl.types()
+**   timeline        table of functions: start, stop, read, clear, recording,
+**                   gated, see timeline.c
 **   recording       the CommandBuffer of a cl.record that is under way, or nil
 **   recorder        the thread that runs the function of that cl.record
 ** SPDX-License-Identifier: MIT

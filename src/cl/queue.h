@@ -24,6 +24,7 @@ typedef struct Queue {
   unsigned long dropped;  /* the newest that may run without an Event; or 0 */
   char kernel[MAXNAME];   /* the last such command's; "": not known */
   unsigned interrupts;    /* before its newest command */
+  uint64_t traced;        /* its place in a timeline, see timeline.c */
 } Queue;
 extern const Class clsh_queue_class;
 #define clsh_queue_check(L, i)                                                \
@@ -37,6 +38,9 @@ int clsh_queue_pushall(lua_State *L);
 Queue *clsh_queue_live(lua_State *L, int arg);
 bool clsh_queue_abandoned(const Queue *q);
 void clsh_queue_open(lua_State *L);
+
+/* timeline.c: whether commands are recorded */
+extern bool clsh_timeline_on;
 
 /* event.c: commands under way. An `after` list is gathered, then passed. */
 typedef struct After {
@@ -60,13 +64,15 @@ typedef struct Event {
   bool waits;                 /* its command has an `after` list */
   char kernel[MAXNAME];       /* the name; "": another command */
   unsigned flight;            /* of the kernel, or of the newest before */
+  uint64_t mark;              /* its record in a timeline; 0: none */
   lua_Number flop, bytes;     /* of the command; 0: not known */
   struct Event *next, **link; /* in `pending`, or NULL, NULL */
 } Event;
 Event *clsh_event_new(lua_State *L, int queuearg); /* pending, empty */
 Event *clsh_event_newrecorded(lua_State *L, int queuearg);
 bool clsh_event_taken(lua_State *L, int level, int i);
-void clsh_event_spare(lua_State *L, int queuearg, const char *kernel);
+void clsh_event_spare(lua_State *L, int queuearg, const char *kernel,
+                      Event *e);
 /* begins a recording: commands and waits raise; NULL: ends it */
 void clsh_event_record(lua_State *thread);
 bool clsh_event_recording(void);
@@ -82,6 +88,9 @@ void clsh_event_after(lua_State *L, int arg, Context *c, After *a);
 int clsh_event_count(const Queue *q, int most, int *kernels);
 bool clsh_event_markerpends(cl_command_queue queue, double seconds);
 bool clsh_event_none(lua_State *L, Queue *q);
+bool clsh_event_gated(void);
+const char *clsh_event_commandname(cl_command_type type);
+void clsh_event_each(void (*f)(const Event *e));
 extern const Class clsh_event_class;
 #define clsh_event_check(L, i)                                                \
   ((Event *)clsh_class_check(L, i, &clsh_event_class))
