@@ -500,7 +500,7 @@ static int commandbuffer_run(lua_State *L) {
   Event none = {.handle = NULL}, *e = &none;
   bool wanted = clsh_event_taken(L, 0, 1) || q->out_of_order || b->prints ||
                 b->native != NULL || b->context->limits.simulated ||
-              clsh_timeline_on;
+                clsh_timeline_on;
   if (wanted)
     e = clsh_event_new(L, 3); /* first: the next calls run no script */
   else

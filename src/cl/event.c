@@ -15,8 +15,7 @@
 #define INSTANT 50e-6   /* seconds that a marker on an idle queue may take */
 /* the status of a user event that nobody has set */
 #define GIVENUP CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST
-#define POCLFAILED (-1)  /* PoCL's status of a command that waited for it */
-#define RECORDING 0x12A8 /* CL_COMMAND_COMMAND_BUFFER_KHR */
+#define POCLFAILED (-1) /* PoCL's status of a command that waited for it */
 
 static const char *const stamps[] = {"queued", "submit", "start", "stop"};
 static Event *pending;      /* not yet read out, the newest first */
@@ -197,21 +196,6 @@ static cl_int setuser(Event *e, cl_int status) {
   return err;
 }
 
-/* Whether a user event has not been set: commands may wait for it. */
-bool clsh_event_gated(void) {
-  const Event *e = pending;
-  while (e != NULL && (e->queue != NULL || e->handle == NULL))
-    e = e->next;
-  return e != NULL;
-}
-
-/* Calls f for each Event of a command that has not been read out. */
-void clsh_event_each(void (*f)(const Event *e)) {
-  for (const Event *e = pending; e != NULL; e = e->next)
-    if (e->queue != NULL && e->handle != NULL)
-      f(e);
-}
-
 /* Fails all user events: at the program's end nobody is left to set one. */
 void clsh_event_failall(void) {
   for (Event *e = pending, *next; e != NULL; e = next) {
@@ -233,8 +217,6 @@ static void event_release(Object *o) {
   unlinkevent(e);
   if (clsh_driver_abandoned())
     return;
-  if (e->mark != 0 && e->handle != NULL && !clsh_driver_handsoff())
-    clsh_timeline_dropped(e);
   if (e->first != NULL && !clsh_driver_handsoff())
     clReleaseEvent(e->first);
   if (e->handle != NULL && !clsh_driver_handsoff()) {
@@ -283,7 +265,7 @@ bool clsh_event_taken(lua_State *L, int level, int i) {
   return n < 0 || n >= i;
 }
 
-/* The hooks taken and launches, see hook.c. */
+/* The hooks taken, launches and gated, see hook.c. */
 static int taken(lua_State *L) {
   lua_pushboolean(L, clsh_event_taken(L, 1, (int)luaL_checkinteger(L, 1)));
   return 1;
@@ -291,6 +273,15 @@ static int taken(lua_State *L) {
 
 static int launches(lua_State *L) {
   lua_pushinteger(L, (lua_Integer)clsh_flight_newest());
+  return 1;
+}
+
+/* Whether commands may wait for a user event that nobody has set yet. */
+static int gated(lua_State *L) {
+  const Event *e = pending;
+  while (e != NULL && (e->queue != NULL || e->handle == NULL))
+    e = e->next;
+  lua_pushboolean(L, e != NULL);
   return 1;
 }
 
@@ -435,18 +426,6 @@ static void commandfailed(lua_State *L, Event *e) {
   lua_error(L);
 }
 
-/* The four times of an ended command; false where it has none. */
-bool clsh_event_times(cl_event handle, cl_ulong stamp[4]) {
-  static const cl_profiling_info what[] = {
-      CL_PROFILING_COMMAND_QUEUED, CL_PROFILING_COMMAND_SUBMIT,
-      CL_PROFILING_COMMAND_START, CL_PROFILING_COMMAND_END};
-  for (int i = 0; i < 4; i++)
-    if (clGetEventProfilingInfo(handle, what[i], sizeof stamp[i], &stamp[i],
-                                NULL) != CL_SUCCESS)
-      return false;
-  return true;
-}
-
 /* Notes the end of a command: nothing waits for it, and its memory is free. */
 static void end(Event *e) {
   Queue *q = e->queue;
@@ -468,9 +447,9 @@ static void settle(Event *e) {
   cl_ulong stamp[4];
   e->command = commandtype(e);
   e->stamped = e->queue->profiled && e->status == CL_COMPLETE &&
-               clsh_event_times(e->handle, e->stamp);
+               clsh_poll_times(e->handle, e->stamp);
   if (e->stamped && e->first != NULL) {
-    e->stamped = clsh_event_times(e->first, stamp);
+    e->stamped = clsh_poll_times(e->first, stamp);
     memcpy(e->stamp, stamp, 3 * sizeof *stamp);
   }
   if (e->first != NULL)
@@ -710,20 +689,6 @@ static int event_status(lua_State *L) {
   return 1;
 }
 
-/* A command of this module in a word or two, for people. */
-const char *clsh_event_commandname(cl_command_type type) {
-  static const char *const names[] = {
-      "kernel", NULL,      NULL,        "read",       "write",
-      "copy",   NULL,      NULL,        NULL,         NULL,
-      NULL,     "map",     NULL,        "unmap",      "marker",
-      NULL,     NULL,      "read rect", "write rect", "copy rect",
-      "user",   "barrier", "migrate",   "fill"}; /* by number */
-  cl_uint i = type - CL_COMMAND_NDRANGE_KERNEL;
-  if (i < sizeof names / sizeof *names && names[i] != NULL)
-    return names[i];
-  return type == RECORDING ? "recording" : "command";
-}
-
 static int event_command(lua_State *L) {
   Event *e = clsh_event_check(L, 1);
   if (e->queue == NULL) {
@@ -732,7 +697,7 @@ static int event_command(lua_State *L) {
     clsh_context_alive(L, e->context);
     e->command = commandtype(e);
   }
-  lua_pushstring(L, clsh_event_commandname(e->command));
+  lua_pushstring(L, clsh_timeline_commandname(e->command));
   return 1;
 }
 
@@ -771,7 +736,7 @@ static int event_tostring(lua_State *L) {
   else if (e->recorded)
     lua_pushliteral(L, "Event recorded");
   else if (e->stamped && e->stamp[3] >= e->stamp[2])
-    lua_pushfstring(L, "Event %s %f ms", clsh_event_commandname(e->command),
+    lua_pushfstring(L, "Event %s %f ms", clsh_timeline_commandname(e->command),
                     (lua_Number)(e->stamp[3] - e->stamp[2]) * 1e-6);
   else
     lua_pushfstring(L, "Event %s",
@@ -938,6 +903,8 @@ void clsh_event_open(lua_State *L) {
   clsh_hook_set(L, "taken");
   lua_pushcfunction(L, launches);
   clsh_hook_set(L, "launches");
+  lua_pushcfunction(L, gated);
+  clsh_hook_set(L, "gated");
   clsh_class_define(L, &clsh_event_class);
   clsh_class_add(L, "Queue", queue, NULL);
   luaL_setfuncs(L, functions, 0);

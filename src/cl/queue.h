@@ -39,9 +39,6 @@ Queue *clsh_queue_live(lua_State *L, int arg);
 bool clsh_queue_abandoned(const Queue *q);
 void clsh_queue_open(lua_State *L);
 
-/* timeline.c: whether commands are recorded */
-extern bool clsh_timeline_on;
-
 /* event.c: commands under way. An `after` list is gathered, then passed. */
 typedef struct After {
   cl_uint n;
@@ -80,7 +77,6 @@ void clsh_event_checkwait(lua_State *L, const Event *e);
 void clsh_event_pin(Event *e, Block *b);
 void clsh_event_setkernel(Event *e, const char *name);
 const char *clsh_event_kernel(const Queue *q); /* under way, or NULL */
-bool clsh_event_times(cl_event handle, cl_ulong stamp[4]);
 void clsh_event_join(Event *e, cl_command_type command, cl_int status,
                      const cl_ulong *stamp);
 void clsh_event_wait(lua_State *L, int arg);
@@ -88,9 +84,6 @@ void clsh_event_after(lua_State *L, int arg, Context *c, After *a);
 int clsh_event_count(const Queue *q, int most, int *kernels);
 bool clsh_event_markerpends(cl_command_queue queue, double seconds);
 bool clsh_event_none(lua_State *L, Queue *q);
-bool clsh_event_gated(void);
-const char *clsh_event_commandname(cl_command_type type);
-void clsh_event_each(void (*f)(const Event *e));
 extern const Class clsh_event_class;
 #define clsh_event_check(L, i)                                                \
   ((Event *)clsh_class_check(L, i, &clsh_event_class))

@@ -7,7 +7,6 @@
 ** waits for them, the others at the end. Lua names and draws it all.
 ** SPDX-License-Identifier: MIT
 */
-#include <assert.h>
 #include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,14 +17,12 @@
 #include "flight.h"
 #include "timeline.h"
 
-#define BLOCK 4096 /* records of a block, which stays where it is */
-#define BLOCKS 64  /* 262,144 records, 50 MB at most */
-#define KEPT 8192  /* records whose events are kept, roughly */
-#define NAMES 4096 /* texts; a power of two */
-#define FRAMES 128 /* functions of Lua that call each other */
-#define SHORTEST                                                              \
-  10000                /* ns; a shorter function that does nothing else is    \
-                          left out */
+#define BLOCK 4096     /* records of a block, which stays where it is */
+#define BLOCKS 64      /* 262,144 records, 50 MB at most */
+#define KEPT 8192      /* records whose events are kept, roughly */
+#define TEXTS 4096     /* names and sources; a power of two */
+#define FRAMES 128     /* functions of Lua that call each other */
+#define SHORTEST 10000 /* ns; shorter functions that call nothing */
 #define LEVELS 40      /* of a stack that are searched for a caller */
 #define ROUNDS 7       /* of a look at two clocks */
 #define PATIENCE 50e-3 /* seconds for such a round on a device at work */
@@ -70,8 +67,8 @@ typedef struct Line { /* a queue */
 static Record *blocks[BLOCKS];
 static unsigned count, lost, swept;
 static uint64_t generation;
-static char *names[NAMES];
-static unsigned nnames;
+static char *texts[TEXTS];
+static unsigned ntexts;
 static Clock *clocks;
 static Line *lines;
 static unsigned nclocks, nlines;
@@ -104,26 +101,34 @@ static Record *record(unsigned place) {
   return &blocks[(place - 1) / BLOCK][(place - 1) % BLOCK];
 }
 
-/* Reads the times of a command that was dropped, if it has ended. */
+/* Lets go of the events of a command. */
+static void drop(Record *r) {
+  if (r->first != NULL)
+    clReleaseEvent(r->first);
+  if (r->handle != NULL)
+    clReleaseEvent(r->handle);
+  r->handle = r->first = NULL;
+}
+
+/* Reads the times of a command that nobody waited for, if it has ended. */
 static void settle(Record *r) {
   cl_ulong from[4];
   if (r->handle == NULL || clsh_driver_handsoff())
     return;
-  r->type = 0; /* of a recording, see Event */
+  r->status = clsh_poll_status(r->handle);
+  r->type = RECORDING;
   if (r->first == NULL)
     clGetEventInfo(r->handle, CL_EVENT_COMMAND_TYPE, sizeof r->type, &r->type,
                    NULL);
-  r->status = clsh_poll_status(r->handle);
+  if (r->status > CL_COMPLETE)
+    return;
   r->stamped =
-      r->status == CL_COMPLETE && clsh_event_times(r->handle, r->stamp);
+      r->status == CL_COMPLETE && clsh_poll_times(r->handle, r->stamp);
   if (r->stamped && r->first != NULL) {
-    r->stamped = clsh_event_times(r->first, from);
+    r->stamped = clsh_poll_times(r->first, from);
     memcpy(r->stamp, from, 3 * sizeof *from);
   }
-  if (r->first != NULL)
-    clReleaseEvent(r->first);
-  clReleaseEvent(r->handle);
-  r->handle = r->first = NULL;
+  drop(r);
 }
 
 /*
@@ -159,14 +164,14 @@ static const char *keep(const char *s) {
   unsigned h = 2166136261u;
   for (const char *c = s; *c != '\0'; c++)
     h = (h ^ (unsigned char)*c) * 16777619u;
-  for (unsigned i = h % NAMES;; i = (i + 1) % NAMES) {
-    if (names[i] != NULL && strcmp(names[i], s) == 0)
-      return names[i];
-    if (names[i] == NULL) {
-      if (nnames >= NAMES / 2 || (names[i] = strdup(s)) == NULL)
+  for (unsigned i = h % TEXTS;; i = (i + 1) % TEXTS) {
+    if (texts[i] != NULL && strcmp(texts[i], s) == 0)
+      return texts[i];
+    if (texts[i] == NULL) {
+      if (ntexts >= TEXTS / 2 || (texts[i] = strdup(s)) == NULL)
         return "(another)";
-      nnames++;
-      return names[i];
+      ntexts++;
+      return texts[i];
     }
   }
 }
@@ -195,7 +200,7 @@ static bool bracket(const Clock *c, int64_t *least, int64_t *most,
     status = clsh_poll_status(e);
     after = now();
   } while (status > CL_COMPLETE && after < before + (int64_t)(PATIENCE * 1e9));
-  bool fine = status == CL_COMPLETE && clsh_event_times(e, t);
+  bool fine = status == CL_COMPLETE && clsh_poll_times(e, t);
   clReleaseEvent(e);
   if (!fine)
     return false;
@@ -351,6 +356,12 @@ void clsh_timeline_enqueued(lua_State *L, const Event *e) {
     r->source = keep(clsh_flight_where(&r->line));
   else
     setwhere(L, r);
+  r->handle = r->handle != NULL ? r->handle : e->handle;
+  r->first = e->first;
+  if (e->handle != NULL) /* a slot has the only reference */
+    clRetainEvent(e->handle);
+  if (e->first != NULL)
+    clRetainEvent(e->first);
   r->flop = e->flop;
   r->moved = e->bytes;
   r->end = now();
@@ -393,18 +404,7 @@ void clsh_timeline_ended(const Event *e) {
   r->status = e->status;
   r->stamped = e->stamped;
   memcpy(r->stamp, e->stamp, sizeof r->stamp);
-}
-
-/* Keeps the events of a command whose Event goes, or whose record is read. */
-void clsh_timeline_dropped(const Event *e) {
-  Record *r = recordof(e);
-  if (r == NULL || r->handle != NULL)
-    return;
-  r->handle = e->handle;
-  r->first = e->first;
-  clRetainEvent(r->handle);
-  if (r->first != NULL)
-    clRetainEvent(r->first);
+  drop(r);
 }
 
 /* Adds what the host did from `begin` to now, for an Event or NULL. */
@@ -490,17 +490,16 @@ static void oncall(lua_State *L, lua_Debug *ar) {
 /* Drops all records. */
 static void clear(void) {
   for (unsigned i = 1; i <= count; i++) {
-    Record *r = record(i);
-    if (r->handle != NULL && !clsh_driver_handsoff())
-      settle(r);
+    if (!clsh_driver_handsoff())
+      drop(record(i));
   }
   for (int i = 0; i < BLOCKS; i++) {
     free(blocks[i]);
     blocks[i] = NULL;
   }
-  for (int i = 0; i < NAMES; i++) {
-    free(names[i]);
-    names[i] = NULL;
+  for (int i = 0; i < TEXTS; i++) {
+    free(texts[i]);
+    texts[i] = NULL;
   }
   for (unsigned i = 0; i < nclocks; i++)
     closeclock(&clocks[i]);
@@ -508,7 +507,8 @@ static void clear(void) {
   free(lines);
   clocks = NULL;
   lines = NULL;
-  count = lost = swept = nnames = nclocks = nlines = 0;
+  generation++; /* Events forget their records */
+  count = lost = swept = ntexts = nclocks = nlines = 0;
 }
 
 /* start(): records from now on; raises if that is so already. */
@@ -518,7 +518,6 @@ static int start(lua_State *L) {
   clear();
   if (clsh_hook_push(L, "library") == LUA_TSTRING)
     snprintf(library, sizeof library, "%s", lua_tostring(L, -1));
-  generation++;
   depth = 0;
   origin = now();
   clsh_timeline_on = true;
@@ -536,9 +535,6 @@ static int stop(lua_State *L) {
     lua_sethook(L, NULL, 0, 0);
   if (clsh_driver_handsoff())
     return 0;
-  clsh_event_each(clsh_timeline_dropped);
-  for (unsigned i = 1; i <= count; i++)
-    settle(record(i));
   for (unsigned i = 0; i < nclocks; i++) {
     Clock *c = &clocks[i];
     if (c->queue != NULL && c->looks > 0)
@@ -573,6 +569,20 @@ static void setamount(lua_State *L, const char *name, lua_Number x) {
   }
 }
 
+/* A command of this module in a word or two, for people. */
+const char *clsh_timeline_commandname(cl_command_type type) {
+  static const char *const names[] = {
+      "kernel", NULL,      NULL,        "read",       "write",
+      "copy",   NULL,      NULL,        NULL,         NULL,
+      NULL,     "map",     NULL,        "unmap",      "marker",
+      NULL,     NULL,      "read rect", "write rect", "copy rect",
+      "user",   "barrier", "migrate",   "fill"}; /* by number */
+  cl_uint i = type - CL_COMMAND_NDRANGE_KERNEL;
+  if (i < sizeof names / sizeof *names && names[i] != NULL)
+    return names[i];
+  return type == RECORDING ? "recording" : "command";
+}
+
 /* Adds what is known of a command to the table at the top. */
 static void setcommand(lua_State *L, const Record *r) {
   static const char *const stamps[] = {"queued", "submit", "start", "stop"};
@@ -580,7 +590,8 @@ static void setcommand(lua_State *L, const Record *r) {
   const Clock *c = line != NULL ? &clocks[line->clock] : NULL;
   clsh_field_integer(L, "queue", r->queue);
   clsh_field_string(L, "command",
-                    r->wide > 0 ? "kernel" : clsh_event_commandname(r->type));
+                    r->wide > 0 ? "kernel"
+                                : clsh_timeline_commandname(r->type));
   clsh_field_boolean(L, "failed", r->status < 0);
   clsh_field_boolean(L, "ended", r->status <= CL_COMPLETE);
   clsh_field_string(L, "call",
@@ -672,6 +683,8 @@ static void setqueues(lua_State *L) {
 */
 static int readall(lua_State *L) {
   lua_settop(L, 0);
+  for (unsigned i = 1; i <= count; i++)
+    settle(record(i));
   lua_createtable(L, 0, 6);
   lua_createtable(L, (int)count, 0);
   for (unsigned i = 1; i <= count; i++) {
@@ -690,12 +703,24 @@ static int readall(lua_State *L) {
   return 1;
 }
 
-/* gated(): whether commands may wait for a user event that is not set */
-static int gated(lua_State *L) {
-  lua_pushboolean(L, clsh_event_gated());
+/* calendar() -> the calendar's clock less the monotonic one, ns */
+static int calendar(lua_State *L) {
+  struct timespec t;
+  int64_t least = INT64_MAX, offset = 0;
+  for (int i = 0; i < ROUNDS; i++) {
+    int64_t before = now();
+    clock_gettime(CLOCK_REALTIME, &t);
+    int64_t took = now() - before;
+    if (took >= least)
+      continue;
+    least = took;
+    offset = (int64_t)t.tv_sec * 1000000000 + t.tv_nsec - before - took / 2;
+  }
+  lua_pushinteger(L, offset);
   return 1;
 }
 
+/* recording() -> boolean */
 static int recording(lua_State *L) {
   lua_pushboolean(L, clsh_timeline_on);
   return 1;
@@ -703,11 +728,13 @@ static int recording(lua_State *L) {
 
 /* Sets the hook timeline, see hook.c. */
 void clsh_timeline_open(lua_State *L) {
-  static const luaL_Reg functions[] = {
-      {"clear", clearall}, {"gated", gated},
-      {"read", readall},   {"recording", recording},
-      {"start", start},    {"stop", stop},
-      {NULL, NULL}};
+  static const luaL_Reg functions[] = {{"calendar", calendar},
+                                       {"clear", clearall},
+                                       {"read", readall},
+                                       {"recording", recording},
+                                       {"start", start},
+                                       {"stop", stop},
+                                       {NULL, NULL}};
   luaL_newlib(L, functions);
   clsh_hook_set(L, "timeline");
 }

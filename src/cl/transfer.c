@@ -320,7 +320,7 @@ static bool wantspinned(lua_State *L, int opts, const Transfer *m,
 /* Adds the times of a command that has ended. */
 static void addtimes(Pinned *x, cl_event handle) {
   cl_ulong t[4];
-  if (!x->queue->profiled || !clsh_event_times(handle, t)) {
+  if (!x->queue->profiled || !clsh_poll_times(handle, t)) {
     x->timeless = true;
     return;
   }
