@@ -100,4 +100,13 @@ for name, value in pairs(names) do
   _G[name] = value
 end
 
+if cl.commandline and cl.commandline.trace then
+  local known, message = pcall(names.timeline.begin, cl.commandline.trace)
+  if not known then
+    io.stderr:write(("clshell: --trace: %s\n"):format(
+      tostring(message):match "cannot.*" or message))
+    os.exit(2, true)
+  end
+end
+
 return names

@@ -21,6 +21,7 @@ return {
   {"bench", "measure.bench", "session"},
   {"peaks", "measure.peaks", "session"},
   {"compare", "measure.compare", "session"},
+  {"timeline", "results.timeline", "session"},
   {"tune", "tune", "session"},
   {"check", "explain.check", "session"},
   {"task", "judge.task", "session"},

@@ -10,6 +10,7 @@
 
 #include "device.h"
 #include "program.h"
+#include "timeline.h"
 
 /* Pushes the driver's build log and its lines on the standard error, without
 ** white space at the end. */
@@ -40,9 +41,15 @@ static cl_int compile(lua_State *L, int program, const char *options) {
   Program *p = clsh_program_check(L, program);
   int tries = 0;
   cl_int err;
+  int64_t begin = clsh_timeline_now();
   do
     err = clsh_compiler_run(L, program, options);
   while (clsh_error_retry(L, err, &tries));
+  if (begin != 0) {
+    lua_getiuservalue(L, program, PROGRAM_NAME);
+    clsh_timeline_span(L, BUILT, begin, lua_tostring(L, -1), NULL, err);
+    lua_pop(L, 1);
+  }
   lua_pushstring(L, options);
   lua_setiuservalue(L, program, PROGRAM_OPTIONS);
   pushlog(L, p);

@@ -9,8 +9,8 @@
 #include "image.h"
 #include "kernel.h"
 #include "program.h"
-#include "queue.h"
 #include "sensor.h"
+#include "timeline.h"
 
 /** cl.now() -> number
  * Seconds on the host's monotonic clock, as a float.
@@ -52,7 +52,7 @@ int luaopen_cl(lua_State *L) {
       clsh_transfer_open, clsh_image_open,         clsh_kernel_open,
       clsh_arg_open,      clsh_commandbuffer_open, clsh_launch_open,
       clsh_program_open,  clsh_build_open,         clsh_rebuild_open,
-      clsh_typedef_open,  clsh_sensor_open};
+      clsh_typedef_open,  clsh_sensor_open,        clsh_timeline_open};
   luaL_checkversion(L);
   lua_newtable(L);
   luaL_setfuncs(L, functions, 0);

@@ -53,6 +53,7 @@ void clsh_poll(lua_State *L);
 /* of a command whose query failed: it may not have ended */
 #define STATUS_UNKNOWN (CL_QUEUED + 1)
 cl_int clsh_poll_status(cl_event e);
+bool clsh_poll_times(cl_event handle, cl_ulong stamp[4]);
 void clsh_poll_until(lua_State *L, bool (*done)(void *), void *what,
                      const char *hint);
 cl_int clsh_poll_event(lua_State *L, cl_event e, cl_device_id device,

@@ -16,6 +16,7 @@
 #include "flight.h"
 #include "kernel.h"
 #include "program.h"
+#include "timeline.h"
 
 /* of cl_khr_command_buffer */
 #define CAPABILITIES 0x12A9 /* CL_DEVICE_COMMAND_BUFFER_CAPABILITIES_KHR */
@@ -498,11 +499,12 @@ static int commandbuffer_run(lua_State *L) {
   clsh_option_push(L, 2, "after");
   Event none = {.handle = NULL}, *e = &none;
   bool wanted = clsh_event_taken(L, 0, 1) || q->out_of_order || b->prints ||
-                b->native != NULL || b->context->limits.simulated;
+                b->native != NULL || b->context->limits.simulated ||
+                clsh_timeline_on;
   if (wanted)
     e = clsh_event_new(L, 3); /* first: the next calls run no script */
   else
-    clsh_event_spare(L, 3, b->first->kernel->name);
+    clsh_event_spare(L, 3, b->first->kernel->name, NULL);
   checkbuffer(L, 1);
   checkopen(L, b);
   if (b->context->limits.simulated) {
@@ -519,6 +521,7 @@ static int commandbuffer_run(lua_State *L) {
   if (err != CL_SUCCESS && e->first == NULL)
     clsh_flight_drop();
   clsh_context_checkcommand(L, b->context, err, "steps:run");
+  clsh_timeline_enqueued(L, e);
   if (b->prints)
     clsh_event_wait(L, 5);
   return wanted;

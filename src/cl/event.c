@@ -9,14 +9,13 @@
 
 #include "driver.h"
 #include "flight.h"
-#include "queue.h"
+#include "timeline.h"
 
 #define EVENTBYTES 1024 /* a driver's memory for an event, roughly */
 #define INSTANT 50e-6   /* seconds that a marker on an idle queue may take */
 /* the status of a user event that nobody has set */
 #define GIVENUP CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST
-#define POCLFAILED (-1)  /* PoCL's status of a command that waited for it */
-#define RECORDING 0x12A8 /* CL_COMMAND_COMMAND_BUFFER_KHR */
+#define POCLFAILED (-1) /* PoCL's status of a command that waited for it */
 
 static const char *const stamps[] = {"queued", "submit", "start", "stop"};
 static Event *pending;      /* not yet read out, the newest first */
@@ -266,7 +265,7 @@ bool clsh_event_taken(lua_State *L, int level, int i) {
   return n < 0 || n >= i;
 }
 
-/* The hooks taken and launches, see hook.c. */
+/* The hooks taken, launches and gated, see hook.c. */
 static int taken(lua_State *L) {
   lua_pushboolean(L, clsh_event_taken(L, 1, (int)luaL_checkinteger(L, 1)));
   return 1;
@@ -274,6 +273,15 @@ static int taken(lua_State *L) {
 
 static int launches(lua_State *L) {
   lua_pushinteger(L, (lua_Integer)clsh_flight_newest());
+  return 1;
+}
+
+/* Whether commands may wait for a user event that nobody has set yet. */
+static int gated(lua_State *L) {
+  const Event *e = pending;
+  while (e != NULL && (e->queue != NULL || e->handle == NULL))
+    e = e->next;
+  lua_pushboolean(L, e != NULL);
   return 1;
 }
 
@@ -299,14 +307,18 @@ static void trycalls(lua_State *L) {
 ** Notes a kernel without an Event on the queue at `queuearg`; the same rules
 ** as for clsh_event_new hold. Nothing but times, waits for this command alone
 ** and `after` lists needs an Event: a marker tells when all commands of a
-** queue have ended, in order or not, and buffers are kept by the driver.
+** queue have ended, in order or not, and buffers are kept by the driver. While
+** a timeline is recorded `e`, which is no object, gets a record.
 */
-void clsh_event_spare(lua_State *L, int queuearg, const char *kernel) {
+void clsh_event_spare(lua_State *L, int queuearg, const char *kernel,
+                      Event *e) {
   checkrecording(L);
   Queue *q = clsh_queue_any(L, queuearg);
   q->interrupts = clsh_poll_interrupts();
   q->dropped = ++q->commands;
   memccpy(q->kernel, kernel, '\0', sizeof q->kernel - 1);
+  if (clsh_timeline_on && e != NULL)
+    clsh_timeline_command(q, e);
 }
 
 /* Pushes a pending event that keeps the object at `owner`. */
@@ -339,6 +351,8 @@ Event *clsh_event_new(lua_State *L, int queuearg) {
   q->interrupts = clsh_poll_interrupts();
   Event *e = newevent(L, queuearg, q->context, q);
   e->number = ++q->commands;
+  if (clsh_timeline_on)
+    clsh_timeline_command(q, e);
   return e;
 }
 
@@ -412,18 +426,6 @@ static void commandfailed(lua_State *L, Event *e) {
   lua_error(L);
 }
 
-/* The four times of an ended command; false where it has none. */
-bool clsh_event_times(cl_event handle, cl_ulong stamp[4]) {
-  static const cl_profiling_info what[] = {
-      CL_PROFILING_COMMAND_QUEUED, CL_PROFILING_COMMAND_SUBMIT,
-      CL_PROFILING_COMMAND_START, CL_PROFILING_COMMAND_END};
-  for (int i = 0; i < 4; i++)
-    if (clGetEventProfilingInfo(handle, what[i], sizeof stamp[i], &stamp[i],
-                                NULL) != CL_SUCCESS)
-      return false;
-  return true;
-}
-
 /* Notes the end of a command: nothing waits for it, and its memory is free. */
 static void end(Event *e) {
   Queue *q = e->queue;
@@ -445,15 +447,17 @@ static void settle(Event *e) {
   cl_ulong stamp[4];
   e->command = commandtype(e);
   e->stamped = e->queue->profiled && e->status == CL_COMPLETE &&
-               clsh_event_times(e->handle, e->stamp);
+               clsh_poll_times(e->handle, e->stamp);
   if (e->stamped && e->first != NULL) {
-    e->stamped = clsh_event_times(e->first, stamp);
+    e->stamped = clsh_poll_times(e->first, stamp);
     memcpy(e->stamp, stamp, 3 * sizeof *stamp);
   }
   if (e->first != NULL)
     clReleaseEvent(e->first);
   clReleaseEvent(e->handle);
   e->handle = e->first = NULL;
+  if (e->mark != 0)
+    clsh_timeline_ended(e);
   end(e);
 }
 
@@ -469,6 +473,8 @@ void clsh_event_join(Event *e, cl_command_type command, cl_int status,
   e->stamped = e->queue->profiled && status == CL_COMPLETE && stamp != NULL;
   if (e->stamped)
     memcpy(e->stamp, stamp, sizeof e->stamp);
+  if (e->mark != 0)
+    clsh_timeline_ended(e);
   end(e);
 }
 
@@ -487,6 +493,7 @@ void clsh_event_wait(lua_State *L, int arg) {
     if (e->queue == NULL)
       clsh_error(L, "this wait would never end: Event:complete must set the "
                     "Event first");
+    int64_t begin = clsh_timeline_on ? clsh_timeline_now() : 0;
     clsh_context_checkcommand(L, c, clsh_queue_flush(e->queue), "clFlush");
     clsh_context_checkcommand(
         L, c, clsh_poll_event(L, e->handle, c->device, &e->status),
@@ -498,6 +505,8 @@ void clsh_event_wait(lua_State *L, int arg) {
     else
       clsh_context_checkcommand(L, c, err, "clWaitForEvents");
     settle(e);
+    if (begin != 0)
+      clsh_timeline_span(L, WAITED, begin, NULL, e, CL_SUCCESS);
   }
   if (e->status < 0)
     commandfailed(L, e);
@@ -680,20 +689,6 @@ static int event_status(lua_State *L) {
   return 1;
 }
 
-/* A command of this module in a word or two, for people. */
-static const char *commandname(cl_command_type type) {
-  static const char *const names[] = {
-      "kernel", NULL,      NULL,        "read",       "write",
-      "copy",   NULL,      NULL,        NULL,         NULL,
-      NULL,     "map",     NULL,        "unmap",      "marker",
-      NULL,     NULL,      "read rect", "write rect", "copy rect",
-      "user",   "barrier", "migrate",   "fill"}; /* by number */
-  cl_uint i = type - CL_COMMAND_NDRANGE_KERNEL;
-  if (i < sizeof names / sizeof *names && names[i] != NULL)
-    return names[i];
-  return type == RECORDING ? "recording" : "command";
-}
-
 static int event_command(lua_State *L) {
   Event *e = clsh_event_check(L, 1);
   if (e->queue == NULL) {
@@ -702,7 +697,7 @@ static int event_command(lua_State *L) {
     clsh_context_alive(L, e->context);
     e->command = commandtype(e);
   }
-  lua_pushstring(L, commandname(e->command));
+  lua_pushstring(L, clsh_timeline_commandname(e->command));
   return 1;
 }
 
@@ -741,7 +736,7 @@ static int event_tostring(lua_State *L) {
   else if (e->recorded)
     lua_pushliteral(L, "Event recorded");
   else if (e->stamped && e->stamp[3] >= e->stamp[2])
-    lua_pushfstring(L, "Event %s %f ms", commandname(e->command),
+    lua_pushfstring(L, "Event %s %f ms", clsh_timeline_commandname(e->command),
                     (lua_Number)(e->stamp[3] - e->stamp[2]) * 1e-6);
   else
     lua_pushfstring(L, "Event %s",
@@ -771,6 +766,7 @@ static int enqueuemark(lua_State *L, bool barrier) {
   clsh_context_checkcommand(L, c, err,
                             barrier ? "clEnqueueBarrierWithWaitList"
                                     : "clEnqueueMarkerWithWaitList");
+  clsh_timeline_enqueued(L, e);
   return 1;
 }
 
@@ -907,6 +903,8 @@ void clsh_event_open(lua_State *L) {
   clsh_hook_set(L, "taken");
   lua_pushcfunction(L, launches);
   clsh_hook_set(L, "launches");
+  lua_pushcfunction(L, gated);
+  clsh_hook_set(L, "gated");
   clsh_class_define(L, &clsh_event_class);
   clsh_class_add(L, "Queue", queue, NULL);
   luaL_setfuncs(L, functions, 0);

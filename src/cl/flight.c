@@ -111,6 +111,12 @@ void clsh_flight_drop(void) {
   newest--;
 }
 
+/* The line that launched last, and its source; "": not known. */
+const char *clsh_flight_where(int *line) {
+  *line = note(newest)->line;
+  return note(newest)->source;
+}
+
 unsigned clsh_flight_newest(void) {
   return newest;
 }

@@ -16,6 +16,7 @@ unsigned clsh_flight_launch(cl_uint dims, const size_t *global,
                             const size_t *local, const size_t *offset);
 void clsh_flight_drop(void);
 unsigned clsh_flight_newest(void);
+const char *clsh_flight_where(int *line);
 void clsh_flight_end(unsigned number, const void *queue);
 
 #endif

@@ -19,6 +19,7 @@
 **   set_array       (array, value): Array:set without indexes
 **   copy_way        (context, context, bytes, whether they share memory) ->
 **                   way of a copy between two devices (Buffer:copy), or nil
+**   leaving         (): called as the program ends, once commands have ended
 **   give_up         (): lets go of values kept for later calls, as memory is
 **                   short
 ** C sets:
@@ -37,6 +38,10 @@
 **   launches        () -> number of launches so far
 **   type_question   (source) -> its declarations, or nil; macros: CLSH_KIND(T)
 **                   is the place of a type in cl.types()
+**   timeline        table of functions: calendar, clear, read, recording,
+**                   start, stop, see timeline.c
+**   gated           () -> boolean: whether a user event has not been set, for
+**                   which commands may wait
 **   recording       the CommandBuffer of a cl.record that is under way, or nil
 **   recorder        the thread that runs the function of that cl.record
 ** SPDX-License-Identifier: MIT

@@ -12,7 +12,7 @@
 
 #include "flight.h"
 #include "kernel.h"
-#include "queue.h"
+#include "timeline.h"
 
 #define ITEMBITS 48 /* 2^48 work-items at 10^12 a second take 5 minutes */
 #define MAXITEMS ((cl_ulong)1 << ITEMBITS)
@@ -422,7 +422,7 @@ static int launch_call(lua_State *L) {
   if (wanted)
     e = clsh_event_new(L, -1); /* first: the next calls run no script */
   else
-    clsh_event_spare(L, -1, k->name);
+    clsh_event_spare(L, -1, k->name, e);
   checknow(L, l);
   fflush(stdout); /* before the kernel's own printf */
   cl_command_queue handle = clsh_queue_handle(L, q);
@@ -436,16 +436,25 @@ static int launch_call(lua_State *L) {
   clsh_arg_set(L, k, q, 2, nargs);
   e->flight = clsh_kernel_note(&l->r);
   cl_int err = clsh_kernel_enqueue(k->handle, &l->r, handle, &after,
-                                   wanted ? &e->handle : NULL);
+                                   wanted         ? &e->handle
+                                   : e->mark != 0 ? clsh_timeline_slot(e)
+                                                  : NULL);
   if (err != CL_SUCCESS) {
     clsh_flight_drop();
     launchfailed(L, l, err);
   }
-  if (!wanted)
+  if (!wanted && e->mark == 0)
     return 0;
   clsh_event_setkernel(e, k->name);
   e->flop = l->r.flop;
   e->bytes = l->r.bytes;
+  if (e->mark != 0) {
+    clsh_timeline_sizes(e, l->r.dims, l->r.global,
+                        l->r.haslocal ? l->r.local : NULL);
+    clsh_timeline_enqueued(L, e);
+  }
+  if (!wanted)
+    return 0;
   int event = lua_gettop(L);
   if (k->prints)
     clsh_event_wait(L, event);

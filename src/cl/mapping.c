@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "driver.h"
-#include "queue.h"
+#include "timeline.h"
 
 /* The places where unmap puts the event and the error. */
 typedef struct Told {
@@ -133,6 +133,9 @@ int clsh_mapping_unmap(lua_State *L, const Object *o, const cl_mem *handle) {
   k->told = &told;
   clsh_class_close((Object *)a);
   clsh_context_checkcommand(L, c, told.err, "clEnqueueUnmapMemObject");
+  clsh_timeline_enqueued(L, e);
+  clsh_timeline_call(e, 'b');
   clsh_event_wait(L, -1);
+  clsh_timeline_call(e, 'b');
   return 1;
 }

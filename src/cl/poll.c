@@ -99,6 +99,18 @@ cl_int clsh_poll_status(cl_event e) {
   return query(e, &status) == CL_SUCCESS ? status : STATUS_UNKNOWN;
 }
 
+/* The four times of an ended command; false where it has none. */
+bool clsh_poll_times(cl_event handle, cl_ulong stamp[4]) {
+  static const cl_profiling_info what[] = {
+      CL_PROFILING_COMMAND_QUEUED, CL_PROFILING_COMMAND_SUBMIT,
+      CL_PROFILING_COMMAND_START, CL_PROFILING_COMMAND_END};
+  for (int i = 0; i < 4; i++)
+    if (clGetEventProfilingInfo(handle, what[i], sizeof stamp[i], &stamp[i],
+                                NULL) != CL_SUCCESS)
+      return false;
+  return true;
+}
+
 /* A pipe, which gets a byte at the end of each command; made once. */
 static int bell[2] = {-1, -1};
 

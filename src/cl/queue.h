@@ -24,6 +24,7 @@ typedef struct Queue {
   unsigned long dropped;  /* the newest that may run without an Event; or 0 */
   char kernel[MAXNAME];   /* the last such command's; "": not known */
   unsigned interrupts;    /* before its newest command */
+  uint64_t traced;        /* its place in a timeline, see timeline.c */
 } Queue;
 extern const Class clsh_queue_class;
 #define clsh_queue_check(L, i)                                                \
@@ -60,13 +61,15 @@ typedef struct Event {
   bool waits;                 /* its command has an `after` list */
   char kernel[MAXNAME];       /* the name; "": another command */
   unsigned flight;            /* of the kernel, or of the newest before */
+  uint64_t mark;              /* its record in a timeline; 0: none */
   lua_Number flop, bytes;     /* of the command; 0: not known */
   struct Event *next, **link; /* in `pending`, or NULL, NULL */
 } Event;
 Event *clsh_event_new(lua_State *L, int queuearg); /* pending, empty */
 Event *clsh_event_newrecorded(lua_State *L, int queuearg);
 bool clsh_event_taken(lua_State *L, int level, int i);
-void clsh_event_spare(lua_State *L, int queuearg, const char *kernel);
+void clsh_event_spare(lua_State *L, int queuearg, const char *kernel,
+                      Event *e);
 /* begins a recording: commands and waits raise; NULL: ends it */
 void clsh_event_record(lua_State *thread);
 bool clsh_event_recording(void);
@@ -74,7 +77,6 @@ void clsh_event_checkwait(lua_State *L, const Event *e);
 void clsh_event_pin(Event *e, Block *b);
 void clsh_event_setkernel(Event *e, const char *name);
 const char *clsh_event_kernel(const Queue *q); /* under way, or NULL */
-bool clsh_event_times(cl_event handle, cl_ulong stamp[4]);
 void clsh_event_join(Event *e, cl_command_type command, cl_int status,
                      const cl_ulong *stamp);
 void clsh_event_wait(lua_State *L, int arg);

@@ -13,6 +13,7 @@
 
 #include "buffer.h"
 #include "memory.h"
+#include "timeline.h"
 
 #define MAXBOX 3                  /* dimensions of a box */
 #define LARGE ((size_t)4 << 20)   /* least bytes of a transfer that gains */
@@ -110,9 +111,13 @@ void *clsh_transfer_pin(lua_State *L, Event *e, int arr) {
 void clsh_transfer_end(lua_State *L, const Transfer *m, cl_int err,
                        const char *call) {
   clsh_context_checkcommand(L, m->context, err, call);
-  if (!m->async)
+  const Event *e = clsh_event_check(L, -1);
+  clsh_timeline_enqueued(L, e);
+  if (!m->async) {
+    clsh_timeline_call(e, 'b');
     clsh_event_wait(L, -1);
-  else
+    clsh_timeline_call(e, 'b');
+  } else
     clFlush(m->handle);
 }
 
@@ -315,7 +320,7 @@ static bool wantspinned(lua_State *L, int opts, const Transfer *m,
 /* Adds the times of a command that has ended. */
 static void addtimes(Pinned *x, cl_event handle) {
   cl_ulong t[4];
-  if (!x->queue->profiled || !clsh_event_times(handle, t)) {
+  if (!x->queue->profiled || !clsh_poll_times(handle, t)) {
     x->timeless = true;
     return;
   }
@@ -389,6 +394,8 @@ static void put(Pinned *x, bool write, const Transfer *m, cl_mem mem,
 /* Ends the Event after the end of all commands; raises a failure. */
 static void finish(lua_State *L, Pinned *x, cl_command_type type) {
   x->queue->dropped = x->dropped;
+  clsh_timeline_enqueued(L, x->event);
+  clsh_timeline_call(x->event, 'b');
   clsh_event_join(x->event, type, x->err != CL_SUCCESS ? x->err : x->status,
                   x->stamped && !x->timeless ? x->stamp : NULL);
   clsh_context_checkcommand(L, x->context, x->err, x->call);
@@ -626,9 +633,10 @@ static size_t checkfit(lua_State *L, const Buffer *b, const Region *r,
   return at > 1 ? (at - 1) * a->type->size : 0;
 }
 
-/* As clsh_transfer_begin, for a command on a Buffer. */
-static Event *begin(lua_State *L, Buffer *b, Transfer *m) {
+/* As clsh_transfer_begin, for a command on so many bytes of a Buffer. */
+static Event *begin(lua_State *L, Buffer *b, Transfer *m, size_t bytes) {
   Event *e = clsh_transfer_begin(L, &b->head, m);
+  clsh_timeline_moves(e, bytes);
   clsh_buffer_use(b, clsh_queue_any(L, m->queue));
   return e;
 }
@@ -639,7 +647,7 @@ static Event *begin(lua_State *L, Buffer *b, Transfer *m) {
 ** its Event.
 */
 static int movenothing(lua_State *L, Buffer *b, Transfer *m) {
-  Event *e = begin(L, b, m);
+  Event *e = begin(L, b, m, 0);
   clsh_transfer_end(L, m,
                     clEnqueueMarkerWithWaitList(m->handle, m->waits.n,
                                                 m->waits.list, &e->handle),
@@ -659,7 +667,7 @@ static void transfer(lua_State *L, bool write, Buffer *b, const Region *part,
     return;
   }
   bool pinned = wantspinned(L, 3, m, bytesof(r));
-  Event *e = begin(L, b, m);
+  Event *e = begin(L, b, m, bytesof(r));
   void *host = (char *)clsh_transfer_pin(L, e, 2) + skip;
   assert(e->pin->bytes >= skip + bytesof(r));
   if (pinned) {
@@ -812,7 +820,7 @@ static int buffer_fill(lua_State *L) {
     checkelements(L, b, 3, &r);
   if (bytesof(&r) == 0)
     return movenothing(L, b, &m);
-  Event *e = begin(L, b, &m);
+  Event *e = begin(L, b, &m, bytesof(&r));
   cl_int err;
   do
     err = fillrows(&m, b, pattern, &r, &e->handle);
@@ -913,7 +921,7 @@ static void copypinned(lua_State *L, Buffer *b, const Region *r, Buffer *d,
   target.handle = targetqueue(L, d);
   preparepinned(L, b->context);
   preparepinned(L, d->context);
-  begin(L, b, m);
+  begin(L, b, m, bytesof(r));
   if (d->head.closed)
     clsh_error(L, "the target Buffer is closed");
   copypieces(L, m, b->handle, &from, &target, d->handle, &dest, both);
@@ -959,7 +967,7 @@ static int buffer_copy(lua_State *L) {
     copypinned(L, b, &r, d, &to, &m, way == BOTH);
     return 1;
   }
-  Event *e = begin(L, b, &m);
+  Event *e = begin(L, b, &m, bytesof(&r));
   if (d->head.closed)
     return clsh_error(L, "the target Buffer is closed");
   clsh_buffer_use(d, clsh_queue_any(L, m.queue));
@@ -1002,7 +1010,7 @@ static int buffer_map(lua_State *L) {
   else if (r.width == b->shape.count * b->type->size)
     r.shape = b->shape;
   Array *a = clsh_array_box(L, b->type, &r.shape);
-  Event *e = begin(L, b, &m);
+  Event *e = begin(L, b, &m, r.width);
   clsh_buffer_dontkeep(b); /* the Array that maps it may outlive it */
   Mapping *k = clsh_mapping_new(L, a, b->handle, &m, r.width);
   cl_int err;
@@ -1043,7 +1051,7 @@ static int buffer_migrate(lua_State *L) {
       (clsh_option_flag(L, 2, "discard", false)
            ? CL_MIGRATE_MEM_OBJECT_CONTENT_UNDEFINED
            : 0);
-  Event *e = begin(L, b, &m);
+  Event *e = begin(L, b, &m, b->bytes);
   cl_int err = clEnqueueMigrateMemObjects(m.handle, 1, &b->handle, flags,
                                           m.waits.n, m.waits.list, &e->handle);
   if (err == CL_INVALID_OPERATION)

@@ -7,7 +7,7 @@
 #include <math.h>
 
 #include "driver.h"
-#include "queue.h"
+#include "timeline.h"
 
 /* registry: list of Event, function, Event, function ... */
 #define CALLBACKS "cl.callbacks"
@@ -192,6 +192,7 @@ static int queue_finish(lua_State *L) {
   lua_getfield(L, 1, "marker");
   lua_pushvalue(L, 1);
   lua_call(L, 1, 1);
+  clsh_timeline_call(clsh_event_check(L, 2), 'f');
   lua_getfield(L, 2, "wait");
   lua_insert(L, 2);
   lua_call(L, 1, 0);
@@ -225,8 +226,11 @@ static int cl_sleep(lua_State *L) {
     return clsh_error_arg(L, 1, "seconds must be >= 0 and finite; got %s",
                           clsh_option_got(L, 1));
   Wait w = {.L = L, .end = clsh_poll_now() + seconds};
+  int64_t begin = clsh_timeline_now();
   attend(L, &w);
   clsh_poll_until(L, istime, &w, NULL);
+  if (begin != 0)
+    clsh_timeline_span(L, SLEPT, begin, "sleep", NULL, CL_SUCCESS);
   return 0;
 }
 

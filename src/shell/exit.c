@@ -24,6 +24,7 @@ void (*clsh_exit_library)(int code);
 
 static lua_CFunction exitlua; /* os.exit of Lua's library */
 static bool left;
+static bool unwritten; /* the hook `leaving` failed */
 
 /* Protected: clsh_pending_count(PATIENCE, abandoned). */
 static int count(lua_State *L) {
@@ -91,6 +92,24 @@ static void await(lua_State *L) {
   }
 }
 
+/* Protected: the hook `leaving`, which writes what is to be kept. */
+static int callleaving(lua_State *L) {
+  luaL_getsubtable(L, LUA_REGISTRYINDEX, "cl.hooks");
+  if (lua_getfield(L, -1, "leaving") == LUA_TFUNCTION)
+    lua_call(L, 0, 0);
+  return 0;
+}
+
+static void leaving(lua_State *L) {
+  clsh_interrupt_end(L); /* the file is written after a Ctrl-C as well */
+  lua_pushcfunction(L, callleaving);
+  if (lua_pcall(L, 0, 0, 0) == LUA_OK)
+    return;
+  unwritten = true;
+  fprintf(stderr, PROGRAM ": %s\n", luaL_tolstring(L, -1, NULL));
+  lua_pop(L, 2);
+}
+
 /*
 ** To be called before lua_close, without a handler for Ctrl-C: waits for the
 ** commands under way. It gives up commands that a Ctrl-C has abandoned or that
@@ -103,6 +122,7 @@ void clsh_exit_leave(lua_State *L) {
   clsh_event_failall();
   if (!clsh_timeout_expired())
     await(L);
+  leaving(L);
   lua_Integer n = clsh_poll_interrupts() > 0 ? unfinished(L, true) : 0;
   if (clsh_timeout_expired())
     n += unfinished(L, false);
@@ -125,8 +145,11 @@ static void closeout(void) {
   clsh_journal_remove();
   errno = 0;
   clsh_lines_end();
-  if (fflush(stdout) == 0 && !ferror(stdout))
+  if (fflush(stdout) == 0 && !ferror(stdout)) {
+    if (unwritten)
+      _exit(EXIT_SCRIPT);
     return;
+  }
   int error = errno;
   struct pollfd fd = {STDOUT_FILENO, POLLOUT, 0};
   if (error == EPIPE || (poll(&fd, 1, 0) == 1 && (fd.revents & POLLERR)))

@@ -215,7 +215,10 @@ static void setcommandline(lua_State *L, const Options *o,
                            const char *script) {
   const struct {
     const char *name, *value;
-  } texts[] = {{"format", o->format}, {"output", o->output}, {"as", o->as}};
+  } texts[] = {{"format", o->format},
+               {"output", o->output},
+               {"as", o->as},
+               {"trace", o->trace}};
   lua_createtable(L, 0, 14);
   setlist(L, o, 'I', "include");
   setlist(L, o, 'D', "defines");
@@ -227,7 +230,7 @@ static void setcommandline(lua_State *L, const Options *o,
   clsh_field_boolean(L, "quiet", o->quiet);
   clsh_field_boolean(L, "noinit", o->noinit);
   clsh_field_string(L, "color", o->color != NULL ? o->color : "auto");
-  for (int i = 0; i < 3; i++)
+  for (int i = 0; i < 4; i++)
     clsh_field_string(L, texts[i].name, texts[i].value);
   if (o->timeout > 0) {
     lua_pushnumber(L, o->timeout);

@@ -164,6 +164,7 @@ static int take(Options *o, int code, const char *value) {
       {OPT_COLOR, &o->color, NULL}, {'e', NULL, &o->code},
       {'p', NULL, &o->code},        {'n', NULL, &o->noinit},
       {'i', NULL, &o->interactive}, {'q', NULL, &o->quiet},
+      {OPT_TRACE, &o->trace, NULL},
   };
   for (size_t i = 0; i < sizeof places / sizeof *places; i++)
     if (places[i].code == code && places[i].text != NULL)

@@ -96,6 +96,13 @@ const Option clsh_optiontable[] = {
      "keep benches there; none: nowhere",
      "The SQLite file in which benches are kept, none for nowhere; otherwise "
      "CLSHELL_STORE."},
+    {OPT_TRACE, "trace", "FILE", "file", NULL, "Output",
+     "write a timeline, for ui.perfetto.dev",
+     "Records every command of every queue, builds, waits of the host and the "
+     "functions of the script, and writes them as JSON in the Trace Event "
+     "format at the end, after an error, Ctrl-C and os.exit too; "
+     "ui.perfetto.dev and chrome://tracing open it. A summary goes to "
+     "standard error. The processes that mpirun starts share one file."},
     {'q', "quiet", NULL, NULL, NULL, "Output",
      "no banner, no progress; errors only",
      "Neither banner, progress nor notes: only results and errors."},

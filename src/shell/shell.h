@@ -35,6 +35,7 @@
 #define OPT_MEMCHECK 267
 #define OPT_OPTIONS 268
 #define OPT_AS 269
+#define OPT_TRACE 270
 typedef struct Option {
   int code;          /* its letter, or a number above OPT_LONG */
   const char *name;  /* the long name; may be NULL */
@@ -61,7 +62,7 @@ typedef struct Options {
   Action *actions; /* in the order given; room for argc */
   int nactions;
   int script; /* its index in argv; argc: no script */
-  const char *device, *as, *format, *output, *color;
+  const char *device, *as, *format, *output, *color, *trace;
   const char *tool; /* runs in place of a script: devices, doctor ...; NULL */
   const char *what; /* the tool's argument */
   double timeout;   /* seconds; 0: none */

@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+#include <sys/file.h>
 #include <sys/ioctl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -332,6 +333,25 @@ static int system_file(lua_State *L) {
   return 2;
 }
 
+/** system.lock(file) -> boolean
+ * Waits until no other process has the lock of an open file of Lua's io
+ * library, and takes it, until the file is closed; false where the system
+ * has no locks for it.
+ * Example:
+ * local file <close> = io.tmpfile()
+ * print(system.lock(file)) --> true
+ */
+static int system_lock(lua_State *L) {
+  luaL_Stream *s = luaL_checkudata(L, 1, LUA_FILEHANDLE);
+  luaL_argcheck(L, s->closef != NULL, 1, "the file is closed");
+  int result;
+  do
+    result = flock(fileno(s->f), LOCK_EX);
+  while (result != 0 && errno == EINTR);
+  lua_pushboolean(L, result == 0);
+  return 1;
+}
+
 /** system.limit(what, bytes) -> boolean
  * Lowers a limit of this process for good: "memory", the bytes that it may
  * allocate, or "file", the bytes of a file that it may write. False where the
@@ -358,13 +378,19 @@ static int system_limit(lua_State *L) {
 }
 
 int luaopen_clshell_system(lua_State *L) {
-  static const luaL_Reg functions[] = {
-      {"chdir", system_chdir},     {"cores", system_cores},
-      {"cwd", system_cwd},         {"drivers", system_drivers},
-      {"file", system_file},       {"folder", system_folder},
-      {"kind", system_kind},       {"limit", system_limit},
-      {"private", system_private}, {"temporary", system_temporary},
-      {"winsize", system_winsize}, {NULL, NULL}};
+  static const luaL_Reg functions[] = {{"chdir", system_chdir},
+                                       {"cores", system_cores},
+                                       {"cwd", system_cwd},
+                                       {"drivers", system_drivers},
+                                       {"file", system_file},
+                                       {"folder", system_folder},
+                                       {"kind", system_kind},
+                                       {"limit", system_limit},
+                                       {"lock", system_lock},
+                                       {"private", system_private},
+                                       {"temporary", system_temporary},
+                                       {"winsize", system_winsize},
+                                       {NULL, NULL}};
   luaL_newlib(L, functions);
   return 1;
 }

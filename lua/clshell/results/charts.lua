@@ -363,6 +363,30 @@ function M.field(A, opts)
   return finished(chart, opts)
 end
 
+--- plot.gantt(t [, opts]) -> chart
+--- A timeline as rows over its time: for each queue the kernels, copies and
+--- fills, for the host its waits and builds, and functions of the script. In
+--- text the height of a character is the part of its time that was busy; the
+--- share of the whole stands behind a row.
+--- Options:
+---   title  none  a title
+---   file   -     a path: writes the chart there too, see chart:save
+---   width, height  window  characters, of the text
+--- Example:
+--- local x = cl.buffer("float", 1e6, 1)
+--- local t = timeline(function() return x:fill(2):wait() end)
+--- print(plot.gantt(t, {width = 80}))
+function M.gantt(t, opts)
+  argument.check("plot.gantt", "t", t, "timeline")
+  opts = options.check(opts, "plot.gantt")
+  local chart = setmetatable({kind = "gantt", notes = {}, from = t.from,
+    to = t.to, rows = t:rows(),
+    title = opts.title or "", width = opts.width, height = opts.height}, Chart)
+  chart.x = axis.new({0, (t.to - t.from) * 1e-9}, {label = "time", unit = "s",
+    log = false, zero = true})
+  return finished(chart, opts)
+end
+
 --- chart:text([opts]) -> string
 --- The chart for a terminal.
 --- Options:

@@ -430,11 +430,25 @@ local function title_of(results, labels, common)
   return table.concat(words, " ") .. (device and " on " .. device or "")
 end
 
+-- The timeline of a run under --trace: its chart, and its words.
+local function timeline_of()
+  local t = require "clshell.results.timeline".so_far()
+  if not t or #t.commands == 0 then
+    return ""
+  end
+  local words = t:words()
+  for i, line in ipairs(words) do
+    words[i] = "<li>" .. escape(line) .. "</li>"
+  end
+  return ("<h2>Timeline</h2>\n%s\n<ul>\n%s\n</ul>"):format(
+    figure(t:chart()), table.concat(words, "\n"))
+end
+
 --- html.text(results [, opts]) -> string
 --- The report of results as a page that needs no other file: for each problem
---- the best kernel, a chart and a table; the roofline, every sample, the
---- device, and the results as JSON in a script element.
---- Options as for html.
+--- the best kernel, a chart and a table; the roofline, the timeline of
+--- clshell --trace, every sample, the device, and the results as JSON in a
+--- script element. Options as for html.
 --- Example:
 --- local page = html.text({bench.of("a", {0.01})}, {title = "A run"})
 --- print(page:find("A run", 1, true) ~= nil) --> true
@@ -469,6 +483,7 @@ function M.text(results, opts)
     out[#out + 1] = (i == 1 and "<h2>What they say</h2>\n" or "")
       .. "<p>" .. escape(paragraph) .. "</p>"
   end
+  out[#out + 1] = timeline_of()
   out[#out + 1] = "<h2>Every result</h2>"
   for i, r in ipairs(results) do
     out[#out + 1] = detail(r, labels[i])

@@ -165,6 +165,11 @@ local KINDS = {line = "Lines", bar = "Bars", ladder = "The rungs as bars",
 local function describe(chart)
   if chart.grid then
     return "A matrix as a picture: " .. chart.title
+  elseif chart.rows then
+    return ("Rows over %s: %s"):format(quantity.format((chart.to - chart.from)
+      * 1e-9, "s", 3), text.values(chart.rows, ", ", function(row)
+      return row.label
+    end))
   end
   local axes = chart.bars and chart.x.label
     or ("%s over %s"):format(chart.y.label, chart.x.label)
@@ -259,6 +264,45 @@ local function bar_chart(chart, opts)
     bar_row(drawing, chart, bar, top + (i - 1) * ROW + 2, box)
   end
   return finish(drawing, chart, bottom + 36, opts)
+end
+
+local MOST_SPANS = 2000 -- of a row; shorter ones join the one before
+
+-- A Gantt chart: a row for each kind of work, a rectangle for each span.
+local function gantt_chart(chart, opts)
+  local drawing, label = setmetatable({}, Drawing), 0
+  for _, row in ipairs(chart.rows) do
+    label = math.max(label, math.min(length(row.label), LABEL_MAX))
+  end
+  local left, whole = math.max(60, label * CHAR + 16), chart.to - chart.from
+  local top, width = chart.title ~= "" and TOP + 4 or 8, WIDTH - left - 70
+  local bottom = top + #chart.rows * ROW + 4
+  for _, tick in ipairs(chart.x:ticks(6)) do
+    local x = left + tick.at * width
+    drawing:segment(tick.value == 0 and "axis" or "grid", x, top, x, bottom)
+    drawing:text(x, bottom + 16, tick.text, "soft", "middle")
+  end
+  for i, row in ipairs(chart.rows) do
+    local y, path, last = top + (i - 1) * ROW + 5, {}, -1
+    drawing:label(left - 8, y + 14, row.label, nil, "end")
+    local least = #row.spans > MOST_SPANS and width / MOST_SPANS or 0
+    for _, span in ipairs(row.spans) do
+      local x = (span[1] - chart.from) / whole * width
+      local w = math.max(0.5, (span[2] - span[1]) / whole * width)
+      if x + w > last + least then
+        path[#path + 1] = ("M%.2f %dh%.2fv18h%.2fz"):format(left + x, y, w, -w)
+        last = x + w
+      end
+    end
+    local share = ("%.0f %%"):format(100 * row.length / whole)
+    drawing:add('<path class="s%d" d="%s">%s</path>', row.label:find "kernels"
+      and 1 or row.label:find "copies" and 2 or row.label:find "^host" and 5
+      or 3, table.concat(path), pointed(row.label .. ": " .. share))
+    drawing:text(left + width + 8, y + 14, share, "soft")
+  end
+  drawing:text(left + width / 2, bottom + 34, chart.x:title(), "soft",
+    "middle")
+  return finish(drawing, chart, bottom + 54, opts)
 end
 
 local function grid(drawing, chart, box)
@@ -459,6 +503,7 @@ end
 -- The text that chart:svg returns.
 function M.render(chart, opts)
   return chart.bars and bar_chart(chart, opts)
+    or chart.rows and gantt_chart(chart, opts)
     or chart.grid and field_chart(chart, opts) or xy_chart(chart, opts)
 end
 

@@ -310,6 +310,49 @@ local function bar_chart(chart, how)
   return finish(lines, chart, how)
 end
 
+-- Parts of a character's time that are busy, in eighths or fewer steps.
+local HEIGHTS, LETTERS_BUSY = {"▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"},
+  {".", ":", "=", "#"}
+
+-- The cells of a row of a Gantt chart: each shows its busy part.
+local function gantt_cells(chart, row, width, how)
+  local steps = how.ascii and LETTERS_BUSY or HEIGHTS
+  local each, busy, cells = (chart.to - chart.from) / width, {}, {}
+  for _, span in ipairs(row.spans) do
+    local a, b = span[1] - chart.from, span[2] - chart.from
+    for c = math.floor(a / each), math.min(width - 1, math.floor(b / each)) do
+      busy[c] = (busy[c] or 0) + math.max(0, math.min(b, (c + 1) * each)
+        - math.max(a, c * each))
+    end
+  end
+  for c = 0, width - 1 do
+    cells[c + 1] = busy[c] and steps[math.max(1, math.min(#steps,
+      math.ceil(busy[c] / each * #steps - 1e-6)))] or " "
+  end
+  return table.concat(cells)
+end
+
+local function gantt_chart(chart, how)
+  local labels, shares, lines = {}, {}, {}
+  local whole = math.max(1, chart.to - chart.from)
+  for i, row in ipairs(chart.rows) do
+    labels[i] = row.label
+    shares[i] = ("%.0f %%"):format(100 * row.length / whole)
+  end
+  local label = math.min(widest(labels, 0), WIDEST_LABEL, how.width // 3)
+  local width = math.max(6, how.width - label - 9)
+  local side = how.ascii and "|" or "│"
+  for i, row in ipairs(chart.rows) do
+    lines[i] = fill(row.label, label) .. " " .. side .. style.paint(
+      gantt_cells(chart, row, width, how), COLORS[row.label:find "kernels"
+      and 1 or row.label:find "copies" and 2 or row.label:find "^host" and 5
+      or 3], how.color) .. side .. fill(shares[i], 5, true)
+  end
+  local last = quantity.format(whole * 1e-9, "s", 3)
+  lines[#lines + 1] = fill("", label + 2) .. "0" .. fill(last, width - 1, true)
+  return finish(lines, chart, how)
+end
+
 -- Dark to light, for a terminal of 256 colours and for one without colours.
 local SHADES = {53, 54, 60, 24, 30, 36, 72, 77, 149, 190, 226}
 local GREYS, DOTS = {" ", "░", "▒", "▓", "█"},
@@ -397,6 +440,7 @@ function M.render(chart, opts)
     how.color = style.color(1)
   end
   return chart.bars and bar_chart(chart, how)
+    or chart.rows and gantt_chart(chart, how)
     or chart.grid and field_chart(chart, how) or xy_chart(chart, how)
 end
 

@@ -296,6 +296,28 @@ end, "expr [flop=, bytes=, name= ...]\nmeasures it many times, as bench does"
   .. "\nflop=2*n^3 and bytes= of one run give rates; see ?bench for more.",
   {code = true, script = bench_script})
 
+-- The file and the statement of `%trace t.json gemm(A, B)`.
+local function traced(rest)
+  local path, code = rest:match "^(%S+%.json)%s+(.+)$"
+  return path, code or required(rest, "statement")
+end
+
+define("trace", function(rest)
+  local path, code = traced(rest)
+  local t = require "clshell.results.timeline"(session.compile(code))
+  if path then
+    session.say("wrote " .. t:save(path))
+  end
+  return t
+end, "[file.json] statement\nwhat ran when: commands, builds, waits, on one "
+  .. "clock\nRuns it once, as timeline does; ui.perfetto.dev opens the file.",
+  {code = true, script = function(rest)
+    local path, code = traced(rest)
+    return ("print(timeline(function() %s%s\nend)%s)"):format(load("return "
+      .. code) and "return " or "", code, path and (":save(%q)"):format(path)
+      or "")
+  end})
+
 define("timeit", function(rest)
   check_name("timeit", rest, "a function")
   return part "measure".bench(rest, "quick")()
