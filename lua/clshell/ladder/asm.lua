@@ -144,8 +144,9 @@ end
 
 -- The texts of the lines of a program's source, and where(file, line), the
 -- user's place for a place that a compiler tells: some count the lines of the
--- text they got, and ignore #line.
-local function places(prog)
+-- text they got, and ignore #line. `only`: the name of the only file that the
+-- compiler tells.
+local function places(prog, only)
   if not prog.source then
     return nil, function(name, line)
       return name, line
@@ -160,7 +161,7 @@ local function places(prog)
   end
   return texts, function(name, line)
     local base = name:match "[^/]*$"
-    if not user_source.names_source(base) then
+    if name ~= only and not user_source.names_source(base) then
       return name, line
     end
     local one = base ~= "<kernel>" and numbered[line]
@@ -177,30 +178,52 @@ local LINES = "-nv-line-info" -- has NVIDIA's compiler write .loc into the PTX
 local PACKAGES = "CUDA's toolkit has both; or: pip install nvidia-cuda-nvcc "
   .. "nvidia-cuda-nvdisasm. prog:asm() is the PTX"
 
--- PTX without what only tells places.
-local function plain(text)
-  return (text:gsub("//[^\n]*", ""):gsub("%f[^\n\0]%s*%.loc[^\n]*", "")
-    :gsub("%f[^\n\0]%s*%.file[^\n]*", ""):gsub("%s+", " "))
+-- The instructions of PTX without their operands.
+local function instructions(text)
+  local list = {}
+  for row in text:gmatch "[^\n]+" do
+    list[#list + 1] = row:match "^%s*(@?[%a{][^\n]*);"
+  end
+  return table.concat(list, "\n"):gsub("[%%$][%w_$]+", "")
+end
+
+local function raw(prog)
+  return (prog:binary{raw = true}:gsub("\0", ""))
 end
 
 -- The PTX of a kernel's program, with .loc where the driver gives it without
--- another change of the code, and a note on it.
+-- another change of the code, or a note on why not.
 local function ptx_of(prog)
   local source = program.original(prog)
-  local text = prog:binary{raw = true}:gsub("\0", "")
   local built <close>, reason = with_lines(source, LINES)
-  local lined = built and built:binary{raw = true}:gsub("\0", "")
-  if lined and source ~= prog then
-    lined, reason = ptx.edit(lined)
-  end
+  local lined = built and raw(built)
   if lined and not lined:find "%.loc%s" then
     lined, reason = nil, "the driver writes no lines of the source into the "
       .. "PTX"
-  elseif lined and plain(lined) ~= plain(text) then
+  elseif lined and instructions(lined) ~= instructions(raw(source)) then
     lined, reason = nil, ("with %s the driver makes other code"):format(LINES)
   end
-  return lined or text, not lined and reason
+  if lined and source ~= prog then
+    lined, reason = ptx.edit(lined)
+  end
+  return lined or raw(prog), not lined and reason
     .. ": the lines are those of the PTX, prog:asm()" or nil
+end
+
+-- PTX as ptxas takes it, and the bytes of local memory that were left out: of
+-- local arrays that ptx.lua has made larger than NVIDIA's compilers allow.
+-- Their size does not change the code.
+local MOST_LOCAL, SMALL = 48 * 1024, 1024
+local function within(text)
+  local less = 0
+  text = text:gsub("(%.shared[^\n]-%[)(%d+)(%])", function(head, n, tail)
+    if tonumber(n) <= MOST_LOCAL then
+      return nil
+    end
+    less = less + tonumber(n) - SMALL
+    return head .. SMALL .. tail
+  end)
+  return text, less
 end
 
 -- The texts of the lines of PTX, and where() for them.
@@ -241,6 +264,8 @@ function M.sass(kernel, prog)
   end
   local name, _ <close> = file.temporary ".ptx"
   local cubin, _ <close> = file.temporary ".cubin"
+  local less
+  text, less = within(text)
   file.write(name, text, "the PTX")
   local log, reason = run(ptxas, ("-v -lineinfo --entry %s -arch=%s %s%s%s -o "
     .. "%s"):format(kernel, target, passed(prog, "maxrregcount"),
@@ -257,13 +282,16 @@ function M.sass(kernel, prog)
   if note then
     source, where = ptx_places(text)
   else
-    source, where = places(program.original(prog))
+    local only = text:match "%.file%s+%d+%s+\"([^\"]*)\""
+    local _, count = text:gsub("%.file%s", "")
+    source, where = places(program.original(prog), count == 1 and only or nil)
   end
   local code = listing.sass(shown, kernel, where) or fail(
     ("nvdisasm's listing has no instructions of %s"):format(kernel))
   for key, value in pairs(listing.figures(log, kernel) or {}) do
     code[key] = value
   end
+  code.local_bytes = code.local_bytes and code.local_bytes + less
   local own = text:match "Cuda compilation tools[^\n]-V([%d.]+)"
   code.notes = {note, own ~= version and ("ptxas %s made this code of the "
     .. "driver's PTX; the driver's own compiler (%s) may make other code")
@@ -370,6 +398,8 @@ local function subject_of(x)
     return x, x.required_work_group_size
   elseif class == "Launch" then
     return x.kernel, x.localsize
+  elseif type(x) == "table" and base_text.class(x[1]) == "Launch" then
+    return subject_of(x[1]) -- {launch, options}, as compare takes it
   elseif type(x) == "string" or type(x) == "table" and getmetatable(x) == nil
       and type(x[1]) == "string" then
     local workload = require "clshell.ladder.workload"
@@ -441,13 +471,19 @@ local function asm(subject)
     fail("the driver's binary is neither PTX nor ELF code",
       "prog:asm() is its text, where it has one")
   end
-  code.kernel = kernel.name
+  code.kernel, code.program = kernel.name, prog
   code = machine_code.new(code)
   known[prog][key] = code
   return code
 end
 
-M.of = asm -- for other rooms, as asm itself
+-- asm.compare(a, b) -> table
+-- The difference of two machine codes, which prints; a and b as for asm.
+function M.compare(a, b)
+  return machine_code.compare(asm(a), asm(b))
+end
+
+M.narrow = machine_code.narrow
 
 cl.extend("Program",
   argument.methods("Program", {asm = M.asm}, "Program"), true)

@@ -354,7 +354,7 @@ local function code_of(all, marks, where, classify, ...)
   end
   for _, i in ipairs(code.list) do
     local to = i.target and place[marks[i.target]]
-    i.to = to and code.list[to] and to
+    i.to = to and code.list[to] and to or nil
   end
   add_loops(code)
   return code

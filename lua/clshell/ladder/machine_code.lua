@@ -20,12 +20,17 @@ local function kind_of(i)
     or i.class
 end
 
--- "16 FFMA, 4 LDS.128": how often each of the mnemonics stands in a list.
-local function mnemonics(list, most)
-  local counts, words = {}, {}
+local function counts_of(list)
+  local counts = {}
   for _, i in ipairs(list) do
     counts[i.op] = (counts[i.op] or 0) + 1
   end
+  return counts
+end
+
+-- "16 FFMA, 4 LDS.128": how often each of the mnemonics stands in a list.
+local function mnemonics(list, most)
+  local counts, words = counts_of(list), {}
   local names = text.keys(counts)
   table.sort(names, function(a, b)
     if counts[a] ~= counts[b] then
@@ -264,7 +269,7 @@ local function aligned(a, b)
   local one, other, rows = text.keys(a.lines), text.keys(b.lines), {}
   local function alike(i, j)
     local s = source_line(a, one[i])
-    return s == source_line(b, other[j]) and (s ~= "" or one[i] == other[j])
+    return s == source_line(b, other[j]) and (s:find "%w" or one[i] == other[j])
   end
   local best = {}
   for i = #one + 1, 1, -1 do
@@ -291,10 +296,27 @@ local function aligned(a, b)
   return rows
 end
 
+-- "FFMA 16 -> 32, LDS 4 -> 0": the mnemonics whose counts differ; nil for none.
+local function changes(one, other)
+  local a, b, all, words = counts_of(one), counts_of(other), {}, {}
+  for _, counts in ipairs{a, b} do
+    for name in pairs(counts) do
+      all[name] = true
+    end
+  end
+  for _, name in ipairs(text.keys(all)) do
+    if a[name] ~= b[name] then
+      words[#words + 1] = ("%s %d -> %d"):format(name, a[name] or 0,
+        b[name] or 0)
+    end
+  end
+  return words[1] and table.concat(words, ", ")
+end
+
 -- machine_code.compare(a, b) -> table
 -- The difference of two machine codes, which prints: counts, a list of {name,
--- a, b} of the figures and classes, and lines, a list of {line_a, line_b, a,
--- b, text}, the mnemonics of each line of the source whose instructions
+-- a, b} of the figures and classes, and lines, a list of {line_a, line_b,
+-- words, text}, the mnemonics of each line of the source whose instructions
 -- differ.
 function M.compare(a, b)
   local p = setmetatable({a = a, b = b, counts = {}, lines = {}}, Pair)
@@ -326,12 +348,16 @@ function M.compare(a, b)
     put(name, counts[1][name] or 0, counts[2][name] or 0)
   end
   for _, row in ipairs(aligned(a, b)) do
-    local one = row.a and mnemonics(a.lines[row.a]) or ""
-    local other = row.b and mnemonics(b.lines[row.b]) or ""
-    if one ~= other then
-      table.insert(p.lines, {line_a = row.a, line_b = row.b, a = one,
-        b = other, text = row.a and source_line(a, row.a)
-          or source_line(b, row.b)})
+    local one, other = row.a and a.lines[row.a], row.b and b.lines[row.b]
+    local words
+    if one and other then
+      words = changes(one, other)
+    else
+      words = mnemonics(one or other)
+    end
+    if words then
+      table.insert(p.lines, {line_a = row.a, line_b = row.b, words = words,
+        text = row.a and source_line(a, row.a) or source_line(b, row.b)})
     end
   end
   return p
@@ -359,11 +385,7 @@ function Pair:__tostring()
       or ("%d of b"):format(row.line_b)
     lines[#lines + 1] = text.cut(("%s %s: %s"):format(self.a.unit, at,
       row.text), width, "...")
-    for _, side in ipairs{"a", "b"} do
-      if row["line_" .. side] then
-        lines[#lines + 1] = text.hang("  " .. side .. ": ", row[side], width)
-      end
-    end
+    lines[#lines + 1] = text.hang("  ", row.words, width)
   end
   if not self.lines[1] then
     lines[#lines + 1] = "no line has other instructions"
