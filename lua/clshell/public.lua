@@ -38,7 +38,7 @@ return {
   {"report", "results.tables"},
   {"script", "base.script"},
   {"help", "shell.help", "session"},
-  {"asm", "ladder.asm"},
+  {"asm", "ladder.asm", "session"},
   {"cuda", "cuda"},
   {"ranks", "parts.ranks"},
   {"family", "ladder", "session"},

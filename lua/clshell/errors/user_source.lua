@@ -17,7 +17,9 @@ local SOURCE_NAMES = {"^$", "^%d+$", "^<kernel>$", "^<program source>$",
   "^OCL[%w_]*%.cl$", "^OCL.*%.tmp%.cl$", "^CompileSource$",
   "^t_%d+_%d+%.cl$", "^program%.cl$", "^source%.cl$"}
 
-local function names_source(base)
+-- user_source.names_source(base) -> true, or nil
+-- Whether a name without folder is one that compilers give to the source.
+function M.names_source(base)
   for _, pattern in ipairs(SOURCE_NAMES) do
     if base:find(pattern) then
       return true
@@ -50,7 +52,7 @@ local function in_source(build, d)
   local base = file:match("[^/\\]*$")
   if includes(build.source, base) then
     return false
-  elseif names_source(base) then
+  elseif M.names_source(base) then
     return true
   elseif file:find("^<") then -- <scratch space>, <command line>
     return false
@@ -185,7 +187,7 @@ function M.renumber(list, source, given)
   end
   local ignores = false
   each_place(list, function(d)
-    ignores = ignores or d.line and d.quoted and names_source(d.file)
+    ignores = ignores or d.line and d.quoted and M.names_source(d.file)
       and alike(given, d.line, d.quoted)
       and not alike(source, d.line, d.quoted)
   end)
@@ -194,7 +196,7 @@ function M.renumber(list, source, given)
     return name:find "^<" or excerpt.read(name)
   end)
   each_place(ignores and list or {}, function(d)
-    local place = d.line and names_source(d.file) and places[d.line]
+    local place = d.line and M.names_source(d.file) and places[d.line]
     if place then
       d.file, d.line = place.file or "<kernel>", place.line
     end
@@ -206,7 +208,7 @@ end
 --- the columns of the user's text: column(line, column).
 function M.untranslate(list, column)
   each_place(list, function(d)
-    if d.line and d.file and names_source(d.file:match "[^/\\]*$") then
+    if d.line and d.file and M.names_source(d.file:match "[^/\\]*$") then
       d.column = d.column and column(d.line, d.column)
       d.quoted, d.marks = nil, nil
     end

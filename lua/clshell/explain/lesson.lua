@@ -18,12 +18,28 @@ local M = require "clshell.base.lazy".table(...)
 --- source}) or reason (why it is unknown), one_lane (on a CPU, the length of
 --- its vectors, where one lane would be as fast), vectors (that length, where
 --- one lane would be slower), over (a roof of the traffic model below the
---- result, which the model overcounts). Options as for lesson.
+--- result, which the model overcounts), narrow ({line, file, bytes, count, op,
+--- text}, the source line with the most loads of 4 bytes or fewer in loops and
+--- no wider one, by asm). Options as for lesson.
 --- Example:
 --- local r = bench("gemm.tiled", {64, 64, 64}, nil, {effort = "quick"})
 --- local reading = lesson.read(r)
 --- print(reading.limit, reading.share)
-M.read = reading.read
+function M.read(r, opts)
+  local read = reading.read(r, opts)
+  local own = opts == nil or not (opts.device or opts.peaks or opts.context)
+  if own and (read.limit == "memory" or read.limit == "unknown")
+      and r.family and r.device then
+    read.narrow = reading.narrow(r)
+  end
+  local n = read.narrow
+  if n then
+    read.text = ("%s Line %d of %s (%s) loads %s at a time, %s in the "
+      .. "machine's code: %s in loops."):format(read.text, n.line, n.file,
+      n.text, text.count(n.bytes, "byte"), n.op, text.count(n.count, "load"))
+  end
+  return read
+end
 
 --- lesson(r [, opts]) -> string
 --- One sentence on the limit of a result of bench on this device: memory,
@@ -34,8 +50,10 @@ M.read = reading.read
 --- traffic.of). A launch of 20 % of the time limits. Where no roof is near,
 --- occupancy remains: fewer work-groups than units, or, on NVIDIA, the
 --- work-items on a multiprocessor by registers and local memory. Where
---- occupancy is unknown or high, the sentence says so. lesson.read has the
---- parts, lesson.ladder reads a whole ladder.
+--- occupancy is unknown or high, the sentence says so. Where memory limits or
+--- the limit is unknown, and the machine's code tells it (see asm), a second
+--- sentence names the source line that loads 4 bytes or fewer at a time.
+--- lesson.read has the parts, lesson.ladder reads a whole ladder.
 --- Options:
 ---   device   session's   the Device that the result is of
 ---   peaks    peaks()     a table of measured peaks
@@ -45,7 +63,7 @@ M.read = reading.read
 --- local r = bench("gemm.naive", {64, 64, 64}, nil, {effort = "quick"})
 --- print(lesson(r))
 function M.lesson(r, opts)
-  local words = reading.read(r, opts).text
+  local words = M.read(r, opts).text
   return (text.say(words, words))
 end
 

@@ -3,6 +3,7 @@
 -- SPDX-License-Identifier: MIT
 
 local argument = require "clshell.base.argument"
+local asm = require "clshell.ladder.asm"
 local cl = require "cl"
 local families = require "clshell.ladder.families"
 local occupancy = require "clshell.explain.occupancy"
@@ -16,12 +17,14 @@ local rungs = require "clshell.ladder.rung"
 local text = require "clshell.base.text"
 local traffic = require "clshell.explain.traffic"
 local arithmetic = require "clshell.ladder.unit"
+local workload = require "clshell.ladder.workload"
 
 local M = {}
 
 local SURE = 0.6    -- the share of a roof that makes it the limit
 local LAUNCH = 0.2  -- the share of the time that makes the launch the limit
 local LOW = 0.25    -- occupancy that may leave latency open
+local SMALL = 64    -- the sizes of a launch for the form of its code
 M.ABOVE = 1.05      -- of a roof: the measured peak is too low, or the traffic
                     -- model counts more than was moved
 
@@ -170,19 +173,26 @@ local function roofs_of(r, f)
   return good, over
 end
 
--- The registers and local memory of the kernel of a result, as the driver
--- tells them; or nil and the reason.
-local function use_of(f)
-  if f.use then
-    return f.use
-  elseif not (f.rung and f.context) then
+-- The kernel of a result; or nil and the reason.
+local function kernel_of(f)
+  if not (f.rung and f.context) then
     return nil, "the result is not of a rung"
   end
   local plan = require "clshell.ladder.plan"
   local ok, kernel = pcall(plan.kernel, f.family, f.rung,
     f.params, f.shape)
-  if not (ok and kernel) then
-    return nil, "the kernel cannot be built now"
+  return ok and kernel or nil, "the kernel cannot be built now"
+end
+
+-- The registers and local memory of the kernel of a result, as the driver
+-- tells them; or nil and the reason.
+local function use_of(f)
+  if f.use then
+    return f.use
+  end
+  local kernel, reason = kernel_of(f)
+  if not kernel then
+    return nil, reason
   end
   return occupancy.kernel(f.rung, kernel,
     rungs.defines(f.rung, f.params, f.shape),
@@ -299,6 +309,26 @@ local function unread(r, device)
   if name and device and name ~= device.name then
     return ("The limit is unknown: this was measured on %s, whose peaks are "
       .. "unknown here."):format(name)
+  end
+end
+
+-- The source line of a result's kernel with the most loads of 4 bytes or
+-- fewer, by the machine's code that runs (see machine_code.narrow, and
+-- `file`); nil where none is told.
+function M.narrow(r)
+  local f = facts_of(r, {context = cl.context()})
+  local kernel = kernel_of(f)
+  local subject = kernel
+  if kernel and f.device.type == "cpu" then -- of a launch's local size
+    subject = {("%s.%s"):format(f.family.name, f.rung.name),
+      workload.sizes(f.family, SMALL), f.params, {type = f.shape.type}}
+  end
+  local known, code = pcall(asm, subject)
+  local found = kernel and known and code.program == kernel.program
+    and asm.narrow(code)
+  if found then
+    found.file = f.rung.path and f.rung.path:match "[^/]*$" or f.rung.name
+    return found
   end
 end
 

@@ -1,16 +1,24 @@
--- ladder/asm.lua - prog:asm(): the machine code of a program, as text
+-- ladder/asm.lua - prog:asm(), what a compiler made, as text; and asm, the
+-- machine's code of a kernel, counted and by line of the source
 -- SPDX-License-Identifier: MIT
 
 local base_text = require "clshell.base.text"
 local argument = require "clshell.base.argument"
 local cl = require "cl"
 local file = require "clshell.base.file"
+local listing = require "clshell.ladder.listing"
+local machine_code = require "clshell.ladder.machine_code"
+local program = require "clshell.ladder.program"
+local ptx = require "clshell.ladder.ptx"
+local user_source = require "clshell.errors.user_source"
 
-local M = {}
 
--- The 64-bit ELF files inside a binary, little-endian. PoCL keeps one for
--- each kernel, with code for any local size. A file ends with its table of
--- sections.
+local M = require "clshell.base.lazy".table(...)
+
+-- The 64-bit ELF files inside a binary, little-endian: {bytes, machine, form}.
+-- PoCL keeps several for a kernel, behind their paths: form "0-0-0" has code
+-- for any local size, "16-16-1..." for that of a launch. A file ends with its
+-- table of sections.
 local function elf_files(binary)
   local list, at = {}, 1
   while true do
@@ -22,28 +30,76 @@ local function elf_files(binary)
     local size, count = string.unpack("<I2I2", binary, at + 0x3A)
     local last = at + sections + size * count - 1
     if last > at and last <= #binary then
-      list[#list + 1] = binary:sub(at, last)
+      local kernel, form = binary:sub(math.max(1, at - 300), at - 1):match
+        ".*/([%w_]+)/(%d+%-%d+%-%d+)[%w%-]*/[%w_]+%.so"
+      list[#list + 1] = {bytes = binary:sub(at, last), kernel = kernel,
+        form = form, machine = string.unpack("<I2", binary, at + 0x12)}
     end
     at = at + 6
   end
 end
 
--- The disassembly of an ELF file by objdump, or nil where there is none.
-local function disassemble(elf)
+local X86, AMD = 62, 224 -- in ELF files
+
+-- The folders of tools besides PATH: CUDA's toolkit, AMD's compiler, and the
+-- Python packages of CUDA's tools, for each folder with Python packages.
+local FOLDERS = [[IFS=:
+p=$PATH:$CUDA_HOME/bin:$CUDA_PATH/bin:/usr/local/cuda/bin:/opt/rocm/llvm/bin
+for r in "$VIRTUAL_ENV" "$CONDA_PREFIX" "$HOME/.local" /usr/local /usr; do
+  p=$p:$r/lib/python3*/site-packages/nvidia/*/bin
+  p=$p:$r/lib/python3*/dist-packages/nvidia/*/bin
+done
+for d in $p; do
+  if [ -f "$d/%s" ] && [ -x "$d/%s" ]; then echo "$d/%s"; exit; fi
+done]]
+
+-- The path of a tool, or nil.
+local function find(name)
+  local pipe <close> = assert(io.popen((FOLDERS:gsub("%%s", name))))
+  return pipe:read "l"
+end
+
+-- What a tool prints, also as errors; or nil and how it failed.
+local function run(path, arguments)
+  local pipe <close> = assert(io.popen(("{ %s %s; } 2>&1"):format(
+    base_text.quote(path), arguments)))
+  local out = pipe:read "a"
+  local ok, how, code = pipe:close()
+  if ok and out:find "%S" then
+    return out
+  end
+  return nil, ("%s %s"):format(path, ok and "prints nothing"
+    or ("ended with %s %d: %s"):format(how == "exit" and "exit code" or how,
+      code, out:match "([^\n]*%S[^\n]*)%s*$" or "no message"))
+end
+
+-- The disassembly of an ELF file, by objdump or for AMD's GPUs llvm-objdump;
+-- or nil and why there is none.
+local function disassemble(elf, lines)
+  local tool = elf.machine == AMD and "llvm-objdump" or "objdump"
+  local path = find(tool)
+  if not path then
+    return nil, tool .. " is needed to disassemble", "Debian, Ubuntu: apt-get "
+      .. "install " .. (elf.machine == AMD and "llvm" or "binutils")
+  end
   local name, _ <close> = file.temporary()
-  file.write(name, elf, "the binary")
-  local pipe <close> = assert(io.popen("objdump -d --no-show-raw-insn "
-    .. "-j .text " .. base_text.quote(name) .. " 2>/dev/null"))
-  local text = pipe:read("a")
-  local ok = pipe:close()
-  return ok and text ~= "" and text:gsub("^.-\n(Disassembly)", "%1") or nil
+  file.write(name, elf.bytes, "the binary")
+  local text, reason = run(path, ("%s --no-show-raw-insn -j .text %s"):format(
+    lines and "-dl" or "-d", base_text.quote(name)))
+  return text and text:gsub("^.-\n(Disassembly)", "%1"), reason
+end
+
+-- Raises: what asm lacks.
+local function fail(reason, remedy)
+  cl.error("asm: " .. reason, {hint = remedy})
 end
 
 --- Program:asm() -> string
 --- The output of the device's compiler, as text: PTX on NVIDIA's driver; on
 --- PoCL the machine code of each kernel, disassembled by objdump (package
---- binutils), in the form for any local size. Elsewhere an error names the
---- form that the driver keeps: `prog:binary{raw = true}` has it.
+--- binutils), in the form for any local size, and in the forms for the local
+--- sizes of launches. Elsewhere an error names the form that the driver keeps:
+--- `prog:binary{raw = true}` has it. asm(kernel) counts the instructions.
 --- Example:
 --- local prog = cl.build "kernel void f(global int *x) { *x = 1; }"
 --- local ok, text = pcall(prog.asm, prog) -- an error where there is none
@@ -61,14 +117,377 @@ function M.asm(prog)
   end
   local parts = {}
   for i, elf in ipairs(files) do
-    parts[i] = disassemble(elf) or cl.error(
-      "Program:asm: objdump is needed to disassemble",
-      {hint = "Debian, Ubuntu: apt-get install binutils"})
+    local text, reason, remedy = disassemble(elf)
+    parts[i] = text or cl.error("Program:asm: " .. reason, {hint = remedy})
   end
   return table.concat(parts, "\n")
 end
 
+-- What all codes of a program share -------------------------------------------
+
+-- The program of a kernel's source once more, with lines of the source by an
+-- option of the compiler; nil and the reason where that fails.
+local function with_lines(prog, option)
+  if not prog.source then
+    return nil, "a program from a binary has no source to build again"
+  end
+  local folder = prog.file and program.folder(prog.file) or ""
+  local ok, built = pcall(cl.build, prog.defines .. prog.source, {
+    context = prog.context, include = folder ~= "" and folder or nil,
+    options = prog.options:gsub("%-cl%-kernel%-arg%-info%s*", "")
+      .. " " .. option})
+  if not ok then
+    return nil, ("the driver refuses the build option %s"):format(option)
+  end
+  return built
+end
+
+-- The texts of the lines of a program's source, and where(file, line), the
+-- user's place for a place that a compiler tells: some count the lines of the
+-- text they got, and ignore #line. `only`: the name of the only file that the
+-- compiler tells.
+local function places(prog, only)
+  if not prog.source then
+    return nil, function(name, line)
+      return name, line
+    end
+  end
+  local texts = {}
+  local numbered = user_source.numbered(prog.defines .. prog.source)
+  for _, one in ipairs(numbered) do
+    if not one.directive and (one.file == nil or one.file == "<kernel>") then
+      texts[one.line] = one.text
+    end
+  end
+  return texts, function(name, line)
+    local base = name:match "[^/]*$"
+    if name ~= only and not user_source.names_source(base) then
+      return name, line
+    end
+    local one = base ~= "<kernel>" and numbered[line]
+    if one and one.named then
+      return one.file ~= "<kernel>" and one.file or nil, one.line
+    end
+    return nil, line
+  end
+end
+
+-- NVIDIA ---------------------------------------------------------------------
+
+local LINES = "-nv-line-info" -- has NVIDIA's compiler write .loc into the PTX
+local PACKAGES = "CUDA's toolkit has both; or: pip install nvidia-cuda-nvcc "
+  .. "nvidia-cuda-nvdisasm. prog:asm() is the PTX"
+
+-- The instructions of PTX without their operands.
+local function instructions(text)
+  local list = {}
+  for row in text:gmatch "[^\n]+" do
+    list[#list + 1] = row:match "^%s*(@?[%a{][^\n]*);"
+  end
+  return table.concat(list, "\n"):gsub("[%%$][%w_$]+", "")
+end
+
+local function raw(prog)
+  return (prog:binary{raw = true}:gsub("\0", ""))
+end
+
+-- The PTX of a kernel's program, with .loc where the driver gives it without
+-- another change of the code, or a note on why not.
+local function ptx_of(prog)
+  local source = program.original(prog)
+  local built <close>, reason = with_lines(source, LINES)
+  local lined = built and raw(built)
+  if lined and not lined:find "%.loc%s" then
+    lined, reason = nil, "the driver writes no lines of the source into the "
+      .. "PTX"
+  elseif lined and instructions(lined) ~= instructions(raw(source)) then
+    lined, reason = nil, ("with %s the driver makes other code"):format(LINES)
+  end
+  if lined and source ~= prog then
+    lined, reason = ptx.edit(lined)
+  end
+  return lined or raw(prog), not lined and reason
+    .. ": the lines are those of the PTX, prog:asm()" or nil
+end
+
+-- PTX as ptxas takes it, and the bytes of local memory that were left out: of
+-- local arrays that ptx.lua has made larger than NVIDIA's compilers allow.
+-- Their size does not change the code.
+local MOST_LOCAL, SMALL = 48 * 1024, 1024
+local function within(text)
+  local less = 0
+  text = text:gsub("(%.shared[^\n]-%[)(%d+)(%])", function(head, n, tail)
+    if tonumber(n) <= MOST_LOCAL then
+      return nil
+    end
+    less = less + tonumber(n) - SMALL
+    return head .. SMALL .. tail
+  end)
+  return text, less
+end
+
+-- The texts of the lines of PTX, and where() for them.
+local function ptx_places(text)
+  local texts = {}
+  for line in (text .. "\n"):gmatch "([^\n]*)\n" do
+    texts[#texts + 1] = line
+  end
+  return texts, function(_, line)
+    return nil, line
+  end
+end
+
+-- The option of ptxas for an option of the program, such as
+-- -cl-nv-maxrregcount=64.
+local function passed(prog, name)
+  local n = prog.options:match("%-cl%-nv%-" .. name .. "[=%s]%s*(%d+)")
+  return n and ("--%s %s "):format(name, n) or ""
+end
+
+-- asm.sass(kernel, prog) -> table
+-- The code of a kernel of an NVIDIA program, by its name, as fields of
+-- machine_code.new. Raises where a tool is missing or fails.
+function M.sass(kernel, prog)
+  local ptxas, nvdisasm = find "ptxas", find "nvdisasm"
+  if not (ptxas and nvdisasm) then
+    fail(("%s needed for the machine's code of NVIDIA's GPUs"):format(ptxas
+      and "nvdisasm is" or nvdisasm and "ptxas is"
+      or "ptxas and nvdisasm are"), PACKAGES)
+  end
+  local text, note = ptx_of(prog)
+  local version = (run(ptxas, "--version") or ""):match "V([%d.]+)"
+    or "of an unknown version"
+  local dev, target = prog.context.device, text:match "%.target%s+(sm_%w+)"
+  if dev.nv_compute_capability_major and not target:find "%a$" then
+    target = ("sm_%d%d"):format(dev.nv_compute_capability_major,
+      dev.nv_compute_capability_minor or 0)
+  end
+  local name, _ <close> = file.temporary ".ptx"
+  local cubin, _ <close> = file.temporary ".cubin"
+  local less
+  text, less = within(text)
+  file.write(name, text, "the PTX")
+  local log, reason = run(ptxas, ("-v -lineinfo --entry %s -arch=%s %s%s%s -o "
+    .. "%s"):format(kernel, target, passed(prog, "maxrregcount"),
+    passed(prog, "opt-level"), base_text.quote(name), base_text.quote(cubin)))
+  local shown = log
+  if log then
+    shown, reason = run(nvdisasm, ("-c %s %s"):format(note and "-gp" or "-g",
+      base_text.quote(cubin)))
+  end
+  if not shown then
+    fail(reason, "prog:asm() is the PTX")
+  end
+  local source, where
+  if note then
+    source, where = ptx_places(text)
+  else
+    local only = text:match "%.file%s+%d+%s+\"([^\"]*)\""
+    local _, count = text:gsub("%.file%s", "")
+    source, where = places(program.original(prog), count == 1 and only or nil)
+  end
+  local code = listing.sass(shown, kernel, where) or fail(
+    ("nvdisasm's listing has no instructions of %s"):format(kernel))
+  for key, value in pairs(listing.figures(log, kernel) or {}) do
+    code[key] = value
+  end
+  code.local_bytes = code.local_bytes and code.local_bytes + less
+  local own = text:match "Cuda compilation tools[^\n]-V([%d.]+)"
+  code.notes = {note, own ~= version and ("ptxas %s made this code of the "
+    .. "driver's PTX; the driver's own compiler (%s) may make other code")
+    :format(version, own or "driver " .. (dev.driver_version or "?")) or nil}
+  code.source, code.unit = source, note and "PTX line" or "line"
+  code.form = ("SASS for %s, by ptxas %s"):format(target, version)
+  return code
+end
+
+-- ELF files ------------------------------------------------------------------
+
+-- The registers of a kernel in the metadata of AMD's compiler, MessagePack.
+local function amd_figures(bytes, kernel)
+  local at = bytes:find((".name%s%s"):format(string.char(0xa0 + #kernel),
+    kernel), 1, true)
+  local function number(key)
+    local _, from = bytes:find(key, at or #bytes, true)
+    local first = from and bytes:byte(from + 1)
+    return first and (first < 0x80 and first
+      or first == 0xcc and bytes:byte(from + 2)
+      or first == 0xcd and (string.unpack(">I2", bytes, from + 2))
+      or first == 0xce and (string.unpack(">I4", bytes, from + 2))) or nil
+  end
+  local spills = number ".vgpr_spill_count"
+  return {registers = number ".vgpr_count", spilled = spills and 4 * spills,
+    stack = number ".private_segment_fixed_size"}
+end
+
+-- The ELF file of a kernel in a binary, the form for a local size where there
+-- is one, and the words on the form.
+local function elf_of(binary, kernel, size)
+  local files, form, any = elf_files(binary), nil, nil
+  for i = 1, size and 3 or 0 do
+    form = (form and form .. "-" or "") .. (size[i] or 1)
+  end
+  for _, elf in ipairs(files) do
+    if elf.kernel == kernel and elf.form == form then
+      return elf, "for work-groups of " .. base_text.shape(size)
+    elseif not elf.kernel or elf.kernel == kernel
+        and elf.form == "0-0-0" then
+      any = any or elf
+    end
+  end
+  return any, any and any.form and "for any local size" or nil
+end
+
+local function of_elf(kernel, prog, size, plan)
+  local option = "-g"
+  local built <close>, reason = with_lines(prog, option)
+  if built and plan and size then -- the driver compiles for a local size
+    local main = plan.commands[plan.main]
+    plan:run():wait()
+    built:kernel(kernel.name):range(main.launch.global, size)(table.unpack(
+      main, 1, main.n)):wait()
+  end
+  local elf, form = elf_of((built or prog):binary{raw = true}, kernel.name,
+    size)
+  if not elf then
+    fail("the driver's binary has no code of " .. kernel.name,
+      "prog:binary{raw = true} has the bytes")
+  end
+  local machine = elf.machine == X86 and "x86-64"
+    or elf.machine == AMD and "AMD"
+  if not machine then
+    fail(("the instructions of this processor (ELF machine %d) have no "
+      .. "classes here"):format(elf.machine), "prog:asm() is their text")
+  end
+  local shown, why, remedy = disassemble(elf, true)
+  if not shown then
+    fail(why, remedy)
+  end
+  local source, where = places(prog)
+  local code = listing.objdump(shown, kernel.name, where, machine) or fail(
+    "the listing has no instructions of " .. kernel.name)
+  local old, same = elf_of(prog:binary{raw = true}, kernel.name, size), nil
+  local before = old and old.form == elf.form and disassemble(old)
+  same = before and listing.objdump(before, kernel.name, where, machine)
+  code.notes = {reason and reason .. ": the lines are unknown",
+    same and #same.list ~= #code.list and ("with lines (%s) the compiler makes "
+      .. "%d instructions, without them %d"):format(option, #code.list,
+      #same.list) or nil}
+  if form == "for any local size" then
+    table.insert(code.notes, "the driver makes another form for the local "
+      .. 'size of a launch: asm{"gemm.tiled", {256}} shows that of a rung')
+  end
+  for key, value in pairs(machine == "AMD"
+      and amd_figures(elf.bytes, kernel.name) or {}) do
+    code[key] = value
+  end
+  code.source, code.unit, code.form = source, "line", ("%s code%s"):format(
+    machine == "AMD" and "an AMD GPU's" or machine, form and " " .. form or "")
+  return code
+end
+
+-- asm ------------------------------------------------------------------------
+
+-- The kernel of a subject, its local size, and a plan on operands made here,
+-- which may run.
+local function subject_of(x)
+  local class = base_text.class(x)
+  if class == "Program" then
+    return program.kernel(x)
+  elseif class == "Kernel" then
+    return x, x.required_work_group_size
+  elseif class == "Launch" then
+    return x.kernel, x.localsize
+  elseif type(x) == "table" and base_text.class(x[1]) == "Launch" then
+    return subject_of(x[1]) -- {launch, options}, as compare takes it
+  elseif type(x) == "string" or type(x) == "table" and getmetatable(x) == nil
+      and type(x[1]) == "string" then
+    local workload = require "clshell.ladder.workload"
+    local list = type(x) == "table" and {table.unpack(x)} or {x}
+    local family = workload.find(list[1], "asm")
+    list[2] = list[2] or workload.sizes(family, 256)
+    local job = workload.of("asm", table.unpack(list))
+    local plan, reason = job.family.plan_for(job.rung, job.params,
+      job.operands)
+    if not plan then
+      cl.error(("asm: %s.%s refused: %s"):format(job.family.name, job.rung,
+        reason))
+    end
+    local launch = plan.commands[plan.main].launch
+    return launch.kernel, launch.localsize, plan
+  elseif type(x) == "table" and x.commands and x.main then
+    local launch = x.commands[x.main].launch
+    return launch.kernel, launch.localsize
+  end
+  argument.refuse("asm", "subject", "must be a Kernel, a Launch, a Program, a "
+    .. "plan, or a rung such as \"gemm.tiled\"; got %s", base_text.got(x))
+end
+
+local known = setmetatable({}, {__mode = "k"}) -- by program, of asm's results
+
+--- asm(subject) -> Code
+--- The machine's code of a kernel: of a Kernel, a Launch, a Program with one
+--- kernel, a plan, or a rung, "gemm.tiled" or {"gemm.tiled", {512}, {tile =
+--- 16}} as for bench. It prints the classes of the instructions, each with its
+--- count and how many are in loops, the loops with their lines, and what the
+--- compiler tells. On NVIDIA's GPUs it is SASS: CUDA's ptxas compiles the
+--- driver's PTX, and nvdisasm shows the result; both are looked for on PATH,
+--- in CUDA_HOME, in /usr/local/cuda and among the Python packages. On PoCL it
+--- is the processor's code by objdump, on AMD's GPUs theirs by llvm-objdump.
+--- The result has instructions (their number), classes (a list of {name,
+--- count, looped}), loops (a list of {line, last_line, depth, instructions,
+--- classes}), lines (by number, the list of the instructions made of it, each
+--- {address, text, op, class, bytes}), registers, spilled, stack, local_bytes
+--- (nil where the compiler does not tell them), form, notes. Code:line(n) has
+--- the instructions of a line, Code:listing() all; compare(a, b, {asm = true})
+--- the difference of two. Raises where a tool is missing: prog:asm() is the
+--- driver's text then.
+--- Example:
+--- local k = cl.kernel [[kernel void sum(int n, global const float *x,
+---     global float *y) {
+---   float s = 0;
+---   for (int i = 0; i < n; i++)
+---     s += x[i];
+---   *y = s;
+--- }]]
+--- local ok, code = pcall(asm, k) -- an error where a tool is missing
+--- print(code)
+--- print(ok and code:line(5)) -- at the prompt: %asm k, and %asm k 5
+local function asm(subject)
+  local kernel, size, plan = subject_of(subject)
+  local prog = kernel.program
+  local key = table.concat({kernel.name, size and base_text.shape(size) or "",
+    plan and "run" or nil}, "\0")
+  known[prog] = known[prog] or {}
+  if known[prog][key] then
+    return known[prog][key]
+  end
+  local binary, code = prog:binary{raw = true}, nil
+  if not binary:find "[^%g%s\0]" and binary:find "%.target%s+sm_" then
+    code = M.sass(kernel.name, prog)
+  elseif #elf_files(binary) > 0 then
+    code = of_elf(kernel, prog, size, plan)
+  else
+    fail("the driver's binary is neither PTX nor ELF code",
+      "prog:asm() is its text, where it has one")
+  end
+  code.kernel, code.program = kernel.name, prog
+  code = machine_code.new(code)
+  known[prog][key] = code
+  return code
+end
+
+-- asm.compare(a, b) -> table
+-- The difference of two machine codes, which prints; a and b as for asm.
+function M.compare(a, b)
+  return machine_code.compare(asm(a), asm(b))
+end
+
+M.narrow = machine_code.narrow
+
 cl.extend("Program",
   argument.methods("Program", {asm = M.asm}, "Program"), true)
 
-return M
+return setmetatable(M, {__call = function(_, ...)
+  return asm(...)
+end})

@@ -18,6 +18,13 @@ local built = setmetatable({}, {__mode = "k"}) -- context -> key -> program
 -- program made by ptx.lua -> the program of the file that it was made from
 local before_edit = setmetatable({}, {__mode = "k"})
 
+--- program.original(program) -> Program
+--- The program of the file that ptx.lua made a program of; the program itself
+--- where ptx.lua did not make it.
+function M.original(program)
+  return before_edit[program] or program
+end
+
 local function read(path)
   local f <close> = io.open(path, "rb")
   return f and f:read("a") -- nil for a folder

@@ -2,6 +2,7 @@
 -- turns, so that drift of the device hits both
 -- SPDX-License-Identifier: MIT
 
+local asm = require "clshell.ladder.asm"
 local bench = require "clshell.measure.bench"
 local cl = require "cl"
 local lazy = require "clshell.base.lazy"
@@ -406,7 +407,13 @@ end
 --- A side may also be a result of bench, the number of a kept run, "last", or
 --- a tag: then nothing can run in turns. The other side is measured if need
 --- be, and runs.compare judges.
+---
+--- With asm = true nothing is measured: the result is the difference of the
+--- machine's codes of a and b, each a kernel or what else asm takes: `counts`,
+--- a list of {name, a, b}, and `lines`, a list of {line_a, line_b, words,
+--- text}.
 --- Options:
+---   asm      false  the machine's code in place of the times
 ---   cache    hot   or "cold", see bench
 ---   args     -     the arguments of a Launch, as a list
 --- Options of kept runs:
@@ -425,13 +432,17 @@ end
 --- local c = compare({"gemm.naive", shape}, {"gemm.tiled", shape, {tile = 8}},
 ---   {rounds = 8, seconds = 0.2, least = 0.001})
 --- print(c.verdict, c.ratio) -- of the second; time over time
+--- print(pcall(compare, "gemm.naive", "gemm.tiled", {asm = true}))
 function M.compare(a, b, opts)
   if a == nil or b == nil then
     cl.error(("compare: %s must be a workload or a kept run; got nothing")
       :format(a == nil and "a" or "b"),
       {hint = 'compare({"gemm.tiled", {512}}, {"gemm.register", {512}})'})
   end
-  if is_kept(a) or is_kept(b) then
+  if type(opts) == "table" and opts.asm then
+    options.check(opts, "compare")
+    return asm.compare(a, b)
+  elseif is_kept(a) or is_kept(b) then
     return compare_kept(a, b, opts)
   end
   opts = options.check(opts, "compare.workloads", "compare")

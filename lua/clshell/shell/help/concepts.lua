@@ -209,10 +209,13 @@ nothing.
 Try: course "B12", %run bench_transfer.lua, ?Buffer:write and ?Buffer:map
 
 assembly, asm, ptx, sass, machine code, disassembly
-prog:asm() is the output of the device's compiler: PTX on NVIDIA's driver, the
-processor's instructions on PoCL. Look there for the width of loads, for an
-unrolled loop, for fused multiply-adds.
-Try: print(cl.build("gemm/tiled.cl", {defines = {TILE = 8}}):asm())
+asm(k) counts the instructions of a kernel by class, names its loops and the
+source line of each instruction: SASS where CUDA's ptxas and nvdisasm are
+installed, the processor's instructions on PoCL, an AMD GPU's with
+llvm-objdump. Look there for the width of loads, for spills, for an unrolled
+loop, for fused multiply-adds. prog:asm() is the plain text of the device's
+compiler, PTX on NVIDIA's driver.
+Try: %asm gemm tiled, %asm gemm tiled line=86, ?compare
 
 non-uniform, non-uniform work-groups, remainder, edge, uniform work-groups
 A global size that the local size does not divide. Devices before OpenCL 2.0

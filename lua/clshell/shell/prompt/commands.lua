@@ -429,6 +429,40 @@ end, "[launch(args) | family [rung [size]] [as= ...]]\nwhat a kernel asks of "
     return call and "print(" .. call .. ")"
   end})
 
+-- `%asm k 12` as a call of asm, and the line; `%asm gemm tiled tile=8 line=56`.
+local function asm_call(rest)
+  local expression, options = part "measure".split(rest)
+  local line
+  for i = #options, 1, -1 do
+    if options[i][1] == "line" then
+      line = table.remove(options, i)[2]
+    end
+  end
+  local name, sizes, params, others = of_ladder(expression, options)
+  if name then
+    return ("asm{%s, %s, %s, %s}"):format(name, sizes or "nil",
+      params or "nil", option_table(others) or "nil"), line
+  end
+  local subject, n = expression:match "^(.-%S)%s+(%d+)$"
+  return ("asm(%s)"):format(subject or expression), line or n
+end
+
+define("asm", function(rest)
+  required(rest, "kernel")
+  check_name("asm", rest, "a rung: %asm gemm tiled")
+  local call, line = asm_call(rest)
+  local code = session.compile(call)()
+  session.page(line and code:line(math.tointeger(tonumber(line)) or line)
+    or ("%s\n\n%s"):format(code, code:listing()))
+end, "kernel [line] | family [rung [size]] [line= ...]\nthe machine's code: "
+  .. "its counts, its loops, all instructions\nWith the number of a line of "
+  .. "the source: the instructions made of it. `%asm k 12`, `%asm gemm tiled "
+  .. "line=56`. See ?asm.", {code = true, script = function(rest)
+    local call, line = asm_call(rest)
+    return ("print(%s%s)"):format(call, line and (":line(%s)"):format(line)
+      or "")
+  end})
+
 define("run", function(rest)
   local words = part "files".arguments(rest)
   if #words == 0 then
