@@ -10,8 +10,10 @@ local json = require "clshell.base.json"
 t.device() -- the tests run where a device is; its own sensors do not matter
 
 local LAYER = t.build .. "/tests/sensorlayer.so"
-local NVML = ("CLSHELL_PCI=0000:01:00.0 CLSHELL_SYSFS=/nowhere CLSHELL_NVML=%s")
-  :format(LAYER)
+local NVML = "CLSHELL_PCI=0000:01:00.0 CLSHELL_SYSFS=/nowhere CLSHELL_NVML="
+  .. LAYER
+local PRELOAD = "LD_PRELOAD=" .. LAYER
+  .. " ASAN_OPTIONS=$ASAN_OPTIONS:verify_asan_link_order=0"
 
 -- Runs Lua in another process, where `device` is the session's device. Returns
 -- what it prints.
@@ -209,9 +211,8 @@ local function in_tree(vendor, files)
   all[folder .. "vendor"] = vendor
   local root, gone = tree(all)
   local _ <close> = gone
-  local first, last = readings(("CLSHELL_SYSFS=%s PERF_SAYS=deny LD_PRELOAD=%s "
-    .. "ASAN_OPTIONS=$ASAN_OPTIONS:verify_asan_link_order=0 %s"):format(root,
-    LAYER, vendor and "CLSHELL_PCI=0000:03:00.0" or ""))
+  local first, last = readings(("CLSHELL_SYSFS=%s PERF_SAYS=deny %s %s")
+    :format(root, PRELOAD, vendor and "CLSHELL_PCI=0000:03:00.0" or ""))
   first.ns = nil
   return first, last
 end
@@ -265,9 +266,8 @@ t.test("a processor's clock, and its counters where allowed", function()
     clocks[folder .. "cpuinfo_max_freq"] = "3600000\n"
   end
   t.eq(in_tree(nil, clocks), {mhz = 2400, mhz_max = 3600})
-  local first, last = readings(("CLSHELL_SYSFS=/nowhere PERF_SAYS=count "
-    .. "LD_PRELOAD=%s ASAN_OPTIONS=$ASAN_OPTIONS:verify_asan_link_order=0")
-    :format(LAYER), 0.05)
+  local first, last = readings("CLSHELL_SYSFS=/nowhere PERF_SAYS=count "
+    .. PRELOAD, 0.05)
   t.ok(last.cycles > 0 and last.instructions > 0 and last.llc_misses >= 0)
   t.ok(last.cycles >= first.cycles)
 end)

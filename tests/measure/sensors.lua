@@ -120,8 +120,12 @@ local function turns(mhz_a, mhz_b, noise)
   end)
   local _ <close> = undo
   local sample, other, r = one.sample, {}, {}
-  one.sample = function(n) side = 1 return sample(n) end
-  other.sample = function(n) side = 2 return sample(n) end
+  for i, subject in ipairs{one, other} do
+    function subject.sample(n)
+      side = i
+      return sample(n)
+    end
+  end
   local kept = one.sample
   do
     local watch <close> = sensors.watch(one, other)
@@ -155,8 +159,9 @@ local function run(says, code)
   file.write(path, code)
   return t.capture(("env CLSHELL_PCI=0000:01:00.0 CLSHELL_SYSFS=/nowhere "
     .. "CLSHELL_NVML=%s/tests/sensorlayer.so NVML_SAYS='%s' "
-    .. "CLSHELL_STORE=%s XDG_CACHE_HOME=%s XDG_DATA_HOME=%s %s --no-init %s 2>&1 </dev/null")
-    :format(t.build, says, t.tmp "runs.db", t.tmp "cache", t.tmp "data", t.exe, path))
+    .. "CLSHELL_STORE=%s XDG_CACHE_HOME=%s XDG_DATA_HOME=%s %s --no-init %s "
+    .. "2>&1 </dev/null"):format(t.build, says, t.tmp "runs.db", t.tmp "cache",
+    t.tmp "data", t.exe, path))
 end
 
 -- Code that makes a launch of some ms, where pauses of the host do not matter.
