@@ -152,6 +152,8 @@ static bool take(void *states[NSOURCES], Reading *r, int depth) {
   for (int i = 0; i < NREADINGS; i++)
     if (!(r->value[i] >= values[i].least && r->value[i] <= values[i].most))
       r->value[i] = NAN;
+  if (isnan(r->value[WATTS]))
+    r->value[WATTS_OVER] = NAN;
   return any;
 }
 

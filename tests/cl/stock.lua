@@ -69,8 +69,10 @@ t.test("a failed build has the raw log under " .. lua:match("[^ ]+$"),
   end)
 
 t.test("after fork the next call says so", function()
-  local out, ok = output(build .. "/tests/fork")
+  local out, ok = output(("CLSHELL_PCI=0000:01:00.0 CLSHELL_NVML=%s/tests/"
+    .. "sensorlayer.so %s/tests/fork"):format(build, build))
   t.ok(ok, out)
+  t.ok(out:find("sampler\tnil\t0\n", 1, true), out)
   for _, name in ipairs{"read", "launch", "wait", "finish", "buffer",
       "build"} do
     t.ok(out:find(name .. "\t[^\n]*fork"), name .. ": " .. out)

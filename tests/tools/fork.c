@@ -15,6 +15,7 @@
 
 static const char before[] =
     "b = cl.buffer('float', 16, 1) "
+    "s = cl.device():sampler() "
     "k = cl.kernel('kernel void f(global float *x) { x[0] = 2; }') "
     "l = k:range(1) ev = l(b) q = cl.context().queue";
 
@@ -25,7 +26,8 @@ static const char after[] =
     "  buffer = function() cl.buffer('float', 4) end,"
     "  build = function() cl.build('kernel void g(void) {}') end} do"
     "  print(name, select(2, pcall(f))) "
-    "end b:close() collectgarbage() print('closed')";
+    "end b:close() print('sampler', cl.device():sampler(), s and #s:stop()) "
+    "if s then s:close() end collectgarbage() print('closed')";
 
 static int dostring(lua_State *L, const char *code) {
   int status = luaL_dostring(L, code);

@@ -44,11 +44,12 @@ end
 
 --- quantity.prefix(x, unit [, digits]) -> factor, name
 --- The prefix that suits a value, with its unit: 1e-6, "µs" for 2.5e-6 s.
---- Units: "s", "B" (sizes: KiB, MiB), all others with decimal prefixes from 1
---- up ("FLOPS", "B/s"). The value is rounded first: 999.96 ns are 1 µs.
+--- Units: "s" and "J", "B" (sizes: KiB, MiB), all others with decimal prefixes
+--- from 1 up ("FLOPS", "B/s"). The value is rounded first: 999.96 ns are 1 µs.
 --- Example: print(quantity.prefix(5.53e10, "FLOPS")) --> 1000000000.0 GFLOPS
 function M.prefix(x, unit, digits)
-  local list = unit == "s" and SMALL or unit == "B" and BINARY or LARGE
+  local list = (unit == "s" or unit == "J") and SMALL
+    or unit == "B" and BINARY or LARGE
   local size = text.finite(x) and math.abs(x) or 0
   local chosen = size == 0 and unit == "s" and SMALL[4] or list[1]
   for _, entry in ipairs(list) do

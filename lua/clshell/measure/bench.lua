@@ -423,11 +423,11 @@ end
 --- bound, roof_clock (the same part at the clock of this run); mhz, mhz_max,
 --- mem_mhz, watts, watts_limit, celsius, throttle ("power limit"), joule (of a
 --- run), others (other processes on the device), counters, as far as the
---- device tells them (see Device:sensors); err, err_bound, verify, ok; flags: "unconverged", "overhead-bound"
---- (less than five empty kernels), "clock!" (the clock fell), "IMPOSSIBLE?"
---- (above 105 % of the roofline), "no event timer"; status: "ok", "refused",
---- "wrong", "failed" or "interrupted", with error and note. Ctrl-C is raised
---- with the result so far as `record`.
+--- device tells them (see Device:sensors); err, err_bound, verify, ok; flags:
+--- "unconverged", "overhead-bound" (less than five empty kernels), "clock!"
+--- (the clock fell), "IMPOSSIBLE?" (above 105 % of the roofline), "no event
+--- timer"; status: "ok", "refused", "wrong", "failed" or "interrupted", with
+--- error and note. Ctrl-C is raised with the result so far as `record`.
 --- Example:
 --- local r = bench("gemm.tiled", {64, 64, 64}, {tile = 8}, {effort = "quick"})
 --- print(r.status, r.gflops, r.n) -- GFLOPS, samples

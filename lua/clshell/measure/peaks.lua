@@ -186,7 +186,7 @@ local function measure(name, context, only)
     best = math.max(best, old.best), own = math.max(best, old.own),
     low = math.min(rate, old.low), time = os.time(), tries = old.tries + 1,
     way = old.peak > rate and old.way or way,
-    mhz = not (old.peak > rate) and mhz or old.peak > rate and old.mhz or nil})
+    mhz = old.peak > rate and old.mhz or old.peak <= rate and mhz or nil})
 end
 
 -- Whether it is time to try a peak of an earlier session again.
@@ -227,9 +227,9 @@ function M.ceiling(name, context)
   end
 end
 
--- Raises a peak to the rate of a verified result, at that clock: the kernels of the ladders
--- are ways to a peak, too. A rate above the ceiling changes nothing. Returns
--- whether the rate is within the ceiling.
+-- Raises a peak to the rate of a verified result, at that clock: the kernels
+-- of the ladders are ways to a peak, too. A rate above the ceiling changes
+-- nothing. Returns whether the rate is within the ceiling.
 function M.raise(name, rate, context, mhz)
   local old, most = table_of(context).tries[name], M.ceiling(name, context)
   if most and rate > old.peak and rate <= most then

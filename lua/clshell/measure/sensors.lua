@@ -40,8 +40,8 @@ end
 -- their samples, until watch:describe(r) or the end of its scope. nil: the
 -- device has no sensors.
 function M.watch(...)
-  local context, n = (...).context, select("#", ...)
-  local sampler = context and context.device:sampler(n > 1 and TURNS or nil)
+  local context, other = (...).context, select(2, ...)
+  local sampler = context and context.device:sampler(other and TURNS or nil)
   if not sampler then
     return nil
   end

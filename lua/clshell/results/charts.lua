@@ -156,7 +156,7 @@ local function bar_chart(kind, rows, opts)
   local y = opts.y or fields.rate(rows)
   local best, about, values = fields.best(rows, y), fields.about(y), {0}
   local unsure
-  chart.bars, chart.falling = {}, about.unit == "s"
+  chart.bars, chart.falling = {}, fields.falls(y)
   for i, r in ipairs(rows) do
     local value = not record.fails(r) and fields.base(r, y) or nil
     local lo, hi = fields.interval(r, y)

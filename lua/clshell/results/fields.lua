@@ -415,13 +415,20 @@ function M.number(x, r)
     or x, digits)
 end
 
+-- fields.falls(key) -> boolean
+-- Whether a field is best where it is least: times, energy and power.
+function M.falls(key)
+  local unit = M.about(key).unit
+  return unit == "s" or unit == "J" or unit == "W"
+end
+
 --- fields.best(results, key) -> index or nil
---- The best of the results: the least time, the greatest value of other
---- fields. Failed results do not count, nor do rungs that round their
+--- The best of the results: the least time or energy, the greatest value of
+--- other fields. Failed results do not count, nor do rungs that round their
 --- operands, as those of TF32 do; where the best has too few samples for an
 --- interval, the answer is nil.
 function M.best(results, key)
-  local sign = M.about(key).unit == "s" and -1 or 1
+  local sign = M.falls(key) and -1 or 1
   local best, most
   for i, r in ipairs(results) do
     local x = M.base(r, key)

@@ -50,7 +50,7 @@ end
 -- The column of the factors over the first result, with as many digits as the
 -- noise of both leaves; nil for a single result and for several problems.
 local function factors(results, key)
-  local first, sign = results[1], fields.about(key).unit == "s" and -1 or 1
+  local first, sign = results[1], fields.falls(key) and -1 or 1
   local base = #results > 1 and fields.base(first, key)
   for _, r in ipairs(results) do
     base = r.title == first.title and r.mode == first.mode and base

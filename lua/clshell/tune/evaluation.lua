@@ -338,12 +338,12 @@ end
 -- Whether the objective is best where it is greatest: as the options say, else
 -- for a rate.
 local function maximised(opts)
-  local unit = type(opts.objective) == "string"
-    and require "clshell.results.fields".about(opts.objective).unit
+  local fields = require "clshell.results.fields"
+  local key = type(opts.objective) == "string" and opts.objective or nil
   if opts.maximise ~= nil then
     return opts.maximise
   end
-  return unit and unit ~= "s" or false
+  return key and fields.about(key).unit and not fields.falls(key) or false
 end
 
 --- evaluation.value(row, opts) -> value, cost
@@ -471,7 +471,8 @@ end
 --- The options of bench that a search passes on.
 function M.options(opts)
   local long = opts.objective == "joule" and sensors.long() or {}
-  return {busy = long.busy, seconds = long.seconds, roof = false, tag = opts.tag, samples = opts.samples,
+  return {busy = long.busy, seconds = long.seconds,
+    roof = false, tag = opts.tag, samples = opts.samples,
     cache = opts.cache, type = opts.type}
 end
 
