@@ -17,15 +17,15 @@
 #include "flight.h"
 #include "timeline.h"
 
-#define BLOCK 4096     /* records of a block, which stays where it is */
-#define BLOCKS 64      /* 262,144 records, 50 MB at most */
-#define KEPT 8192      /* records whose events are kept, roughly */
-#define TEXTS 4096     /* names and sources; a power of two */
-#define FRAMES 128     /* functions of Lua that call each other */
-#define SHORTEST 10000 /* ns; shorter functions that call nothing */
-#define LEVELS 40      /* of a stack that are searched for a caller */
-#define ROUNDS 7       /* of a look at two clocks */
-#define PATIENCE 50e-3 /* seconds for such a round on a device at work */
+#define BLOCK 4096          /* records of a block, which stays where it is */
+#define BLOCKS 64           /* 262,144 records, 50 MB at most */
+#define KEPT 8192           /* records whose events are kept, roughly */
+#define TEXTS 4096          /* names and sources; a power of two */
+#define FRAMES 128          /* functions of Lua that call each other */
+#define SHORTEST 10000      /* ns; shorter functions that call nothing */
+#define LEVELS 40           /* of a stack that are searched for a caller */
+#define ROUNDS 7            /* of a look at two clocks */
+#define PATIENCE 1000000000 /* ns for such a round, on a device at work */
 #define COMMAND 'c'
 #define FUNCTION 'f'
 
@@ -199,7 +199,8 @@ static bool bracket(const Clock *c, int64_t *least, int64_t *most,
   do {
     status = clsh_poll_status(e);
     after = now();
-  } while (status > CL_COMPLETE && after < before + (int64_t)(PATIENCE * 1e9));
+  } while (status > CL_COMPLETE &&
+           after < before + PATIENCE / (1 + 4 * c->looks));
   bool fine = status == CL_COMPLETE && clsh_poll_times(e, t);
   clReleaseEvent(e);
   if (!fine)
@@ -241,8 +242,8 @@ static bool asktimer(Clock *c, int64_t least, int64_t most) {
          c->offset[i] - c->error[i] <= most + 1000;
 }
 
-/* Looks at the clocks of the host and the device; c->looks tells whether. */
-static void look(Clock *c) {
+/* Looks at the clocks of host and device; false: that was not possible. */
+static bool look(Clock *c) {
   int64_t least = INT64_MIN, most = INT64_MAX, lo, hi, at = 0;
   int rounds = 0;
   while (rounds < ROUNDS && bracket(c, &lo, &hi, &at)) {
@@ -252,7 +253,7 @@ static void look(Clock *c) {
     rounds++;
   }
   if (rounds == 0)
-    return;
+    return false;
   bool timer = asktimer(c, least, most);
   if (c->looks == 0)
     c->timer = timer;
@@ -263,6 +264,7 @@ static void look(Clock *c) {
     c->at[c->looks] = at;
   }
   c->looks++;
+  return true;
 }
 
 static void openclock(Clock *c, const Context *x) {
@@ -501,8 +503,6 @@ static void clear(void) {
     free(texts[i]);
     texts[i] = NULL;
   }
-  for (unsigned i = 0; i < nclocks; i++)
-    closeclock(&clocks[i]);
   free(clocks);
   free(lines);
   clocks = NULL;
@@ -537,10 +537,8 @@ static int stop(lua_State *L) {
     return 0;
   for (unsigned i = 0; i < nclocks; i++) {
     Clock *c = &clocks[i];
-    if (c->queue != NULL && c->looks > 0)
-      look(c);
-    if (c->looks != 1) /* else its write may be under way still */
-      closeclock(c);
+    if (c->queue == NULL || c->mem == NULL || look(c))
+      closeclock(c); /* else its write may be under way still */
   }
   return 0;
 }

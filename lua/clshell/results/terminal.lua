@@ -321,8 +321,8 @@ local function gantt_cells(chart, row, width, how)
   for _, span in ipairs(row.spans) do
     local a, b = span[1] - chart.from, span[2] - chart.from
     for c = math.floor(a / each), math.min(width - 1, math.floor(b / each)) do
-      busy[c] = (busy[c] or 0) + math.max(0, math.min(b, (c + 1) * each)
-        - math.max(a, c * each))
+      local part = math.min(b, (c + 1) * each) - math.max(a, c * each)
+      busy[c] = part > 0 and (busy[c] or 0) + part or busy[c]
     end
   end
   for c = 0, width - 1 do

@@ -425,9 +425,9 @@ end
 
 local running -- the file of --trace, while it records
 
---- timeline.begin(path)
---- Records from now on; the end of the program writes the file: clshell's
---- --trace. A file that cannot be written raises now.
+-- timeline.begin(path)
+-- Records from now on; the end of the program writes the file: clshell's
+-- --trace. A file that cannot be written raises now.
 function M.begin(path)
   local writer = require "clshell.results.trace_event"
   local file = writer.open(path)
@@ -445,8 +445,8 @@ function M.begin(path)
   start()
 end
 
---- timeline.so_far() -> timeline, or nil
---- The timeline of --trace up to now, for a report; nil without --trace.
+-- timeline.so_far() -> timeline, or nil
+-- The timeline of --trace up to now, for a report; nil without --trace.
 function M.so_far()
   return running and read() or nil
 end

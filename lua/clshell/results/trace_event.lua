@@ -215,6 +215,15 @@ local function refuse(path, reason)
   cl.error(("cannot write the timeline to %s: %s"):format(path, reason))
 end
 
+-- Writes texts to a file; raises where that fails.
+local function put(f, path, ...)
+  local written, reason = f:write(...)
+  local flushed, late = f:flush()
+  if not (written and flushed) then
+    refuse(path, ((reason or late):gsub("^.*: ", "")))
+  end
+end
+
 -- The time of the calendar's clock, in ns, now or at `ns` of the other clock.
 local function present(ns)
   return record.calendar() + (ns or math.floor(cl.now() * 1e9))
@@ -244,11 +253,7 @@ local function begin_file(path, run, now)
   end
   io.open(path, "wb"):close()
   f:seek("set")
-  local ok, reason = f:write(head(run or "one process", now), TAIL)
-  ok, reason = ok and f:flush(), reason
-  if not ok then
-    refuse(path, reason or "the disk is full")
-  end
+  put(f, path, head(run or "one process", now), TAIL)
 end
 
 --- trace_event.open(path [, origin]) -> file
@@ -272,10 +277,8 @@ end
 function M.add(file, t)
   if not file.plain then
     local f <close> = io.open(file.path, "wb") or refuse(file.path, "closed")
-    local ok, reason = f:write(head("one process", present()),
+    return put(f, file.path, head("one process", present()),
       table.concat(events_of(t, 0), ",\n"), TAIL)
-    ok, reason = ok and f:flush(), reason
-    return ok or refuse(file.path, reason or "the disk is full")
   end
   local f <close> = locked(file.path)
   local first = f:read "L" or ""
@@ -286,12 +289,8 @@ function M.add(file, t)
   local size = f:seek("end")
   local none = size == #first + #TAIL
   f:seek("set", size - #TAIL)
-  local ok, reason = f:write(none and "" or ",\n", table.concat(events_of(t,
+  put(f, file.path, none and "" or ",\n", table.concat(events_of(t,
     t.origin + file.calendar - epoch), ",\n"), TAIL)
-  ok, reason = ok and f:flush(), reason
-  if not ok then
-    refuse(file.path, reason or "the disk is full")
-  end
 end
 
 --- trace_event.write(timeline, path)
