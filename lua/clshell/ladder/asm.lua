@@ -44,7 +44,8 @@ local X86, AMD = 62, 224 -- in ELF files
 -- The folders of tools besides PATH: CUDA's toolkit, AMD's compiler, and the
 -- Python packages of CUDA's tools, for each folder with Python packages.
 local FOLDERS = [[IFS=:
-p=$PATH:$CUDA_HOME/bin:$CUDA_PATH/bin:/usr/local/cuda/bin:/opt/rocm/llvm/bin
+p=$PATH:${CUDA_HOME:+$CUDA_HOME/bin}:${CUDA_PATH:+$CUDA_PATH/bin}
+p=$p:/usr/local/cuda/bin:/opt/rocm/llvm/bin
 for r in "$VIRTUAL_ENV" "$CONDA_PREFIX" "$HOME/.local" /usr/local /usr; do
   p=$p:$r/lib/python3*/site-packages/nvidia/*/bin
   p=$p:$r/lib/python3*/dist-packages/nvidia/*/bin
@@ -89,6 +90,10 @@ local function disassemble(elf, lines)
   return text and text:gsub("^.-\n(Disassembly)", "%1"), reason
 end
 
+local function raw(prog)
+  return prog:binary{raw = true}
+end
+
 -- Raises: what asm lacks.
 local function fail(reason, remedy)
   cl.error("asm: " .. reason, {hint = remedy})
@@ -105,7 +110,7 @@ end
 --- local ok, text = pcall(prog.asm, prog) -- an error where there is none
 --- print(text)
 function M.asm(prog)
-  local binary = prog:binary{raw = true}
+  local binary = raw(prog)
   if not binary:find "[^%g%s\0]" then
     return (binary:gsub("\0", ""))
   end
@@ -123,7 +128,7 @@ function M.asm(prog)
   return table.concat(parts, "\n")
 end
 
--- What all codes of a program share -------------------------------------------
+-- Lines of the source --------------------------------------------------------
 
 -- The program of a kernel's source once more, with lines of the source by an
 -- option of the compiler; nil and the reason where that fails.
@@ -187,8 +192,8 @@ local function instructions(text)
   return table.concat(list, "\n"):gsub("[%%$][%w_$]+", "")
 end
 
-local function raw(prog)
-  return (prog:binary{raw = true}:gsub("\0", ""))
+local function text_of(prog)
+  return (raw(prog):gsub("\0", ""))
 end
 
 -- The PTX of a kernel's program, with .loc where the driver gives it without
@@ -196,17 +201,17 @@ end
 local function ptx_of(prog)
   local source = program.original(prog)
   local built <close>, reason = with_lines(source, LINES)
-  local lined = built and raw(built)
+  local lined = built and text_of(built)
   if lined and not lined:find "%.loc%s" then
     lined, reason = nil, "the driver writes no lines of the source into the "
       .. "PTX"
-  elseif lined and instructions(lined) ~= instructions(raw(source)) then
+  elseif lined and instructions(lined) ~= instructions(text_of(source)) then
     lined, reason = nil, ("with %s the driver makes other code"):format(LINES)
   end
   if lined and source ~= prog then
     lined, reason = ptx.edit(lined)
   end
-  return lined or raw(prog), not lined and reason
+  return lined or text_of(prog), not lined and reason
     .. ": the lines are those of the PTX, prog:asm()" or nil
 end
 
@@ -293,9 +298,12 @@ function M.sass(kernel, prog)
   end
   code.local_bytes = code.local_bytes and code.local_bytes + less
   local own = text:match "Cuda compilation tools[^\n]-V([%d.]+)"
-  code.notes = {note, own ~= version and ("ptxas %s made this code of the "
-    .. "driver's PTX; the driver's own compiler (%s) may make other code")
-    :format(version, own or "driver " .. (dev.driver_version or "?")) or nil}
+  code.notes = {note}
+  if own ~= version then
+    table.insert(code.notes, ("ptxas %s made this code of the driver's PTX; "
+      .. "the driver's own compiler (%s) may make other code"):format(version,
+      own or "driver " .. (dev.driver_version or "?")))
+  end
   code.source, code.unit = source, note and "PTX line" or "line"
   code.form = ("SASS for %s, by ptxas %s"):format(target, version)
   return code
@@ -347,8 +355,7 @@ local function of_elf(kernel, prog, size, plan)
     built:kernel(kernel.name):range(main.launch.global, size)(table.unpack(
       main, 1, main.n)):wait()
   end
-  local elf, form = elf_of((built or prog):binary{raw = true}, kernel.name,
-    size)
+  local elf, form = elf_of(raw(built or prog), kernel.name, size)
   if not elf then
     fail("the driver's binary has no code of " .. kernel.name,
       "prog:binary{raw = true} has the bytes")
@@ -366,13 +373,15 @@ local function of_elf(kernel, prog, size, plan)
   local source, where = places(prog)
   local code = listing.objdump(shown, kernel.name, where, machine) or fail(
     "the listing has no instructions of " .. kernel.name)
-  local old, same = elf_of(prog:binary{raw = true}, kernel.name, size), nil
+  local old = elf_of(raw(prog), kernel.name, size)
   local before = old and old.form == elf.form and disassemble(old)
-  same = before and listing.objdump(before, kernel.name, where, machine)
-  code.notes = {reason and reason .. ": the lines are unknown",
-    same and #same.list ~= #code.list and ("with lines (%s) the compiler makes "
-      .. "%d instructions, without them %d"):format(option, #code.list,
-      #same.list) or nil}
+  local same = before and listing.objdump(before, kernel.name, where, machine)
+  code.notes = {not built and reason .. ": the lines are unknown" or nil}
+  if same and #same.list ~= #code.list then
+    table.insert(code.notes, ("with lines (%s) the compiler makes %d "
+      .. "instructions, without them %d"):format(option, #code.list,
+      #same.list))
+  end
   if form == "for any local size" then
     table.insert(code.notes, "the driver makes another form for the local "
       .. 'size of a launch: asm{"gemm.tiled", {256}} shows that of a rung')
@@ -462,7 +471,7 @@ local function asm(subject)
   if known[prog][key] then
     return known[prog][key]
   end
-  local binary, code = prog:binary{raw = true}, nil
+  local binary, code = raw(prog), nil
   if not binary:find "[^%g%s\0]" and binary:find "%.target%s+sm_" then
     code = M.sass(kernel.name, prog)
   elseif #elf_files(binary) > 0 then

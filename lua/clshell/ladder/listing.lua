@@ -364,10 +364,12 @@ end
 --- The code of a kernel in what `nvdisasm -g` prints: {list, loops}. list has
 --- {address, text, op, args, line, file (nil: the kernel's own text), class,
 --- bytes (of a load or store of a work-item), depth (of the innermost loop;
---- nil: none)}, loops has {head, places (in list), depth, line, last_line}. own(file): whether a file is the kernel's text. nil where the
+--- nil: none), called (of a function of the compiler)}, loops has {head, places
+--- (in list), depth, line, last_line}. where(file, line) gives the file (nil:
+--- the kernel's own text) and the line for those of the listing. nil where the
 --- listing lacks the kernel.
 function M.sass(listing, kernel, where)
-  local inside, all, marks, line, file = false, {}, {}, nil, nil
+  local inside, all, marks, line, file, called = false, {}, {}, nil, nil, nil
   for row in listing:gmatch "[^\r\n]+" do
     local section = row:match "^%s*%.section%s+([^,%s]+)"
     local label = row:match "^(%.L[%w_]+):"
@@ -379,11 +381,13 @@ function M.sass(listing, kernel, where)
       line = math.tointeger(tonumber(line))
     elseif inside and label then
       marks[label] = #all + 1
+    elseif inside and row:find "^%$[%w_$]+:" then
+      line, file, called = nil, nil, true
     elseif inside and address then
       local predicate, body = rest:match "^(@%S+)%s+(.*)$"
       local op, args = (body or rest):match "^(%S+)%s*(.*)$"
       all[#all + 1] = {address = address, text = rest, op = op, args = args,
-        predicate = predicate, line = line, file = file}
+        predicate = predicate, line = line, file = file, called = called}
     end
   end
   return all[1] and code_of(all, marks, where, classify_sass) or nil
@@ -443,8 +447,8 @@ function M.objdump(listing, kernel, where, machine)
       file, line = name, math.tointeger(tonumber(n))
     end
   end
-  return all[1] and code_of(all, marks, where, machine == "AMD" and classify_amd
-    or classify_x86, frames) or nil
+  local classify = machine == "AMD" and classify_amd or classify_x86
+  return all[1] and code_of(all, marks, where, classify, frames) or nil
 end
 
 --- listing.figures(log, kernel) -> table, or nil

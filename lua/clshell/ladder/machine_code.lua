@@ -80,12 +80,20 @@ function M.new(fields)
   local code = setmetatable(fields, Code)
   code.instructions, code.lines = #code.list, {}
   code.classes = classes_of(code.list)
+  local called = 0
   for _, i in ipairs(code.list) do
     if i.line and i.line > 0 and not i.file then
       code.lines[i.line] = code.lines[i.line] or {}
       table.insert(code.lines[i.line], i)
     end
+    called = called + (i.called and 1 or 0)
   end
+  local notes = code.notes
+  notes[#notes + 1] = called > 0 and ("%s in functions of the compiler that "
+    .. "the kernel calls, such as a division"):format(text.count(called,
+    "instruction")) or nil
+  notes[#notes + 1] = not next(code.lines) and "the compiler tells no lines "
+    .. "of this kernel" or nil
   for _, loop in ipairs(code.loops) do
     local list = {}
     for n, place in ipairs(loop.places) do
@@ -123,7 +131,7 @@ local function figures_of(code)
     put(code.spilled, "%s spilled and loaded again")
   end
   put(code.stack ~= 0 and code.stack, "%s of stack")
-  put(code.local_bytes, "%s of local memory")
+  put(code.local_bytes ~= 0 and code.local_bytes, "%s of local memory")
   return table.concat(words, ", ")
 end
 
@@ -269,7 +277,8 @@ local function aligned(a, b)
   local one, other, rows = text.keys(a.lines), text.keys(b.lines), {}
   local function alike(i, j)
     local s = source_line(a, one[i])
-    return s == source_line(b, other[j]) and (s:find "%w" or one[i] == other[j])
+    return s == source_line(b, other[j])
+      and (s:find "%w" or one[i] == other[j])
   end
   local best = {}
   for i = #one + 1, 1, -1 do
@@ -296,7 +305,7 @@ local function aligned(a, b)
   return rows
 end
 
--- "FFMA 16 -> 32, LDS 4 -> 0": the mnemonics whose counts differ; nil for none.
+-- "FFMA 16 -> 32, LDS 4 -> 0": the mnemonics whose counts differ, or nil.
 local function changes(one, other)
   local a, b, all, words = counts_of(one), counts_of(other), {}, {}
   for _, counts in ipairs{a, b} do

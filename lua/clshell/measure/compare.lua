@@ -413,9 +413,10 @@ end
 --- a list of {name, a, b}, and `lines`, a list of {line_a, line_b, words,
 --- text}.
 --- Options:
----   asm      false  the machine's code in place of the times
 ---   cache    hot   or "cold", see bench
 ---   args     -     the arguments of a Launch, as a list
+--- Options of machine codes:
+---   asm      false  whether to compare the machine's codes
 --- Options of kept runs:
 ---   threshold  0.03  a smaller change is no change
 --- Options of workloads:
@@ -440,7 +441,7 @@ function M.compare(a, b, opts)
       {hint = 'compare({"gemm.tiled", {512}}, {"gemm.register", {512}})'})
   end
   if type(opts) == "table" and opts.asm then
-    options.check(opts, "compare")
+    options.check(opts, "compare.codes", "compare")
     return asm.compare(a, b)
   elseif is_kept(a) or is_kept(b) then
     return compare_kept(a, b, opts)

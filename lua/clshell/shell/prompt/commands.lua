@@ -429,7 +429,7 @@ end, "[launch(args) | family [rung [size]] [as= ...]]\nwhat a kernel asks of "
     return call and "print(" .. call .. ")"
   end})
 
--- `%asm k 12` as a call of asm, and the line; `%asm gemm tiled tile=8 line=56`.
+-- `%asm k 12`, `%asm gemm tiled tile=8 line=5` as a call of asm, and the line.
 local function asm_call(rest)
   local expression, options = part "measure".split(rest)
   local line
