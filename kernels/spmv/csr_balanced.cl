@@ -51,13 +51,14 @@
 #define LONG 32 /* tails from which a work-group adds them up */
 
 /* The number of rows whose end comes before item `at`, when `ends` has the
-** number of elements up to the end of each row. */
-#define ENDED(ends, rows, count, at, answer)                                 \
+** number of elements up to the end of each row. T: int, or long for all rows
+** of a matrix. */
+#define ENDED(T, ends, rows, count, at, answer)                              \
   {                                                                          \
-    int low = max((at) - (count), (long)0), high = min((long)(rows), at);    \
+    int low = max((at) - (count), (T)0), high = min((T)(rows), at);          \
     while (low < high) {                                                     \
       const int middle = low + (high - low) / 2;                             \
-      if ((long)(ends)[middle] + middle < at)                                \
+      if ((T)(ends)[middle] + middle < at)                                   \
         low = middle + 1;                                                    \
       else                                                                   \
         high = middle;                                                       \
@@ -72,7 +73,7 @@ kernel void starts(int rows, int nnz, int groups,
   const int g = get_global_id(0);
   if (g <= groups) {
     const long at = min((long)g * CHUNK, (long)rows + nnz);
-    ENDED(row_ptr + 1, rows, nnz, at, starts[g])
+    ENDED(long, row_ptr + 1, rows, nnz, at, starts[g])
   }
 }
 
@@ -108,6 +109,11 @@ void spmv(int rows, int cols, int nnz, global const int *restrict row_ptr,
   const int first = clamp(place, (long)0, (long)nnz);
   const int end = clamp(place + CHUNK - n, (long)first, (long)nnz);
   const int count = end - first;
+  if (id == 0) {
+    fault = n > CHUNK;
+    ends[min(n, CHUNK)] = count;
+  }
+  barrier(CLK_LOCAL_MEM_FENCE);
   if (count > 0) {
     /* all loads come before the first use; beyond the last element it is
     ** taken again, for cells that nothing reads */
@@ -119,9 +125,6 @@ void spmv(int rows, int cols, int nnz, global const int *restrict row_ptr,
       product[CELL(at)] = j < (uint)cols ? a : (REAL)NAN;
     }
   }
-  if (id == 0)
-    fault = n > CHUNK;
-  barrier(CLK_LOCAL_MEM_FENCE);
   for (int i = id; i < min(n, CHUNK); i += WG) {
     const int from = row_ptr[row + i], to = row_ptr[row + i + 1];
     if (from < (i == 0 ? 0 : first) || from > (i == 0 ? first : to)
@@ -129,8 +132,6 @@ void spmv(int rows, int cols, int nnz, global const int *restrict row_ptr,
       atomic_or(&fault, 1);
     ends[i] = to - first;
   }
-  if (id == 0)
-    ends[min(n, CHUNK)] = count;
   barrier(CLK_LOCAL_MEM_FENCE);
   if (id == 0)
     faults[g] = fault;
@@ -140,12 +141,12 @@ void spmv(int rows, int cols, int nnz, global const int *restrict row_ptr,
     return;
   }
 
-  const long at = min(id * ITEMS, n + count);
+  const int at = min(id * ITEMS, n + count);
   int r, own = -1;
-  ENDED(ends, n, count, at, r)
+  ENDED(int, ends, n, count, at, r)
   int k = at - r, to = ends[r];
   REAL sum = 0, head = 0;
-  for (int i = min(ITEMS, n + count - (int)at); i > 0; i--)
+  for (int i = min(ITEMS, n + count - at); i > 0; i--)
     if (k < to) {
       sum += product[CELL(k)];
       k++;

@@ -234,7 +234,9 @@ t.test("a row over very many parts, and sums with the same bits", function()
     is[k + 2], js[k + 2], vs[k + 2] = 2, k, math.random()
   end
   local M = csr.from_coo(3, n, is, js, vs)
-  t.eq(M.row_max, n)
+  t.eq({M.row_max, host.csr_lengths(M.host.row_ptr)}, {n, 1, n})
+  t.raises(function() host.csr_lengths(M.host.values) end, "more int",
+    "40002 of float")
   local x = cl.buffer("float", n, cl.array("float", n):random(t.seed))
   local p = {wg = 32, items = 4}
   t.ok(spmv.verify("csr_balanced", p, {M = M, x = x}).ok)
