@@ -41,6 +41,7 @@
 ** the rows of its chunks one by one.
 */
 #include "../type/real.cl"
+#include "meet.cl"
 #ifndef FAR
 #define FAR uchar /* of upper bits: uchar or ushort */
 #endif
@@ -94,18 +95,6 @@
 #else
 #define ELEMENTS PRODUCTS
 #endif
-
-/* Adds up the sums of lanes; all work-items of a group get here. */
-REAL meet(local REAL *partial, int id, int lanes, REAL sum)
-{
-  partial[id] = sum;
-  for (int step = lanes / 2; step > 0; step /= 2) {
-    barrier(CLK_LOCAL_MEM_FENCE);
-    if ((id & (lanes - 1)) < step)
-      partial[id] += partial[id + step];
-  }
-  return partial[id];
-}
 
 kernel __attribute__((reqd_work_group_size(WG, 1, 1)))
 void spmv(int rows, int cols, int nnz, int nchunks, int npages, int nfar,

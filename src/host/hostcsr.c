@@ -297,6 +297,28 @@ static void checkindexes(lua_State *L, int opts, Sparse *m, int **row_ptr,
   clsh_hostsparse_indexes(L, m, row_ptr, col_ind);
 }
 
+/** cl.host.csr_lengths(row_ptr) -> least, most
+ * The entries of the shortest and of the longest row of a matrix by
+ * compressed rows; row_ptr is an Array of int.
+ * Example: print(host.csr_lengths(csr.road(10000).host.row_ptr)) --> 0 4
+ */
+static int host_csr_lengths(lua_State *L) {
+  const Array *a = clsh_array_check(L, 1);
+  if (strcmp(a->type->name, "int") != 0 || a->shape.count < 2)
+    clsh_error_arg(L, 1, "must be an Array of 2 or more int; got %I of %s",
+                   (lua_Integer)a->shape.count, a->type->name);
+  const int *ptr = clsh_array_data(L, a);
+  int64_t least = INT_MAX, most = 0;
+  for (size_t i = 1; i < a->shape.count; i++) {
+    int64_t n = (int64_t)ptr[i] - ptr[i - 1];
+    least = n < least ? n : least;
+    most = n > most ? n : most;
+  }
+  lua_pushinteger(L, least);
+  lua_pushinteger(L, most);
+  return 2;
+}
+
 /** cl.host.csr_pack(row_ptr, col_ind, opts) -> chunks, near, pages, far, ...
  * The indexes of a matrix by compressed rows in few bytes, as Csr:pack has
  * them: 4 ints for each chunk and behind the last (row, element, place of its
@@ -380,7 +402,8 @@ static int host_csr_transpose(lua_State *L) {
 }
 
 void clsh_hostcsr_open(lua_State *L) {
-  static const luaL_Reg functions[] = {{"csr_pack", host_csr_pack},
+  static const luaL_Reg functions[] = {{"csr_lengths", host_csr_lengths},
+                                       {"csr_pack", host_csr_pack},
                                        {"csr_pattern", host_csr_pattern},
                                        {"csr_transpose", host_csr_transpose},
                                        {NULL, NULL}};

@@ -105,6 +105,10 @@ t.test("spmv and transpose", function()
     "csr_scalar")
   t.eq(pick(spmv, H100, {rows = 9, cols = 9, format = "csr", nnz = 900}),
     "csr_vector")
+  for row_max, rung in pairs{[8] = "csr_scalar", [9] = "csr_balanced"} do
+    t.eq(pick(spmv, H100, {rows = 9000, cols = 9, format = "csr", nnz = 36000,
+      row_max = row_max}), rung)
+  end
   t.eq(pick(spmv, H100, {rows = 9, cols = 9}), "specialised")
   for rows, stream in pairs{[10^4] = 0, [10^6] = 1} do
     local name, picked = pick(spmv, CPU, {rows = rows, cols = rows,

@@ -14,6 +14,7 @@ t.keeps("Program", "Kernel", "Launch")
 local device = t.device()
 
 local GROUPS = {{wg = 1, steps = 64}, {wg = 64, steps = 4}}
+local PARTS = {{wg = 32, items = 4}, {wg = 128, items = 8}}
 
 -- A CSR matrix of whole numbers with rows of these lengths; columns of row i
 -- are columns(i, k) for k = 1 ..., ascending.
@@ -28,7 +29,7 @@ local function build(type, cols, lengths, columns)
   return csr.from_coo(#lengths, cols, is, js, vs, {type = type})
 end
 
--- Compares M, packed and, where it is asked for, transposed, with the host.
+-- Compares M, packed and in equal parts, with the host.
 local function try(what, M)
   local P <close> = M:pack()
   local h = cl.array(M.type, M.cols, 1)
@@ -39,6 +40,13 @@ local function try(what, M)
   for _, p in ipairs(GROUPS) do
     local y = cl.buffer(M.type, M.rows, 0 / 0)
     spmv(P, x, {kernel = "csr_packed", wg = p.wg, steps = p.steps, y = y})
+    local same, at = y:read():equal(exact)
+    t.ok(same, not same and ("%s wg=%d: row %d"):format(what, p.wg, at))
+  end
+  for _, p in ipairs(PARTS) do
+    local y = cl.buffer(M.type, M.rows, 0 / 0)
+    local opts = {kernel = "csr_balanced", wg = p.wg, items = p.items, y = y}
+    spmv(M, x, opts)
     local same, at = y:read():equal(exact)
     t.ok(same, not same and ("%s wg=%d: row %d"):format(what, p.wg, at))
   end
@@ -176,16 +184,82 @@ t.test("tables that scripts write leave no buffer", function()
   end
 end)
 
+-- Rows of a CSR matrix whose row_ptr is written; each row alone is right.
+t.test("equal parts of a matrix that scripts write", function()
+  local M = build("float", 900, lengths(3000, function(i)
+    return i % 1000 == 0 and 900 or i % 5
+  end), function(_, k) return k end)
+  local x = cl.buffer("float", M.cols, ladder.integers("float", M.cols,
+    t.seed))
+  local kept = M.row_ptr:read()
+  local function same(what, run)
+    local y = spmv(M, x, {kernel = "csr_scalar"}):read()
+    for _, p in ipairs(PARTS) do
+      local z = cl.buffer("float", M.rows, 5)
+      spmv(M, x, {kernel = "csr_balanced", wg = p.wg, items = p.items, y = z})
+      local equal, at = z:read():equal(y)
+      t.ok(equal, not equal and ("%s wg=%d: row %d"):format(what, p.wg, at))
+    end
+    run():wait()
+    t.ok(run.output:read():equal(y), what .. ", a plan from before")
+  end
+  local run = spmv.plan(M, x, {kernel = "csr_balanced", wg = 32, items = 4})
+  run():wait()
+  same("as made", run)
+  for _, at in ipairs{1, 2, 1000, 1001, 1500, 2999, 3001} do
+    for _, value in ipairs{-1, 0, 900, 0x7fffffff, -0x80000000} do
+      local h = kept:copy():fill(value, at, at)
+      M.row_ptr:write(h)
+      same(("row_ptr[%d] = %d"):format(at, value), run)
+    end
+  end
+  for _, value in ipairs{0, M.nnz, -1, 0x7fffffff} do
+    M.row_ptr:fill(value)
+    same("row_ptr all " .. value, run)
+  end
+  M.row_ptr:write(cl.array("int", M.rows + 1, function(i)
+    return math.max(0, kept[i] - 7)
+  end))
+  same("moved", run)
+  M.row_ptr:write(kept)
+  M.col_ind:fill(-1, {first = 1000, count = 1})
+  M.col_ind:fill(900, {first = M.nnz, count = 1})
+  same("col_ind", run)
+end)
+
+t.test("a row over very many parts, and sums with the same bits", function()
+  local n = 40000
+  local is, js, vs = {1, 3}, {7, 9}, {0.25, 0.75}
+  for k = 1, n do
+    is[k + 2], js[k + 2], vs[k + 2] = 2, k, math.random()
+  end
+  local M = csr.from_coo(3, n, is, js, vs)
+  t.eq({M.row_max, host.csr_lengths(M.host.row_ptr)}, {n, 1, n})
+  t.raises(function() host.csr_lengths(M.host.values) end, "more int",
+    "40002 of float")
+  local x = cl.buffer("float", n, cl.array("float", n):random(t.seed))
+  local p = {wg = 32, items = 4}
+  t.ok(spmv.verify("csr_balanced", p, {M = M, x = x}).ok)
+  local plan = spmv.plan(M, x, {kernel = "csr_balanced", wg = 32, items = 4})
+  plan():wait()
+  local first = plan.output:read()
+  for _ = 1, 5 do
+    plan():wait()
+    t.ok(plan.output:read():equal(first))
+  end
+end)
+
 t.test("transposed products", function()
   local M = build("float", 50, lengths(70, function(i) return i % 9 end),
     function(i, k) return (i % 5) * 9 + k end)
   local x = cl.buffer("float", 70, ladder.integers("float", 70, t.seed))
   local T = M:transposed()
   t.eq(("%d x %d"):format(T.rows, T.cols), "50 x 70")
-  for _, kernel in ipairs{"csr_scalar", "csr_vector"} do
+  for kernel, launches in pairs{csr_scalar = 2, csr_vector = 2,
+      csr_balanced = 3} do -- with `move`, in the first run, and `starts`
     local exact = spmv(M:transposed(), x):read()
     local plan = spmv.plan(M, x, {trans = true, kernel = kernel})
-    t.eq(#plan().events, 2)
+    t.eq(#plan().events, launches)
     plan():wait()
     t.ok(plan.output:read():equal(exact))
     M.values:fill(3) -- the next call has the new values

@@ -117,7 +117,8 @@ local from_coo
 --- The CSR matrix of the triplets (i[k], j[k], v[k]), Lua tables or host
 --- arrays of one length: 1-based indices in any order, entries given twice add
 --- up (in double, integers as integers). The matrix has rows, cols, nnz, type,
---- format ("csr"), the buffers row_ptr (int, rows + 1, 0-based), col_ind (int,
+--- row_max (the entries of the longest row, as the matrix is made; a plain
+--- spmv looks at it), format ("csr"), the buffers row_ptr (int, rows + 1, 0-based), col_ind (int,
 --- nnz, 0-based, ascending in a row) and values (nnz), and host arrays with
 --- the content of these buffers in `host`. A matrix without entries is legal;
 --- its col_ind and values then hold one unused element. A finite value that

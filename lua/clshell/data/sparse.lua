@@ -45,14 +45,16 @@ end
 
 -- A matrix of host arrays, which it takes over: row_ptr (rows + 1) and
 -- col_ind are int and 0-based, columns ascend inside a row. A matrix without
--- entries keeps one dummy element in col_ind and values.
+-- entries keeps one dummy element in col_ind and values. row_max has the
+-- entries of the longest row as it is made.
 function M.csr(rows, cols, nnz, host, context)
   local where = {context = context}
   local function upload(h)
     return cl.buffer(h.type, #h, h, where)
   end
+  local _, longest = host_of.csr_lengths(host.row_ptr)
   return setmetatable({
-    format = "csr", rows = rows, cols = cols, nnz = nnz,
+    format = "csr", rows = rows, cols = cols, nnz = nnz, row_max = longest,
     type = host.values.type, host = host,
     row_ptr = upload(host.row_ptr), col_ind = upload(host.col_ind),
     values = upload(host.values),
@@ -301,12 +303,7 @@ end
 --- Example:
 --- print(csr.from_coo(2, 2, {1, 2}, {1, 2}, {5, 6}):info().row_max) --> 1
 function csr:info()
-  local ptr = self.host.row_ptr
-  local least, most = INT_MAX, 0
-  for i = 1, self.rows do
-    local n = ptr[i + 1] - ptr[i]
-    least, most = math.min(least, n), math.max(most, n)
-  end
+  local least, most = host_of.csr_lengths(self.host.row_ptr)
   return {
     format = self.format, type = self.type, rows = self.rows,
     cols = self.cols, nnz = self.nnz, row_min = least, row_max = most,

@@ -39,7 +39,7 @@ local STEPS = {
   spmv = [[
     pitch: naive; local_offsets: pitch; float4: local_offsets;
     specialised: float4 pitch; simd: naive; csr_vector: csr_scalar;
-    csr_packed: csr_vector csr_scalar]],
+    csr_balanced: csr_vector csr_scalar; csr_packed: csr_balanced]],
   transpose = [[
     naive_write: naive_read; tiled: naive_read; tiled_padded: tiled;
     tiled_swizzled: tiled; float4: tiled_padded tiled; simd: naive_write]],

@@ -12,11 +12,12 @@
 --   device   the name of one device: for rows that were tuned there
 --   type     the element type; nil: every type
 --   where    conditions on the shape (for gemm m, n, k, batch, and work =
---            m n k; for spmv format, rows, cols, ndiags, nnz, row = nnz / rows
---            and bytes of the values; for transpose rows, cols, bytes of A;
---            for reduce, scan and sort n, bytes of x; for sort esize, index;
---            for gemv, stencil and conv2d rows, cols, bytes of A; for conv2d
---            frows, fcols, rest = lda modulo 4)
+--            m n k; for spmv format, rows, cols, ndiags, nnz, row = nnz /
+--            rows, row_max of the longest row if known, and bytes of the
+--            values; for transpose rows, cols, bytes of A; for reduce, scan
+--            and sort n, bytes of x; for sort esize, index; for gemv, stencil
+--            and conv2d rows, cols, bytes of A; for conv2d frows, fcols, rest
+--            = lda modulo 4)
 --   guarded  true: only where the rung detects operands that it does not
 --            cover and hands them to another rung
 --   note     why, for people
@@ -33,6 +34,7 @@ local SEVERAL = {batch = {min = 64}, m = {max = 64}, n = {max = 64},
   k = {max = 64}}
 local WIDE = 1536  -- rows and columns of C from which packing A once pays
 local LONG = 16    -- elements of a row that are worth several work-items
+local PARTS = 2^14 -- elements that are worth two more launches
 local NARROW = 511 -- columns that leave work-items of `gemv.vector` idle
 local CACHED = 2^19 -- bytes that are better kept in the cache of a core
 
@@ -127,6 +129,10 @@ return {
 
   spmv = {
     {class = "cpu", rung = "csr_scalar", where = {format = "csr"}},
+    {rung = "csr_scalar", note = "short rows only", where = {format = "csr",
+      row = {max = 4}, row_max = {max = 8}}},
+    {rung = "csr_balanced", where = {format = "csr", nnz = {min = PARTS}},
+      note = "rows of any lengths"},
     {rung = "csr_vector", where = {format = "csr", row = {min = LONG}},
       note = "rows long enough for several work-items"},
     {rung = "csr_scalar", where = {format = "csr"}},

@@ -154,6 +154,7 @@ local function shape(s)
     rows = s.rows, cols = s.cols, type = type, esize = esize,
     format = s.format or "dia", ndiags = ndiags, offsets = offsets,
     pitch = s.pitch or s.rows, nnz = nnz, trans = s.trans,
+    row_max = s.row_max,
     chunks = s.chunks or nnz // 1024 + 1, pieces = s.pieces or 0,
     split = s.split or 0, far = s.far or "uchar",
     index_bytes = s.index_bytes or 2 * nnz + 4 * (s.rows + 1),
@@ -213,6 +214,7 @@ local function bind(o, context, queue)
     rows = rows, cols = cols, type = x.type, nnz = A.nnz, trans = o.trans,
     format = A.codes and "packed" or A.offsets and "dia"
       or A.near and "packed_csr" or "csr",
+    row_max = not o.trans and math.tointeger(A.row_max) or nil,
     chunks = A.near and #A.chunks // 4 - 1, index_bytes = A.index_bytes,
     far = A.near and A.far.type, pieces = A.near and A.pieces,
     split = A.near and #A.split // 2 - 1,

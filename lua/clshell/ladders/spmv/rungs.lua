@@ -47,6 +47,39 @@ local function add_pieces(s, p, o, run)
   end
 end
 
+-- The parts of csr_balanced: elements and ends of rows share them.
+local function parts(s, p)
+  return math.max(1, tiling.groups(s.nnz + s.rows, p.wg * p.items))
+end
+
+-- A helper launch of csr_balanced over `count` work-items.
+local function balance(run, once, kernel, s, p, count, ...)
+  run({file = "csr_balanced.cl", once = once}, kernel,
+    {REAL = s.type, WG = p.wg, ITEMS = p.items}, {roundup(count, p.wg)},
+    {p.wg}, ...)
+end
+
+-- Finds the rows where the parts begin, in the first run: the kernel checks
+-- each row, and takes those that a script has written since one by one.
+local function find_starts(s, p, o, run)
+  local own, n = transposed(s, p, o, run) or {}, parts(s, p)
+  own.starts = tiling.scratch(s, n + 1, "int")
+  own.tails, own.faults = tiling.scratch(s, n), tiling.scratch(s, n, "int")
+  balance(run, true, "starts", s, p, n + 1, s.rows, s.nnz, n,
+    (own.M or o.M).row_ptr, own.starts)
+  return own
+end
+
+-- Adds the sums of earlier parts to rows that end in a later one.
+local function add_tails(s, p, o, run)
+  local n = parts(s, p)
+  if n > 1 then
+    balance(run, false, "join", s, p, n, s.rows, s.cols, s.nnz, n,
+      o.M.row_ptr, o.M.col_ind, o.M.values, o.x, o.y, o.starts, o.tails,
+      o.faults)
+  end
+end
+
 local function offsets_bytes(_, p)
   return 4 * p.chunk
 end
@@ -237,6 +270,30 @@ return {
     args = csr_args, prepare = transposed,
     range = tiling.line("rows", function(p) return p.wg // p.lanes end, "wg"),
     local_bytes = tiling.elements "wg",
+  },
+  {
+    name = "csr_balanced", file = "csr_balanced.cl", format = "csr",
+    lesson = "CSR, equal parts of elements and ends of rows for all "
+      .. "work-items, whatever the lengths of rows",
+    kernel = "spmv",
+    params = {
+      param("wg", {32, 64, 128, 256}, 128, "work-items in a work-group"),
+      param("items", {4, 8, 16}, 8,
+        "elements and ends of rows of a work-item"),
+    },
+    args = function(s, p, o)
+      return table.move({o.starts, o.tails, o.faults}, 1, 3, 9,
+        csr_args(s, p, o))
+    end,
+    range = function(s, p)
+      return {parts(s, p) * p.wg}, {p.wg}
+    end,
+    local_bytes = function(s, p)
+      local n = p.wg * p.items
+      return (n + n // 32 + p.wg) * s.esize + 4 * (n + p.wg + 2)
+    end,
+    prepare = find_starts,
+    finish = add_tails,
   },
   {
     name = "csr_packed", file = "csr_packed.cl", format = "packed_csr",

@@ -319,8 +319,9 @@ Try: ?dia.banded, ?Dia:pack and ?spmv
 
 csr, compressed rows
 A sparse matrix by rows: values, their columns, and where each row begins. It
-takes any pattern; a work-item for each row reads with strides.
-Try: ?csr.from_coo and ?spmv.csr_vector
+takes any pattern; a work-item for each row reads with strides, and rows of
+very different lengths want equal parts of work.
+Try: ?csr.from_coo and ?spmv.csr_balanced
 
 verify, verification, correctness, correct, check my kernel, freivalds
 The result of a rung is compared with a float64 reference before its rate is
