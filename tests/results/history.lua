@@ -204,10 +204,17 @@ t.test("a trend tells the versions that are slower, with intervals",
     local s <close> = fresh()
     versions(s)
     local list = s:history{name = "mine.<k>"}
-    local words = tostring(list)
-    local change = words:match "SLOWER, time %+(%d+)%.%d %% %(%+%d+%.%d to"
-    t.near(tonumber(change), 29, 1)
-    t.ok(words:find("source 3<i>sour", 1, true), words)
+    local words = list:table{width = 80}
+    local ratio, lo, hi = words:match "1%.30 ms %((.-), (.-) to (.-)%)"
+    t.near(tonumber(ratio), 1.29, 0.01)
+    t.ok(tonumber(lo) > 1.25 and tonumber(hi) < 1.33, words)
+    t.ok(words:find("with source 3<i>sour,\n    since run 7, 20", 1, true),
+      words)
+    t.ok(words:find("64x64, 11 runs\n  [^\n]+\n       1\n  1 SLOWER: from"),
+      words)
+    for line in words:gmatch "[^\n]+" do
+      t.ok(utf8.len(line) <= 80, words)
+    end
     t.ok(not words:find "FASTER")
     t.ok(not tostring(s:history()):find "SLOWER") -- no name: the table alone
     local path = t.tmp "trend.html"
@@ -217,10 +224,8 @@ t.test("a trend tells the versions that are slower, with intervals",
     t.eq(select(2, text:gsub('"limit line l6"', "")), 1)
     t.ok(text:find("1 runs failed and are left out", 1, true))
     t.ok(text:find("driver", 1, true) and not text:find("<i>", 1, true))
-    local trend = require "clshell.results.trend".of(list[1].runs,
-      history.judge, 0.03)
-    t.eq(#trend.versions, 4) -- rows have no samples, and no verdict counts
-    t.eq(trend.versions[3].verdict, "UNCLEAR")
+    local trend = require "clshell.results.trend".of(list[1].runs)
+    t.eq({#trend.parts, #trend.steps, trend.steps[1].at}, {4, 1, 6})
     for theme = 0, 1 do
       local dom, console = require "browser".browse(text:gsub(
         "<meta http%-equiv[^>]*>", ""):gsub("</body>", '<pre id="probe"></pre>'
@@ -232,22 +237,47 @@ t.test("a trend tells the versions that are slower, with intervals",
     end
   end)
 
-t.test("equal versions are hardly ever called slower", function()
-  local trend, wrong = require "clshell.results.trend", 0
-  math.randomseed(3)
-  for _ = 1, 60 do -- each run drifts by up to 4 %
-    local runs = {}
-    for v = 1, 4 do
-      for _ = 1, 3 do
-        runs[#runs + 1] = run(1e-3 * (1 + 0.04 * math.random()),
-          {source_hash = tostring(v)})
-      end
-    end
-    for _, v in ipairs(trend.of(runs, history.judge, 0.03).versions) do
-      wrong = wrong + (v.verdict == "SLOWER" and 1 or 0)
-    end
+-- The trend of n runs whose medians scatter by 1 %, one in ten by up to 10 %
+-- more; from run `at` on they take `factor` times as long. Each source has
+-- three runs.
+local function scattered(n, at, factor)
+  local list = {}
+  for i = 1, n do
+    local normal = math.sqrt(-2 * math.log(1 - math.random()))
+      * math.cos(2 * math.pi * math.random())
+    list[i] = {median = (i >= at and factor or 1) * math.exp(0.01 * normal)
+      * (1 + (math.random() < 0.1 and 0.1 * math.random() or 0)),
+      source_hash = tostring((i - at) // 3)}
   end
-  t.ok(wrong <= 3, wrong .. " of 180")
+  return require "clshell.results.trend".of(list)
+end
+
+t.test("of histories without a step one in a hundred has a step", function()
+  math.randomseed(3)
+  local wrong = 0
+  for k = 1, 1000 do
+    wrong = wrong + #scattered(8 + k % 33, 1, 1).steps
+  end
+  t.ok(wrong <= 10, wrong .. " of 1000")
+end)
+
+t.test("steps are found at their run", function()
+  math.randomseed(4)
+  for _, case in ipairs{{3, 15}, {5, 35}, {10, 45}, {20, 47}} do
+    local percent, least = table.unpack(case)
+    local right = 0
+    for _ = 1, 50 do
+      local steps = scattered(20, 12, 1 + percent / 100).steps
+      right = right + (#steps == 1 and steps[1].at == 12
+        and steps[1].verdict == "SLOWER" and steps[1].news ~= "" and 1 or 0)
+    end
+    t.ok(right >= least, ("%d %%: %d of 50"):format(percent, right))
+  end
+  local level = {5, 5, 5, 5, 5, 5, 7, 5, 5, 5, 5, 5}
+  t.eq(stats.steps(level), {}) -- a single slow run
+  t.eq(stats.steps{1, 1, 1, 2, 2, 2}, {}) -- too few to tell from chance
+  t.eq(stats.steps{}, {})
+  t.raises(function() stats.steps{1, 0 / 0} end, "sample 2 must be a number")
 end)
 
 t.test("tags, numbers and 'last' are compared", function()

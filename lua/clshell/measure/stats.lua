@@ -11,6 +11,10 @@ M.COVERAGE = 0.95 -- of intervals, at least
 
 local EXACT = 40 -- the most samples in all that mann_whitney enumerates
 local MARGIN = 0.01 -- smaller differences do not count in a verdict
+local CHANCE = 0.01 -- the share of lists without a step that give one
+local SIDE = 3 -- the fewest values on a side of a step
+local CLIP = 3 -- times stats.mad, the farthest that a value counts
+local NEAR = 0.9 -- of the variance that an index explains, if not `likely`
 
 -- A sorted copy. A NaN raises: it has no place in an order.
 local function sorted(list, what)
@@ -266,14 +270,19 @@ end
 --- The 95 % interval of the factor from the samples a to the samples b, which
 --- are above 0: between the ratios b / a of pairs at which the test of
 --- stats.mann_whitney has p = 0.05 (Moses; by the normal distribution). Of
---- more than 100 samples evenly spaced quantiles stand for all; nil for fewer
---- than 6. What is said there of drift holds here.
+--- more than 100 samples evenly spaced quantiles stand for all; nil where
+--- even lists that lie apart have p > 0.05, as 3 and 4 samples. What is said
+--- there of drift holds here.
 --- Example:
 --- local a, b = {5, 5, 5, 5, 5, 5}, {10, 10, 10, 10, 10, 10}
 --- print(stats.ratio(a, b)) --> 2.0 2.0
 function M.ratio(a, b)
   local n, m, ratios = #a, #b, {}
-  if n < 6 or m < 6 then
+  local orders = 1 -- of which two keep lists apart
+  for i = 1, math.min(n, m, 20) do
+    orders = orders * (n + m + 1 - i) / i
+  end
+  if 2 / orders > 1 - M.COVERAGE then
     return nil
   end
   local all = thinned(b)
@@ -286,6 +295,108 @@ function M.ratio(a, b)
   local place = 0.5 - 1.96 * math.sqrt((n + m + 1) / (12 * n * m))
   local low = math.max(1, math.floor(place * #ratios))
   return ratios[low], ratios[#ratios + 1 - low]
+end
+
+-- The values of a list between two indexes, less their mean. Values farther
+-- from the median than CLIP times stats.mad are moved there: one slow run is
+-- no step.
+local function centred(list, first, last)
+  local x, sum = table.move(list, first, last, 1, {}), 0
+  local median, limit = M.median(x), CLIP * M.mad(x)
+  for i = 1, #x do
+    if limit > 0 then
+      x[i] = math.max(median - limit, math.min(median + limit, x[i]))
+    end
+    sum = sum + x[i]
+  end
+  for i = 1, #x do
+    x[i] = x[i] - sum / #x
+  end
+  return x
+end
+
+-- The part of the variance of a centred list that its best division into two
+-- explains, and the parts of all divisions, by the length of the first half.
+local function explained(x, parts)
+  local n, sum, most = #x, 0, 0
+  for k = 1, n - SIDE do
+    sum = sum + x[k]
+    if k >= SIDE then
+      local part = sum * sum / (k * (n - k))
+      most = part > most and part or most
+      if parts then
+        parts[k] = part
+      end
+    end
+  end
+  return most
+end
+
+-- Whether at most CHANCE of the orders of a centred list explain as much as
+-- its own. The orders are random, and the same in each call.
+local function ordered(x, most)
+  local n = #x
+  local tries = math.max(999, 200000 // n)
+  local allowed, state = CHANCE * (tries + 1) - 1, 0
+  for _ = 1, tries do
+    for i = n, 2, -1 do -- splitmix64
+      state = state + 0x9e3779b97f4a7c15
+      local z = (state ~ state >> 30) * 0xbf58476d1ce4e5b9
+      z = (z ~ z >> 27) * 0x94d049bb133111eb
+      local j = 1 + ((z ~ z >> 31) >> 1) % i
+      x[i], x[j] = x[j], x[i]
+    end
+    if explained(x) >= most * (1 - 1e-9) then
+      allowed = allowed - 1
+      if allowed < 0 then
+        return false
+      end
+    end
+  end
+  return true
+end
+
+-- Appends the steps of list[first .. last] to `found`.
+local function divide(list, likely, first, last, found)
+  if last - first + 1 < 2 * SIDE then
+    return
+  end
+  local x, parts, place = centred(list, first, last), {}, nil
+  local most = explained(x, parts)
+  if most == 0 or not ordered(x, most) then
+    return
+  end
+  for k, part in pairs(parts) do
+    local weight = likely[first + k] and part or NEAR * part
+    if not place or weight > place[1] or weight == place[1]
+        and k < place[2] then
+      place = {weight, k}
+    end
+  end
+  local cut = first + place[2]
+  divide(list, likely, first, cut - 1, found)
+  found[#found + 1] = cut
+  divide(list, likely, cut, last, found)
+end
+
+--- stats.steps(list [, likely]) -> list of indexes
+--- The values, by their indexes, from which on a list lies higher or lower
+--- than before: it is divided where that explains most of its variance, if at
+--- most 1 % of the orders of its values explain as much in any of their
+--- divisions; then each part in the same way (binary segmentation; a
+--- permutation test, so values without steps give one with a probability of
+--- 1 %, whatever their distribution, if they are independent). A step has 3
+--- values on either side, and is found among 10 or more. `likely` has indexes
+--- as keys that are preferred to neighbours that explain hardly more. For
+--- times, give their logarithms.
+--- Example:
+--- local found = stats.steps{5, 6, 5, 6, 5, 6, 9, 8, 9, 8, 9, 8}
+--- print(table.concat(found, ", ")) --> 7
+function M.steps(list, likely)
+  sorted(#list > 0 and list or {0}, "stats.steps")
+  local found = {}
+  divide(list, likely or {}, 1, #list, found)
+  return found
 end
 
 --- stats.mann_whitney(a, b) -> p, shift

@@ -24,14 +24,15 @@ local BLOCKS = {"▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"}
 local ASCII = {"_", ".", "-", "=", "+", "*", "#"}
 local FLAT = 0.01   -- the part of a median that counts as level
 local LONGEST = 24  -- medians in a sparkline
-local MOST = 500    -- runs whose samples a list reads to name the changes
+local WIDEST = 72   -- medians above the steps of a subject
+local MOST = 500    -- runs that a list reads to name the steps
 
---- history.sparkline(numbers) -> string
---- Numbers as a row of bars, the newest 24 of them, from the least to the
---- greatest; level where they differ by less than 1 %.
-function M.sparkline(numbers)
+--- history.sparkline(numbers [, most]) -> string
+--- Numbers as a row of bars, the newest `most` (24) of them, from the least to
+--- the greatest; level where they differ by less than 1 %.
+function M.sparkline(numbers, most)
   local bars = style.glyphs() and BLOCKS or ASCII
-  local first = math.max(1, #numbers - LONGEST + 1)
+  local first = math.max(1, #numbers - (most or LONGEST) + 1)
   local shown = table.move(numbers, first, #numbers, 1, {})
   local low, high = math.huge, -math.huge
   for _, x in ipairs(shown) do
@@ -74,11 +75,8 @@ end
 local function listed(list, columns)
   local function format(self, opts)
     return #self == 0 and "no runs kept that fit"
-      or report.format(self, columns, opts) .. text.values(list.words or {},
-        "", function(words)
-        return "\n" .. text.hang("", words, opts and opts.width
-          or report.width())
-      end)
+      or report.format(self, columns, opts) .. (list.words
+        and list.words(opts and opts.width or report.width()) or "")
   end
   return setmetatable(list, {__tostring = function(self)
     return format(self)
@@ -120,21 +118,52 @@ local function summary(runs)
   return row
 end
 
--- The trends of rows of a history, and the changes of versions in words.
+-- The steps of a subject {row, trend} under a line of its medians that marks
+-- them by number, in lines of `width` columns.
+local function told(subject, width)
+  local row, trend = table.unpack(subject)
+  local medians, marks, lines = {}, {}, {}
+  local most = math.max(LONGEST, math.min(width - 2, WIDEST))
+  local first = math.max(0, #trend.runs - most)
+  for i, r in ipairs(trend.runs) do
+    medians[i], marks[math.max(1, i - first)] = r.median, " "
+  end
+  for i, words in ipairs(require "clshell.results.trend".words(trend)) do
+    lines[i] = "\n" .. text.hang(("  %d "):format(i), words, width)
+    local at = trend.steps[i].at - first
+    if at > 0 then
+      marks[at] = tostring(i % 10)
+    end
+  end
+  return ("\n%s\n  %s\n  %s%s"):format(text.hang("", table.concat({row.name
+    or "", row.config ~= "" and row.config or nil, row.title}, " ") .. ", "
+    .. text.count(#trend.runs, "run"), width), M.sparkline(medians, most),
+    table.concat(marks):gsub(" +$", ""), table.concat(lines))
+end
+
+-- The subjects of a history, {row, trend} each, and a function of a width that
+-- returns their steps in words.
 local function trends(s, list)
-  local trend, lines, subjects = require "clshell.results.trend", {}, {}
+  local trend, subjects = require "clshell.results.trend", {}
   for i, row in ipairs(list) do
     local records = {}
     for _, run in ipairs(row.runs) do
       records[#records + 1] = s:usable(run.id)
     end
-    subjects[i] = {row, trend.of(records, M.judge, M.THRESHOLD)}
-    for _, line in ipairs(trend.words(subjects[i][2])) do
-      lines[#lines + 1] = table.concat({row.name or "", row.config ~= ""
-        and row.config or nil, row.title}, " ") .. ": " .. line
-    end
+    subjects[i] = {row, trend.of(records)}
   end
-  return subjects, lines
+  return subjects, function(width)
+    local lines, level = {}, 0
+    for _, subject in ipairs(subjects) do
+      local found = #subject[2].steps > 0
+      level = level + (found and 0 or 1)
+      lines[#lines + 1] = found and told(subject, width) or nil
+    end
+    local rest = level > 0 and ("No step in %s. "):format(text.count(level,
+      "subject")) or ""
+    return table.concat(lines) .. "\n" .. text.hang("", rest .. trend.RULE,
+      width)
+  end
 end
 
 --- s:history([opts]) -> list

@@ -18,8 +18,9 @@ end
 --- mode and device: their count, the newest median and its change since the
 --- run before, and all medians as a line of bars, oldest first. Prints as a
 --- table; each row has the fields of its newest run, and `runs`, all its runs.
---- With a name, the versions of the source that became faster or slower are
---- told below the table, with the 95 % interval of the change.
+--- With a name, the steps of each row are told below the table: the runs from
+--- which on its median is another, with the 95 % interval of the ratio and the
+--- version of the source, the driver and the tag that are new there.
 --- Options:
 ---   name    all  a name such as "gemm.tiled", a kernel or a family
 ---   device  all  part of a device's name

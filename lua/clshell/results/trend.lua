@@ -1,6 +1,6 @@
--- results/trend.lua - a subject over the runs of the store: its versions by
--- source and driver, each compared with the version before, as history.judge
--- compares two runs; in words, and as a page with a curve
+-- results/trend.lua - a subject over the runs of the store: its steps, where
+-- it becomes faster or slower for good, with the version of the source there;
+-- in words, and as a page with a curve
 -- SPDX-License-Identifier: MIT
 
 local charts = require "clshell.results.charts"
@@ -13,116 +13,140 @@ local svg = require "clshell.results.svg"
 
 local M = {}
 
+M.LEAST = 0.02 -- smaller steps do not count
+
+M.RULE = ("A step parts runs whose ratio of medians has a 95 %% interval "
+  .. "without 1, where p < 0.01 for all places together. It takes %g %% and "
+  .. "10 runs."):format(100 * M.LEAST)
+
 local escape = svg.escape
-
--- The samples of several records as one record, to be judged.
-local function pooled(runs)
-  local all = {}
-  for _, r in ipairs(runs) do
-    table.move(r.samples or {}, 1, #(r.samples or {}), #all + 1, all)
-  end
-  return setmetatable({samples = all}, {__index = runs[#runs]})
-end
-
--- The distance of the medians of runs, as a part of the least.
-local function scatter(runs)
-  local least, most = math.huge, 0
-  for _, r in ipairs(runs) do
-    least, most = math.min(least, r.median), math.max(most, r.median)
-  end
-  return #runs > 1 and most / least - 1 or 0
-end
-
---- trend.of(runs, judge, least) -> trend
---- The versions of records of one subject, oldest first: runs, at (the number
---- of the first run), hash, driver, median; and, but for the first version,
---- ratio, lo, hi, change, p and verdict against the version before, as of
---- judge (history.judge). A change counts above `least`, a part of the time,
---- and above the distance of the medians of one version (`scatter`; nil where
---- no version has two runs).
---- `failed`: the runs that were wrong or have no time.
-function M.of(runs, judge, least)
-  local trend, last = {versions = {}, runs = {}, failed = 0, least = least}
-  for _, r in ipairs(runs) do
-    if record.fails(r) or not r.median or r.median <= 0 then
-      trend.failed = trend.failed + 1
-    else
-      local _, driver = record.device_of(r)
-      if not last or last.hash ~= r.source_hash or last.driver ~= driver then
-        last = {runs = {}, hash = r.source_hash, driver = driver,
-          at = #trend.runs + 1}
-        table.insert(trend.versions, last)
-      end
-      table.insert(last.runs, r)
-      table.insert(trend.runs, r)
-    end
-  end
-  for _, v in ipairs(trend.versions) do
-    if #v.runs > 1 then
-      trend.scatter = math.max(trend.scatter or 0, scatter(v.runs))
-    end
-  end
-  for i, v in ipairs(trend.versions) do
-    local own = pooled(v.runs)
-    local before = trend.versions[i - 1]
-    v.median = #own.samples > 0 and stats.median(own.samples)
-      or own.median
-    if before then
-      local row = judge(pooled(before.runs), own,
-        math.max(least, trend.scatter or 0))
-      for _, key in ipairs{"ratio", "lo", "hi", "change", "p", "verdict"} do
-        v[key] = row[key]
-      end
-    end
-  end
-  return trend
-end
 
 local function short(hash)
   return hash and tostring(hash):sub(1, 8) or "unknown"
 end
 
--- The change of a version with its interval: "+20.1 % (+18.0 to +22.3 %)".
-local function change_of(v)
-  local words = v.ratio and ("%+.1f %%"):format(v.change) or ""
-  return v.lo and ("%s (%+.1f to %+.1f %%)"):format(words, 100 * (v.lo - 1),
-    100 * (v.hi - 1)) or words
-end
-
--- What is new in version i: its source, its driver, or both.
-local function news_of(trend, i)
-  local v, before = trend.versions[i], trend.versions[i - 1] or {}
-  local words = {v.hash ~= before.hash and "source " .. short(v.hash) or nil}
-  words[#words + 1] = v.driver ~= before.driver and "driver "
-    .. tostring(v.driver) or nil
+-- What run i of a trend has that the run before had not; the first one has
+-- all that is kept.
+local function news_of(runs, i)
+  local r, before, words = runs[i], runs[i - 1] or {}, {}
+  local _, driver = record.device_of(r)
+  local _, old = record.device_of(before)
+  words[1] = r.source_hash ~= before.source_hash
+    and "source " .. short(r.source_hash) or nil
+  words[#words + 1] = driver ~= old and "driver " .. tostring(driver) or nil
+  words[#words + 1] = r.tag and r.tag ~= before.tag and "tag " .. r.tag or nil
   return table.concat(words, ", ")
 end
 
--- The first run of a version, with its day.
-local function since(v)
-  return ("run %s, %s"):format(v.runs[1].id or v.at,
-    tostring(v.runs[1].time):sub(1, 10))
+-- The medians of the runs first to last.
+local function medians(runs, first, last)
+  local list = {}
+  for i = first, last do
+    list[#list + 1] = runs[i].median
+  end
+  return list
 end
 
--- The sentence on the scatter of runs of one version.
-local function rule_of(trend)
-  local counts = ("A change counts above %.1f %%"):format(100
-    * math.max(trend.least, trend.scatter or 0))
-  return counts .. (not trend.scatter and "; no version has two runs, so how "
-    .. "far runs lie apart is unknown." or trend.scatter > trend.least
-    and ": the medians of one version lie so far apart."
-    or ": the medians of one version lie closer.")
+-- The step at the k-th of a list of places, from the place before to the next.
+local function step_at(runs, places, k)
+  local at = places[k]
+  local a = medians(runs, places[k - 1] or 1, at - 1)
+  local b = medians(runs, at, (places[k + 1] or #runs + 1) - 1)
+  local step = {at = at, before = stats.median(a), median = stats.median(b)}
+  step.ratio = step.median / step.before
+  step.lo, step.hi = stats.ratio(a, b)
+  step.verdict = step.ratio > 1 and "SLOWER" or "FASTER"
+  if step.lo then -- it holds the ratio of the medians, too
+    step.lo = math.min(step.lo, step.ratio)
+    step.hi = math.max(step.hi, step.ratio)
+  end
+  step.sure = step.lo and (step.lo > 1 or step.hi < 1)
+    and math.abs(step.ratio - 1) >= M.LEAST
+  step.news = news_of(runs, at)
+  return step
 end
 
---- trend.words(trend) -> list of lines
---- The versions that are faster or slower than the version before.
+-- The steps of runs at some places. Of places that are no sure step the least
+-- one goes first: the runs on either side then stand together.
+local function steps_at(runs, places)
+  while true do
+    local steps, least = {}, nil
+    for k = 1, #places do
+      steps[k] = step_at(runs, places, k)
+      local size = math.abs(math.log(steps[k].ratio))
+      if not steps[k].sure and (not least or size < least[1]) then
+        least = {size, k}
+      end
+    end
+    if not least then
+      return steps
+    end
+    table.remove(places, least[2])
+  end
+end
+
+--- trend.of(runs) -> trend
+--- The trend of records of one subject, oldest first. `runs`: the right ones.
+--- `steps`: at (the number of the first run), before, median (s, up to the
+--- next step), ratio, lo, hi (its 95 % interval), verdict ("SLOWER" or
+--- "FASTER") and news (words for the source, the driver and the tag that are
+--- new there; "" for none). `parts`: the runs between two steps or versions of
+--- source and driver: at, runs, hash, driver, median, and the `step` there.
+--- `failed`: the number of runs that were wrong or have no time.
+function M.of(records)
+  local trend = {runs = {}, parts = {}, failed = 0}
+  local runs, logarithms, new, step_of = trend.runs, {}, {}, {}
+  for _, r in ipairs(records) do
+    if record.fails(r) or not r.median or r.median <= 0 then
+      trend.failed = trend.failed + 1
+    else
+      runs[#runs + 1] = r
+      logarithms[#runs] = math.log(r.median)
+      new[#runs] = news_of(runs, #runs):find "^[sd]" and true or nil
+    end
+  end
+  trend.steps = steps_at(runs, stats.steps(logarithms, new))
+  for _, step in ipairs(trend.steps) do
+    step_of[step.at] = step
+  end
+  for i, r in ipairs(runs) do
+    if new[i] or step_of[i] or i == 1 then
+      local _, driver = record.device_of(r)
+      table.insert(trend.parts, {at = i, runs = {}, hash = r.source_hash,
+        driver = driver, step = step_of[i]})
+    end
+    table.insert(trend.parts[#trend.parts].runs, r)
+  end
+  for _, part in ipairs(trend.parts) do
+    part.median = stats.median(medians(part.runs, 1, #part.runs))
+  end
+  return trend
+end
+
+-- "0.851, 0.832 to 0.871": the ratio of a step with its interval.
+local function ratio_of(step)
+  local form = step.hi < 10 and "%.3f, %.3f to %.3f" or "%.4g, %.4g to %.4g"
+  return form:format(step.ratio, step.lo, step.hi)
+end
+
+-- The first run of a part, with its day.
+local function since(r, i)
+  return ("run %s, %s"):format(r.id or i, tostring(r.time):sub(1, 10))
+end
+
+--- trend.words(trend) -> list of sentences
+--- A sentence for each step.
 function M.words(trend)
   local lines = {}
-  for i, v in ipairs(trend.versions) do
-    if v.verdict == "SLOWER" or v.verdict == "FASTER" then
-      lines[#lines + 1] = ("%s, time %s, since %s: %s"):format(v.verdict,
-        change_of(v), since(v), news_of(trend, i))
-    end
+  for i, step in ipairs(trend.steps) do
+    local scale, unit = quantity.prefix(math.max(step.before, step.median),
+      "s", 3)
+    lines[i] = ("%s: from %s to %s %s (%s) with %s, since %s"):format(
+      step.verdict, quantity.number(step.before / scale, 3),
+      quantity.number(step.median / scale, 3), unit, ratio_of(step),
+      step.news ~= "" and step.news or trend.runs[step.at].source_hash
+      and "the same source and driver" or "a source that is not known",
+      since(trend.runs[step.at], step.at))
   end
   return lines
 end
@@ -139,43 +163,46 @@ local function chart_of(trend)
   end, y = "median", log_x = false, title = "", zero = false,
     x_label = "run, oldest first"})
   chart.rules = {}
-  for i, v in ipairs(trend.versions) do
-    chart.rules[#chart.rules + 1] = i > 1 and {x = v.at - 0.5,
-      alarm = v.verdict == "SLOWER", label = (v.verdict == "SLOWER"
-      or v.verdict == "FASTER") and ("%s %+.0f %%"):format(v.verdict, v.change)
-      or v.hash ~= trend.versions[i - 1].hash and short(v.hash) or "driver"}
-      or nil
+  for i, part in ipairs(trend.parts) do
+    local step, before = part.step, trend.parts[i - 1]
+    chart.rules[#chart.rules + 1] = before and {x = part.at - 0.5,
+      alarm = step and step.verdict == "SLOWER",
+      label = step and ("%s %+.0f %%"):format(step.verdict,
+        100 * (step.ratio - 1)) or part.hash ~= before.hash
+        and short(part.hash) or "driver"} or nil
   end
   return chart
 end
 
-local HEAD = {"source", "verdict", "time against the version before (95 %)",
-  "p", "median", "runs", "since", "driver"}
+local HEAD = {"source", "step", "ratio of medians (95 %)", "median", "runs",
+  "since", "driver"}
 
 local function section(row, trend)
   local rows = {}
-  for i, v in ipairs(trend.versions) do
-    local cells = {short(v.hash), v.verdict or "first", change_of(v),
-      v.p and ("%.1g"):format(v.p) or "", quantity.format(v.median, "s", 4),
-      #v.runs, since(v), v.driver or ""}
+  for i, part in ipairs(trend.parts) do
+    local step = part.step
+    local cells = {short(part.hash), step and step.verdict
+      or i == 1 and "first" or "", step and ratio_of(step) or "",
+      quantity.format(part.median, "s", 4), #part.runs,
+      since(part.runs[1], part.at), part.driver or ""}
     for j, cell in ipairs(cells) do
       cells[j] = ('<td class="name">%s</td>'):format(escape(cell))
     end
-    rows[i] = ('<tr%s>%s</tr>\n'):format(v.verdict == "SLOWER"
+    rows[i] = ('<tr%s>%s</tr>\n'):format(step and step.verdict == "SLOWER"
       and ' class="alarm"' or "", table.concat(cells))
   end
   local device = record.device_of(row)
   return ("<h2>%s</h2>\n<p class=\"lead\">%s</p>\n%s"
     .. '<div class="scroll"><table><thead><tr><th>%s</th></tr></thead>'
-    .. "<tbody>\n%s</tbody></table></div>\n<p class=\"soft\">%s</p>"):format(
+    .. "<tbody>\n%s</tbody></table></div>%s"):format(
     escape(table.concat({row.name or "?", row.config ~= "" and row.config
       or nil}, " ")), escape(("%s, %s cache, %s"):format(row.title or "?",
       row.mode or "?", device or "?")),
     #trend.runs > 0 and "<figure>\n" .. chart_of(trend):svg{style = false}
     .. "</figure>" or "<p>No run has a time.</p>", table.concat(HEAD,
-    "</th><th>"), table.concat(rows), escape(rule_of(trend)
-    .. (trend.failed > 0 and (" %d runs failed and are left out.")
-    :format(trend.failed) or "")))
+    "</th><th>"), table.concat(rows), trend.failed > 0
+    and ('\n<p class="soft">%d runs failed and are left out.</p>')
+    :format(trend.failed) or "")
 end
 
 --- trend.page(list, opts) -> string
@@ -183,20 +210,18 @@ end
 function M.page(list, opts)
   local slower, out = 0, {}
   for _, subject in ipairs(list) do
-    for _, v in ipairs(subject[2].versions) do
-      slower = slower + (v.verdict == "SLOWER" and 1 or 0)
+    for _, step in ipairs(subject[2].steps) do
+      slower = slower + (step.verdict == "SLOWER" and 1 or 0)
     end
     out[#out + 1] = section(subject[1], subject[2])
   end
   local title = ("Trend of %s"):format(opts and opts.name or "all benches")
   table.insert(out, 1, ("<header><h1>%s</h1>\n<p class=\"lead\">%d subjects; "
     .. "%s</p></header>\n<main>"):format(escape(title), #list, slower == 0
-    and "no version is slower than the version before"
-    or slower == 1 and "1 version is slower than the version before"
-    or slower .. " versions are slower than the versions before"))
-  out[#out + 1] = '<p class="soft">Times are medians, with 95 % intervals. '
-    .. "A version is judged by the samples of all its runs (Mann-Whitney, p "
-    .. "&lt; 0.01); the interval is of the ratio of times.</p></main>"
+    and "no step to a slower time" or slower == 1
+    and "1 step to a slower time" or slower .. " steps to slower times"))
+  out[#out + 1] = ('<p class="soft">Times are medians, with 95 %% intervals. '
+    .. "%s</p></main>"):format(escape(M.RULE))
   return frame.text(title, table.concat(out, "\n"))
 end
 

@@ -125,8 +125,8 @@ end
 
 local COMMANDS = {
   history = {"Each bench over time: its runs, the newest median, and all "
-    .. "medians as a line of bars, oldest first; of a NAME, also the versions "
-    .. "of its source that became faster or slower.",
+    .. "medians as a line of bars, oldest first; of a NAME, also the steps to "
+    .. "faster or slower times, with the version of the source.",
     arguments = {{"subject", "a bench, kernel or family, as --name",
       "NAME", args = "?"}},
     options = options(FILTERS, format_option "table", {"-o --output",

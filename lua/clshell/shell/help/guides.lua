@@ -345,13 +345,15 @@ times. A wrong result ends it at once with 1. A slow kernel:
         - run: sudo apt-get install -y pocl-opencl-icd
         - run: sh gate.sh "${{ github.event.pull_request.base.sha }}"
 
-The table of the comparison stands in the summary of the run, as here in a
-file:
+The table of the comparison stands in the summary of the run, in Markdown, as
+here in a file:
 
   $ tail -n 1 summary.md
   | scale | 0.03851 | 2.596 | +6642.3 | +6010.7 | +7405.2 | 3e-92 | SLOWER |
 
 clshell itself comes from its package, or from a step that builds it (make).
+Where gate.db stays from run to run, as in a cache of GitHub's, `clshell
+history scale` tells since which source the kernel takes another time.
 A script of the ladders has the tag as an option: clshell bench_tiles.lua --tag
 new.
 
