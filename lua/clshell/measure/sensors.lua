@@ -16,7 +16,6 @@ local M = {}
 M.busy = 0.9
 
 local LEAST = 3     -- readings behind a number
-local TURNS = 0.005 -- seconds between readings of launches in turns
 local METERED = 1   -- seconds, as a meter of energy moves in steps of 0.1 s
 local OFTEN = 0.25  -- the part of the readings that a reason must be in
 local LONG = {busy = 1.6, seconds = 4} -- a measurement that tells watts
@@ -35,28 +34,28 @@ function Watch:__close()
   self.sampler:close()
 end
 
--- sensors.watch(...) -> watch, or nil
--- Reads the sensors of the device of these subjects of timer.new, and notes
--- their samples, until watch:describe(r) or the end of its scope. nil: the
--- device has no sensors.
-function M.watch(...)
-  local context, other = (...).context, select(2, ...)
-  local sampler = context and context.device:sampler(other and TURNS or nil)
+-- sensors.watch(subject [, other [, period]]) -> watch, or nil
+-- Reads the sensors of the device of a subject of timer.new, or of two, every
+-- `period` seconds (0.01), and notes their samples, until watch:describe(r) or
+-- the end of its scope. nil: the device has no sensors.
+function M.watch(subject, other, period)
+  local context = subject.context
+  local sampler = context and context.device:sampler(period)
   if not sampler then
     return nil
   end
   local self = setmetatable({sampler = sampler, log = {}, undo = {}}, Watch)
-  for side, subject in ipairs{...} do
-    local sample, log = subject.sample, self.log
+  for side, s in ipairs{subject, other} do
+    local sample, log = s.sample, self.log
     self.undo[side] = function()
-      subject.sample = sample
+      s.sample = sample
     end
-    function subject.sample(n)
+    function s.sample(n)
       local begin = cl.now()
-      local s = sample(n)
+      local took = sample(n)
       log[#log + 1] = {side = side, begin = begin * 1e9, stop = cl.now() * 1e9,
-        busy = s.event or s.wall, wall = s.wall}
-      return s
+        busy = took.event or took.wall, wall = took.wall}
+      return took
     end
   end
   return self
