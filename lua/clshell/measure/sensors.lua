@@ -16,7 +16,7 @@ local M = {}
 M.busy = 0.9
 
 local LEAST = 3     -- readings behind a number
-local METERED = 1   -- seconds, as a meter of energy moves in steps of 0.1 s
+local METERED = 2   -- seconds, as a meter of energy moves in steps of 0.1 s
 local OFTEN = 0.25  -- the part of the readings that a reason must be in
 local LONG = {busy = 1.6, seconds = 4} -- a measurement that tells watts
 
@@ -124,18 +124,21 @@ local function rate(readings, name)
   end
 end
 
--- The mean power of the launches, of a meter or of readings that are means of
+-- The mean power of the launches, by a meter or by readings that are means of
 -- this measurement alone; nil where the device paused too much.
 local function watts(readings, log, from, to)
   local metered, begin, stop = rate(readings, "joules")
-  if metered and stop - begin >= METERED * 1e9 then
-    return load_of(log, "busy", begin, stop) >= M.busy and metered > 0
-      and metered or nil
+  if metered and metered > 0 and stop - begin >= METERED * 1e9
+      and load_of(log, "busy", begin, stop) >= M.busy then
+    return metered
   end
-  local over = last(readings, "watts_over")
-  if over and load_of(log, "busy", from, to) >= M.busy then
-    return median(values(readings, "watts", from + over * 1e9, to))
+  local over, sum = last(readings, "watts_over"), 0
+  local list = over and load_of(log, "busy", from, to) >= M.busy
+    and values(readings, "watts", from + over * 1e9, to) or {}
+  for _, x in ipairs(list) do
+    sum = sum + x
   end
+  return #list >= LEAST and sum / #list or nil
 end
 
 -- Counters of a run: parts of the time, and counts of the process.
