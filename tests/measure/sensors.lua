@@ -81,14 +81,14 @@ t.test("watts are known where their mean is of the run alone", function()
   t.eq(measured(2, 1, at(0.3)).watts, nil)
 end)
 
-t.test("a meter of energy tells watts after a second", function()
+t.test("a meter of energy tells watts after two seconds", function()
   local function at(s)
     return {joules = 1e6 + 500 * s, watts = 300, watts_over = 0.1}
   end
-  t.near(measured(10, 1, at).watts, 500, 1e-6)
-  t.near(measured(5, 1, at).watts, 300, 1e-6) -- the meter's steps are coarse
-  t.eq(measured(10, 0.8, at).watts, nil)
-  t.eq(measured(10, 1, function(s)
+  t.near(measured(20, 1, at).watts, 500, 1e-6)
+  t.near(measured(10, 1, at).watts, 300, 1e-6) -- the meter's steps are coarse
+  t.eq(measured(20, 0.8, at).watts, nil)
+  t.eq(measured(20, 1, function(s)
     return {joules = 1e6 - s}
   end).watts, nil, "a meter that goes backwards")
 end)

@@ -132,7 +132,8 @@ local function measure(r, subject, limits, verified)
   progress.phase "measured"
   local take = limits.measure or protocol.measure
   do
-    local watch <close> = sensors.watch(subject)
+    local watch <close> = not limits.unwatched and sensors.watch(subject)
+      or nil
     take(subject, r, limits)
     if watch and r.median then
       watch:describe(r)
@@ -444,10 +445,11 @@ end
 -- the samples in place of protocol.measure. Fields of the workload besides the
 -- fields of target.of: setting, a text that equal workloads share in the
 -- store; for a rung also truth(plan), in place of family.truth; for a launch
--- also context, before(), and describe(r) for its result.
+-- also context, before(), and describe(r) for its result. The sensors are read
+-- where the options ask for a time of their own: a start takes them 10 ms.
 function M.job(job, opts, take, who)
   local limits = check(opts, "quick", who)
-  limits.measure = take
+  limits.measure, limits.unwatched = take, opts.busy == nil
   return run_job(job, opts, limits)
 end
 

@@ -149,7 +149,7 @@ local function find_best(context, name, only, step)
     step("the best ways")
     local launch, amount = make(list[ranks[i].index])
     local r, subject = {}, subject_of(context, launch, scratch)
-    local watch <close> = sensors.watch(subject)
+    local watch <close> = sensors.watch(subject, nil, 0.003)
     protocol.measure(subject, r, M.limits[kind])
     if watch then
       watch:describe(r)

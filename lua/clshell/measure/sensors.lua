@@ -16,8 +16,7 @@ local M = {}
 M.busy = 0.9
 
 local LEAST = 3     -- readings behind a number
-local TURNS = 0.005 -- seconds between readings of launches in turns
-local METERED = 1   -- seconds, as a meter of energy moves in steps of 0.1 s
+local METERED = 2   -- seconds, as a meter of energy moves in steps of 0.1 s
 local OFTEN = 0.25  -- the part of the readings that a reason must be in
 local LONG = {busy = 1.6, seconds = 4} -- a measurement that tells watts
 
@@ -35,28 +34,28 @@ function Watch:__close()
   self.sampler:close()
 end
 
--- sensors.watch(...) -> watch, or nil
--- Reads the sensors of the device of these subjects of timer.new, and notes
--- their samples, until watch:describe(r) or the end of its scope. nil: the
--- device has no sensors.
-function M.watch(...)
-  local context, other = (...).context, select(2, ...)
-  local sampler = context and context.device:sampler(other and TURNS or nil)
+-- sensors.watch(subject [, other [, period]]) -> watch, or nil
+-- Reads the sensors of the device of a subject of timer.new, or of two, every
+-- `period` seconds (0.01), and notes their samples, until watch:describe(r) or
+-- the end of its scope. nil: the device has no sensors.
+function M.watch(subject, other, period)
+  local context = subject.context
+  local sampler = context and context.device:sampler(period)
   if not sampler then
     return nil
   end
   local self = setmetatable({sampler = sampler, log = {}, undo = {}}, Watch)
-  for side, subject in ipairs{...} do
-    local sample, log = subject.sample, self.log
+  for side, s in ipairs{subject, other} do
+    local sample, log = s.sample, self.log
     self.undo[side] = function()
-      subject.sample = sample
+      s.sample = sample
     end
-    function subject.sample(n)
+    function s.sample(n)
       local begin = cl.now()
-      local s = sample(n)
+      local took = sample(n)
       log[#log + 1] = {side = side, begin = begin * 1e9, stop = cl.now() * 1e9,
-        busy = s.event or s.wall, wall = s.wall}
-      return s
+        busy = took.event or took.wall, wall = took.wall}
+      return took
     end
   end
   return self
@@ -125,18 +124,21 @@ local function rate(readings, name)
   end
 end
 
--- The mean power of the launches, of a meter or of readings that are means of
+-- The mean power of the launches, by a meter or by readings that are means of
 -- this measurement alone; nil where the device paused too much.
 local function watts(readings, log, from, to)
   local metered, begin, stop = rate(readings, "joules")
-  if metered and stop - begin >= METERED * 1e9 then
-    return load_of(log, "busy", begin, stop) >= M.busy and metered > 0
-      and metered or nil
+  if metered and metered > 0 and stop - begin >= METERED * 1e9
+      and load_of(log, "busy", begin, stop) >= M.busy then
+    return metered
   end
-  local over = last(readings, "watts_over")
-  if over and load_of(log, "busy", from, to) >= M.busy then
-    return median(values(readings, "watts", from + over * 1e9, to))
+  local over, sum = last(readings, "watts_over"), 0
+  local list = over and load_of(log, "busy", from, to) >= M.busy
+    and values(readings, "watts", from + over * 1e9, to) or {}
+  for _, x in ipairs(list) do
+    sum = sum + x
   end
+  return #list >= LEAST and sum / #list or nil
 end
 
 -- Counters of a run: parts of the time, and counts of the process.

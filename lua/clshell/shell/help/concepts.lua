@@ -395,6 +395,15 @@ calibration, so that the device's clock was lower or others used the device.
 Compare such a result with care, or measure again.
 Try: ?calibrate
 
+power limit
+Words behind the clock of a result, "1290 MHz of 1980, power limit": the device
+lowered its clock, here to stay below its power, in at least a quarter of the
+readings. "98% at its clock" is the part of the measured roof, were the roof
+measured at that clock: what is left to gain in the kernel and not by less
+power. Watts and joules of a run are there where the device was busy all the
+time, and long enough for the meter.
+Try: cl.device():sensors()
+
 overhead-bound
 Flag of a result: it took less than five times as long as a launch of an empty
 kernel. The time tells more about the launch than about the kernel.
