@@ -364,10 +364,10 @@ end
 --- The code of a kernel in what `nvdisasm -g` prints: {list, loops}. list has
 --- {address, text, op, args, line, file (nil: the kernel's own text), class,
 --- bytes (of a load or store of a work-item), depth (of the innermost loop;
---- nil: none), called (of a function of the compiler)}, loops has {head, places
---- (in list), depth, line, last_line}. where(file, line) gives the file (nil:
---- the kernel's own text) and the line for those of the listing. nil where the
---- listing lacks the kernel.
+--- nil: none), called (of a function of the compiler)}, loops has {head,
+--- places (in list), depth, line, last_line}. where(file, line) gives the file
+--- (nil: the kernel's own text) and the line for those of the listing. nil
+--- where the listing lacks the kernel.
 function M.sass(listing, kernel, where)
   local inside, all, marks, line, file, called = false, {}, {}, nil, nil, nil
   for row in listing:gmatch "[^\r\n]+" do
