@@ -135,7 +135,8 @@ local STEMS = text.set [[add sub mul div max min sqrt dp hadd rcp rsqrt rcp14
 local INTEGERS = {b = 1, w = 2, l = 4, q = 8}
 
 -- Mnemonics that end like one with a size, but have it of their register.
-local REGISTER = text.set "sub shl sal rol mul imul cmovl setl cmovb setb and"
+local REGISTER = text.set "sub sbb shl sal rol mul imul cmovl setl cmovb \z
+  setb"
 
 -- The bytes that an instruction of x86-64 reads or writes in memory.
 local function x86_bytes(op, args)
@@ -343,16 +344,30 @@ local function add_loops(code)
     end
   end
   for _, head in ipairs(text.keys(inside)) do
-    local loop = {head = head, places = text.keys(inside[head]), depth = 0}
-    for _, set in pairs(inside) do
-      loop.depth = loop.depth + (set[head] and 1 or 0)
+    local loop = {head = head, places = text.keys(inside[head]), outer = {}}
+    for other, set in pairs(inside) do
+      loop.outer[#loop.outer + 1] = set[head] and other or nil
     end
+    loop.depth = #loop.outer
     for _, place in ipairs(loop.places) do
       list[place].depth = math.max(list[place].depth or 0, loop.depth)
     end
     add_lines(loop, list)
     code.loops[#code.loops + 1] = loop
   end
+  for _, loop in ipairs(code.loops) do -- itself is the last of its outer loops
+    table.sort(loop.outer, function(a, b)
+      return inside[b][a] == nil and a ~= b
+    end)
+  end
+  table.sort(code.loops, function(a, b)
+    for n = 1, math.min(a.depth, b.depth) do
+      if a.outer[n] ~= b.outer[n] then
+        return a.outer[n] < b.outer[n]
+      end
+    end
+    return a.depth < b.depth
+  end)
 end
 
 -- The code of instructions, without those that do nothing; marks[target] is
