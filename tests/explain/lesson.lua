@@ -97,6 +97,24 @@ t.test("local memory: bank conflicts are counted", function()
   t.ok(reading.limit ~= "local memory", reading.text)
 end)
 
+t.test("the line of narrow loads is that of the machine's code", function()
+  local asm = require "clshell.asm"
+  local reading = require "clshell.explain.reading"
+  local params = {map = "col", lx = 32, ly = 8}
+  local ok, code = pcall(asm, {"gemm.naive", {64, 64, 64}, params})
+  if not ok then
+    t.skip(tostring(code))
+  end
+  local direct = asm.narrow(code)
+  local found = reading.narrow(product("naive", 64, 1e-3, {params = params}))
+  t.eq(found and found.line, direct and direct.line)
+  if found then
+    t.eq({found.file, found.bytes}, {"naive.cl", 4})
+    contains(found.text, "sum += ")
+  end
+  t.eq(reading.narrow{median = 1, shape = {}}, nil) -- of no rung
+end)
+
 t.test("launch overhead", function()
   local r = product("tiled", 256, 2.2, {floor = 5.5e-6})
   local reading = on_h100(r)

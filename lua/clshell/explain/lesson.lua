@@ -19,8 +19,9 @@ local M = require "clshell.base.lazy".table(...)
 --- its vectors, where one lane would be as fast), vectors (that length, where
 --- one lane would be slower), over (a roof of the traffic model below the
 --- result, which the model overcounts), narrow ({line, file, bytes, count, op,
---- text}, the source line with the most loads of 4 bytes or fewer in loops and
---- no wider one, by asm). Options as for lesson.
+--- looped, text}, by asm: the source line with the most loads of 4 bytes or
+--- fewer, in loops where there are any, and no wider one). Options as for
+--- lesson.
 --- Example:
 --- local r = bench("gemm.tiled", {64, 64, 64}, nil, {effort = "quick"})
 --- local reading = lesson.read(r)
@@ -35,8 +36,9 @@ function M.read(r, opts)
   local n = read.narrow
   if n then
     read.text = ("%s Line %d of %s (%s) loads %s at a time, %s in the "
-      .. "machine's code: %s in loops."):format(read.text, n.line, n.file,
-      n.text, text.count(n.bytes, "byte"), n.op, text.count(n.count, "load"))
+      .. "machine's code: %s%s."):format(read.text, n.line, n.file, n.text,
+      text.count(n.bytes, "byte"), n.op, text.count(n.count, "load"),
+      n.looped and " in loops" or "")
   end
   return read
 end

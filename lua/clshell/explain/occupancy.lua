@@ -6,6 +6,7 @@
 local argument = require "clshell.base.argument"
 local cl = require "cl"
 local gpus = require "clshell.base.gpus"
+local listing = require "clshell.ladder.listing"
 local options = require "clshell.base.options"
 local program = require "clshell.ladder.program"
 local ptx = require "clshell.ladder.ptx"
@@ -97,19 +98,10 @@ end
 --- local memory of a work-group; nil where the log lacks the kernel.
 --- Example: print(occupancy.registers("nothing about it", "tiled")) --> nil
 function M.registers(log, kernel)
-  local from = select(2, log:find("entry function '" .. kernel .. "'", 1,
-    true))
-  if not from then
-    return nil
+  local found = listing.figures(log, kernel)
+  if found then
+    return found.registers, found.spilled, found.local_bytes
   end
-  local part = log:sub(from):gsub("entry function '.*", "")
-  local stores, loads = part:match(
-    "(%d+) bytes spill stores, (%d+) bytes spill loads")
-  local n = part:match("[Uu]sed (%d+) registers")
-  local bytes = math.tointeger(tonumber(part:match("(%d+) bytes smem"))) or 0
-  return math.tointeger(tonumber(n)),
-    (tonumber(stores) or 0) + (tonumber(loads) or 0),
-    bytes > 1 and bytes or 0 -- a byte is the driver's own
 end
 
 local told = setmetatable({}, {__mode = "k"}) -- context -> key -> answer

@@ -327,7 +327,7 @@ function M.narrow(r)
   local found = kernel and known and code.program == kernel.program
     and asm.narrow(code)
   if found then
-    found.file = f.rung.path and f.rung.path:match "[^/]*$" or f.rung.name
+    found.file = (found.file or f.rung.path or f.rung.name):match "[^/]*$"
     return found
   end
 end

@@ -33,9 +33,10 @@ for class, words in pairs{
   ["copies from local to global memory"] = "UBLKRED UTMAREDG UTMASTG",
   atomics = "ATOM ATOMG ATOMS RED REDG",
   images = "SULD SURED SUST TEX TLD TLD4 TXD TXQ",
-  ["exchange of lanes"] = "MATCH REDUX SHFL VOTE",
-  ["barriers and waits"] = "ARRIVES B2R BAR CCTL DEPBAR ERRBAR FENCE \z
-    LDGDEPBAR MEMBAR NANOSLEEP SYNCS UTMACMDFLUSH WARPGROUP WARPSYNC",
+  ["exchange of lanes"] = "MATCH REDUX SHFL VOTE VOTEU",
+  ["barriers and waits"] = "ACQBULK ARRIVES B2R BAR CCTL CGAERRBAR DEPBAR \z
+    ERRBAR FENCE LDGDEPBAR MEMBAR NANOSLEEP SYNCS UCGABAR_ARV UCGABAR_WAIT \z
+    UTMACCTL UTMACMDFLUSH WARPGROUP WARPSYNC",
   control = "BMOV BPT BRA BREAK BRX BSSY BSYNC CALL ELECT EXIT JMP KILL \z
     PREEXIT RET YIELD",
 } do
@@ -69,6 +70,8 @@ local function classify_sass(i)
   i.class = SASS[name] or SASS[name:match "^U(.+)"] or "other"
   if i.op:find "^IMAD%.MOV" or name == "HFMA2" and i.args:find "%-RZ, RZ," then
     i.class = "moves and predicates" -- of a value, on a free pipe
+  elseif i.op == "HADD2.F32" and i.args:find "%-RZ," then
+    i.class = "conversions" -- of a half
   end
   i.bytes = (is_access(i.class) or name == "LDGSTS") and sass_bytes(i.op)
     or nil
@@ -132,7 +135,8 @@ local STEMS = text.set [[add sub mul div max min sqrt dp hadd rcp rsqrt rcp14
 local INTEGERS = {b = 1, w = 2, l = 4, q = 8}
 
 -- Mnemonics that end like one with a size, but have it of their register.
-local REGISTER = text.set "sub shl sal rol mul imul cmovl setl cmovb setb and"
+local REGISTER = text.set "sub sbb shl sal rol mul imul cmovl setl cmovb \z
+  setb"
 
 -- The bytes that an instruction of x86-64 reads or writes in memory.
 local function x86_bytes(op, args)
@@ -287,6 +291,28 @@ local function dominators(order, number, before)
   return up
 end
 
+-- Gives a loop the lines of the file with most of its instructions.
+local function add_lines(loop, list)
+  local counts, most = {}, 0
+  for _, place in ipairs(loop.places) do
+    local i = list[place]
+    local file = i.line and i.line > 0 and (i.file or "")
+    if file then
+      counts[file] = (counts[file] or 0) + 1
+      most = math.max(most, counts[file])
+    end
+  end
+  for _, place in ipairs(loop.places) do
+    local i = list[place]
+    if i.line and i.line > 0 and counts[i.file or ""] == most
+        and (not loop.line or loop.file == i.file) then
+      loop.file = i.file
+      loop.line = math.min(loop.line or i.line, i.line)
+      loop.last_line = math.max(loop.last_line or 0, i.line)
+    end
+  end
+end
+
 -- The natural loops of a code: a branch leads back to a place that all ways to
 -- the branch pass. Code that a compiler puts behind the rest, and leaves by a
 -- branch back, is none.
@@ -318,20 +344,30 @@ local function add_loops(code)
     end
   end
   for _, head in ipairs(text.keys(inside)) do
-    local loop = {head = head, places = text.keys(inside[head]), depth = 0}
-    for _, set in pairs(inside) do
-      loop.depth = loop.depth + (set[head] and 1 or 0)
+    local loop = {head = head, places = text.keys(inside[head]), outer = {}}
+    for other, set in pairs(inside) do
+      loop.outer[#loop.outer + 1] = set[head] and other or nil
     end
+    loop.depth = #loop.outer
     for _, place in ipairs(loop.places) do
-      local i = list[place]
-      i.depth = math.max(i.depth or 0, loop.depth)
-      if i.line and not i.file and i.line > 0 then
-        loop.line = math.min(loop.line or i.line, i.line)
-        loop.last_line = math.max(loop.last_line or 0, i.line)
-      end
+      list[place].depth = math.max(list[place].depth or 0, loop.depth)
     end
+    add_lines(loop, list)
     code.loops[#code.loops + 1] = loop
   end
+  for _, loop in ipairs(code.loops) do -- itself is the last of its outer loops
+    table.sort(loop.outer, function(a, b)
+      return inside[b][a] == nil and a ~= b
+    end)
+  end
+  table.sort(code.loops, function(a, b)
+    for n = 1, math.min(a.depth, b.depth) do
+      if a.outer[n] ~= b.outer[n] then
+        return a.outer[n] < b.outer[n]
+      end
+    end
+    return a.depth < b.depth
+  end)
 end
 
 -- The code of instructions, without those that do nothing; marks[target] is
@@ -364,10 +400,10 @@ end
 --- The code of a kernel in what `nvdisasm -g` prints: {list, loops}. list has
 --- {address, text, op, args, line, file (nil: the kernel's own text), class,
 --- bytes (of a load or store of a work-item), depth (of the innermost loop;
---- nil: none), called (of a function of the compiler)}, loops has {head, places
---- (in list), depth, line, last_line}. where(file, line) gives the file (nil:
---- the kernel's own text) and the line for those of the listing. nil where the
---- listing lacks the kernel.
+--- nil: none), called (of a function of the compiler)}, loops has {head,
+--- places (in list), depth, file, line, last_line}. where(file, line) gives
+--- the file (nil: the kernel's own text) and the line for those of the
+--- listing. nil where the listing lacks the kernel.
 function M.sass(listing, kernel, where)
   local inside, all, marks, line, file, called = false, {}, {}, nil, nil, nil
   for row in listing:gmatch "[^\r\n]+" do

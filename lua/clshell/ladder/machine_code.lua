@@ -3,6 +3,7 @@
 -- side
 -- SPDX-License-Identifier: MIT
 
+local excerpt = require "clshell.errors.excerpt"
 local text = require "clshell.base.text"
 local text_table = require "clshell.base.text_table"
 
@@ -82,9 +83,11 @@ function M.new(fields)
   code.classes = classes_of(code.list)
   local called = 0
   for _, i in ipairs(code.list) do
-    if i.line and i.line > 0 and not i.file then
-      code.lines[i.line] = code.lines[i.line] or {}
-      table.insert(code.lines[i.line], i)
+    if i.line and i.line > 0 then
+      local key = i.file and ("%s:%d"):format(i.file:match "[^/]*$", i.line)
+        or i.line
+      code.lines[key] = code.lines[key] or {}
+      table.insert(code.lines[key], i)
     end
     called = called + (i.called and 1 or 0)
   end
@@ -112,8 +115,9 @@ local function words_of(classes, most)
       words[n] = "..."
       break
     end
-    words[n] = ("%d %s"):format(class.count, class.count > 1 and class.name
-      or class.name:gsub("s%f[ \0]", "", 1))
+    words[n] = ("%d %s"):format(class.count, class.count == 1
+      and class.name:gsub("(load)s", "%1"):gsub("(store)s", "%1")
+      or class.name)
   end
   return table.concat(words, ", ")
 end
@@ -151,9 +155,11 @@ local COLUMNS = {
   end},
 }
 
-local function place_of(code, first, last)
-  return first and (last > first and ("%s %d to %d"):format(code.unit .. "s",
-    first, last) or ("%s %d"):format(code.unit, first)) or "unknown lines"
+local function place_of(code, loop)
+  local first, last = loop.line, loop.last_line
+  return first and (last > first and ("%ss %d to %d"):format(code.unit, first,
+    last) or ("%s %d"):format(code.unit, first)) .. (loop.file and " of "
+    .. loop.file:match "[^/]*$" or "") or "unknown lines"
 end
 
 --- Code:table([width]) -> string
@@ -171,7 +177,7 @@ function Code:table(width)
   end
   for _, loop in ipairs(self.loops) do
     lines[#lines + 1] = text.hang(("  "):rep(loop.depth - 1) .. "loop, ",
-      ("%s: %s, %s"):format(place_of(self, loop.line, loop.last_line),
+      ("%s: %s, %s"):format(place_of(self, loop),
       text.count(loop.instructions, "instruction"),
       words_of(loop.classes, 5)), width)
   end
@@ -185,16 +191,41 @@ function Code:__tostring()
   return self:table()
 end
 
--- The text of a line of the source, without its indent.
-local function source_line(code, n)
-  local line = code.source and code.source[n]
+-- The text of the line that an instruction is of, without its indent; "" where
+-- it is not known.
+local function source_line(code, i)
+  local line = not i.file and code.source and code.source[i.line]
+  if i.file then
+    code.files = code.files or {}
+    code.files[i.file] = code.files[i.file]
+      or text.lines(excerpt.read(i.file) or "")
+    line = code.files[i.file][i.line]
+  end
   return line and line:match "^%s*(.-)%s*$" or ""
 end
 
+-- The keys of the lines that have instructions: those of the kernel's own text
+-- first.
+local function keys_of(code)
+  local keys = {}
+  for key in pairs(code.lines) do
+    keys[#keys + 1] = key
+  end
+  table.sort(keys, function(a, b)
+    local one, other = code.lines[a][1], code.lines[b][1]
+    if one.file ~= other.file then
+      return (one.file or "") < (other.file or "")
+    end
+    return one.line < other.line
+  end)
+  return keys
+end
+
 --- Code:line(n) -> string
---- The instructions of line n of the source, with the text of the line; each
---- loop that an instruction is in is a mark before it. Raises where the line
---- has none.
+--- The instructions of line n of the source, or of a line of a file that it
+--- includes, such as "nv_hopper.cl:430", with the text of the line; each loop
+--- that an instruction is in is a mark before it. Raises where the line has
+--- none.
 --- Example:
 --- local k = cl.kernel [[kernel void one(global int *x) {
 ---   *x = 1;
@@ -204,12 +235,13 @@ end
 function Code:line(n)
   local list = self.lines[n]
   if not list then
-    local cl, known = require "cl", text.keys(self.lines)
+    local cl, known = require "cl", keys_of(self)
     cl.error(("asm: %s %s of %s has no instructions%s"):format(self.unit,
       tostring(n), self.kernel, known[1]
       and "; those that have: " .. text.values(known) or ""), {arg = "n"})
   end
-  local lines = {("%s %d: %s"):format(self.unit, n, source_line(self, n)),
+  local lines = {("%s %s: %s"):format(self.unit, n,
+    source_line(self, list[1])),
     ("  %s: %s"):format(text.count(#list, "instruction"), mnemonics(list))}
   for _, i in ipairs(list) do
     lines[#lines + 1] = ("  %6s %-3s %s"):format(i.address,
@@ -230,8 +262,8 @@ function Code:listing()
   for _, i in ipairs(self.list) do
     if i.line and (i.line ~= line or i.file ~= file) then
       line, file = i.line, i.file
-      lines[#lines + 1] = file and ("%s:%d"):format(file, line)
-        or ("%s %d: %s"):format(self.unit, line, source_line(self, line))
+      lines[#lines + 1] = ("%s %s%d: %s"):format(self.unit, file
+        and file:match "[^/]*$" .. ":" or "", line, source_line(self, i))
     end
     lines[#lines + 1] = ("  %6s %-3s %s"):format(i.address,
       ("|"):rep(i.depth or 0), i.text)
@@ -240,45 +272,64 @@ function Code:listing()
 end
 
 -- machine_code.narrow(code) -> table, or nil
--- The line with the most loads of 4 bytes or fewer in loops, and no wider
--- load: {line, bytes, count, op (an example), text (of the line)}. Of the code
+-- The line with the most loads of 4 bytes or fewer in loops, or in a code
+-- without loops, and no wider load: {line, file (nil: the kernel's own text),
+-- bytes, count, looped, op (an example), text (of the line)}. Of the code
 -- for a GPU loads of global memory count, of a CPU's those of floats, as
 -- addresses and counters have loads as well. nil where no line has them, and
 -- where the lines are not those of the source.
 function M.narrow(code)
   local best
-  for n, list in pairs(code.unit == "line" and code.lines or {}) do
-    local one = {line = n, bytes = 0, count = 0}
-    for _, i in ipairs(list) do
+  for _, key in ipairs(code.unit == "line" and keys_of(code) or {}) do
+    local first = code.lines[key][1]
+    local one = {line = first.line, file = first.file, bytes = 0, count = 0,
+      text = source_line(code, first), looped = #code.loops > 0}
+    for _, i in ipairs(code.lines[key]) do
       local loads = i.class == "global loads" or i.access == "memory loads"
         and (i.bytes and i.bytes > 8 or i.op:find "s[sd]$"
           or i.op:find "^v?gather") and i.whole
-      if loads and i.bytes and i.depth then
+      if loads and i.bytes and (i.depth or not one.looped) then
         one.count, one.op = one.count + 1, one.op or i.op
         one.bytes = math.max(one.bytes, i.bytes)
       end
     end
-    if one.count > 0 and one.bytes <= 4 and (not best
-        or one.count > best.count or one.count == best.count
-        and n < best.line) then
+    if one.count > 0 and one.bytes <= 4
+        and (not best or one.count > best.count) then
       best = one
     end
-  end
-  if best then
-    best.text = source_line(code, best.line)
   end
   return best
 end
 
--- The lines of two codes side by side: {a = n, b = n}, in the order of the
--- longest common part of their texts; the same numbers where the sources are
--- the same.
+-- The keys of a code's lines, and the texts to compare them by.
+local function texts_of(code)
+  local keys, texts = keys_of(code), {}
+  for n, key in ipairs(keys) do
+    local s = source_line(code, code.lines[key][1])
+    texts[n] = s ~= "" and s or key
+  end
+  return keys, texts
+end
+
+local MOST = 1e6 -- pairs of lines to compare
+
+-- The lines of two codes side by side, {a = key, b = key}, in the order of the
+-- longest common part of their texts; by the keys where there are many.
 local function aligned(a, b)
-  local one, other, rows = text.keys(a.lines), text.keys(b.lines), {}
+  local one, left = texts_of(a)
+  local other, right = texts_of(b)
+  local rows = {}
+  if #one * #other > MOST then
+    for _, key in ipairs(one) do
+      rows[#rows + 1] = {a = key, b = b.lines[key] and key}
+    end
+    for _, key in ipairs(other) do
+      rows[#rows + 1] = not a.lines[key] and {b = key} or nil
+    end
+    return rows
+  end
   local function alike(i, j)
-    local s = source_line(a, one[i])
-    return s == source_line(b, other[j])
-      and (s:find "%w" or one[i] == other[j])
+    return left[i] == right[j]
   end
   local best = {}
   for i = #one + 1, 1, -1 do
@@ -366,7 +417,7 @@ function M.compare(a, b)
     end
     if words then
       table.insert(p.lines, {line_a = row.a, line_b = row.b, words = words,
-        text = row.a and source_line(a, row.a) or source_line(b, row.b)})
+        text = row.a and source_line(a, one[1]) or source_line(b, other[1])})
     end
   end
   return p
@@ -388,10 +439,10 @@ function Pair:__tostring()
     text_table.format(self.counts, COUNTS, {width = width})}
   for _, row in ipairs(self.lines) do
     local at = row.line_a and row.line_b and row.line_a ~= row.line_b
-      and ("%d, of b %d"):format(row.line_a, row.line_b)
-      or row.line_a and row.line_b and ("%d"):format(row.line_a)
-      or row.line_a and ("%d of a"):format(row.line_a)
-      or ("%d of b"):format(row.line_b)
+      and ("%s, of b %s"):format(row.line_a, row.line_b)
+      or row.line_a and row.line_b and tostring(row.line_a)
+      or row.line_a and ("%s of a"):format(row.line_a)
+      or ("%s of b"):format(row.line_b)
     lines[#lines + 1] = text.cut(("%s %s: %s"):format(self.a.unit, at,
       row.text), width, "...")
     lines[#lines + 1] = text.hang("  ", row.words, width)
