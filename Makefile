@@ -73,7 +73,8 @@ MPIOBJ = $(if $(MPI),$(patsubst src/%.c,$(BUILD)/%.o,$(call sources,mpi)))
 TOOLS  = $(wildcard tests/tools/*.c)
 TESTS  = $(patsubst tests/tools/%.c,$(BUILD)/tests/%,$(filter-out %layer.c, \
          $(TOOLS))) $(BUILD)/tests/faultlayer.so $(BUILD)/clshell-none \
-         $(BUILD)/tests/crashlayer.so $(BUILD)/tests/memlayer.so
+         $(BUILD)/tests/crashlayer.so $(BUILD)/tests/memlayer.so \
+         $(BUILD)/tests/cudalayer.so
 CFILES = $(wildcard src/*/*.[ch] src/*/*.cpp tests/tools/*.[ch] tests/peers/*.c)
 
 # The simulator's plugin for access and check, where Oclgrind's headers are (Debian:

@@ -48,6 +48,7 @@ return {
   {"traffic", "explain.traffic", "inner"},
   {"occupancy", "explain.occupancy", "session"},
   {"access", "explain.access", "session"},
+  {"counters", "explain.counters", "session"},
   {"claims", "explain.claims"},
   {"course", "explain.course", "session"},
   {"output", "results.output"},
