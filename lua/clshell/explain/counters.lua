@@ -190,6 +190,8 @@ end
 -- The metrics of a launch, a task of counters.replay, that ncu counts in a
 -- child process. Raises where ncu is missing, is refused, or fails.
 function M.measure(task)
+  local program = cl.commandline and cl.commandline.program
+    or cl.error "counters: only the program clshell has child processes"
   local where <close> = assert(io.popen(('PATH="%s" command -v ncu'):format(
     FOLDERS)))
   local ncu = where:read "l" or cl.error("counters: NVIDIA's profiler ncu is "
@@ -203,7 +205,7 @@ function M.measure(task)
     local words = {}
     for i, word in ipairs{ncu, "--csv", "--page", "raw", "--print-units",
         "base", "--log-file", log, "--target-processes", "all", "--metrics",
-        table.concat(text.keys(set), ","), cl.commandline.program, "-q", "-n",
+        table.concat(text.keys(set), ","), program, "-q", "-n",
         "--store", "none", "--color", "never", "-e",
         ("require('clshell.explain.counters').replay(%q)"):format(path)} do
       words[i] = text.quote(word)
