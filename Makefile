@@ -72,8 +72,8 @@ OBJ    = $(LIBOBJ) $(PROGRAM:src/%.c=$(BUILD)/%.o)
 MPIOBJ = $(if $(MPI),$(patsubst src/%.c,$(BUILD)/%.o,$(call sources,mpi)))
 TOOLS  = $(wildcard tests/tools/*.c)
 TESTS  = $(patsubst tests/tools/%.c,$(BUILD)/tests/%,$(filter-out %layer.c, \
-         $(TOOLS))) $(BUILD)/tests/faultlayer.so $(BUILD)/clshell-none \
-         $(addprefix $(BUILD)/tests/,crashlayer.so memlayer.so sensorlayer.so)
+         $(TOOLS))) $(patsubst tests/tools/%.c,$(BUILD)/tests/%.so, \
+         $(filter %layer.c,$(TOOLS))) $(BUILD)/clshell-none
 CFILES = $(wildcard src/*/*.[ch] src/*/*.cpp tests/tools/*.[ch] tests/peers/*.c)
 
 # The simulator's plugin for access and check, where Oclgrind's headers are (Debian:

@@ -6,7 +6,7 @@
 -- the PTX text that the driver made of them. --ncu reads the counters.
 -- SPDX-License-Identifier: MIT
 
-local cuda_ptx = require "lib.cuda_ptx"
+local cuda_ptx = require "clshell.ladder.ptx".for_cuda
 local report = require "clshell.report"
 local script = require "clshell.script"
 local text = require "clshell.base.text"

@@ -49,6 +49,7 @@ return {
   {"traffic", "explain.traffic", "inner"},
   {"occupancy", "explain.occupancy", "session"},
   {"access", "explain.access", "session"},
+  {"counters", "explain.counters", "session"},
   {"claims", "explain.claims"},
   {"course", "explain.course", "session"},
   {"output", "results.output"},

@@ -248,6 +248,7 @@ static void preload(lua_State *L) {
   static const luaL_Reg modules[] = {
       {"cl.host", luaopen_cl_host},
       {PROGRAM ".child", luaopen_clshell_child},
+      {PROGRAM ".cudarun", luaopen_clshell_cudarun},
       {PROGRAM ".journal", luaopen_clshell_journal},
       {PROGRAM ".optiontable", luaopen_clshell_optiontable},
       {PROGRAM ".restart", luaopen_clshell_restart},

@@ -84,6 +84,9 @@ void clsh_home_setpath(lua_State *L, const char *home);
 /* child.c */
 int luaopen_clshell_child(lua_State *L);
 
+/* cudarun.c */
+int luaopen_clshell_cudarun(lua_State *L);
+
 /* system.c */
 int luaopen_clshell_system(lua_State *L);
 

@@ -6,7 +6,7 @@ local cl = require "cl"
 local gemm = require "clshell.gemm"
 local matrix = require "clshell.data.matrix"
 local ptx = require "clshell.ladder.ptx"
-local cuda_ptx = dofile(cl.home .. "/scripts/lib/cuda_ptx.lua")
+local cuda_ptx = ptx.for_cuda
 
 t.device()
 
@@ -67,6 +67,15 @@ local OPENCL = [[
 {
 	ret;
 }
+.entry turn(
+	.param .u64 .ptr .global .align 4 turn_param_0,
+	.param .u64 .ptr .shared .align 4 turn_param_1
+)
+{
+	ld.param.u64 	%rd1, [turn_param_0];
+	ld.param.u64 	%rd2, [turn_param_1];
+	ret;
+}
 ]]
 
 t.test("a kernel of OpenCL for CUDA's driver", function()
@@ -83,6 +92,14 @@ t.test("a kernel of OpenCL for CUDA's driver", function()
   end
   refused("no PTX text", "\127ELF\2\1\1", "sum", "first")
   refused("pointers to const memory", OPENCL, "sum_all", "second")
+  refused("pointers to shared memory", OPENCL, "turn", "third")
+  local turned = assert(cuda_ptx(OPENCL:gsub("%.entry", ".address_size 64\n%0",
+    1), "turn", "third", {[1] = 32}))
+  for _, line in ipairs{"[turn_param_0];", "mov.u64 \t%rd2, clshell_local+32;",
+      "\n.extern .shared .align 16 .b8 clshell_local[];\n",
+      ".param .u64  turn_param_1\n"} do
+    t.ok(turned:find(line, 1, true), line .. turned)
+  end
   refused("sets %envreg9", OPENCL:gsub("envreg7", "envreg9"), "sum", "first")
 end)
 

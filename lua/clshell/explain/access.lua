@@ -475,16 +475,17 @@ end
 local SMALL, LONG = 64, 4096 -- the longest side of a shape, and of a vector
 
 -- The plan of a rung, its words for the head, and the options.
-local function plan_of(rung, shape, ...)
-  local family, name = workload.find(rung, "access")
+local function plan_of(who, rung, shape, ...)
+  local family, name = workload.find(rung, who)
   if shape == nil then
     local dims = family.spec.dims
     shape = workload.sizes(family, dims and #dims == 1 and LONG or SMALL)
   end
-  local w, opts = workload.of("access", rung, shape, ...)
+  local w, opts = workload.of(who, rung, shape, ...)
   local plan, reason = family.plan_for(w.rung, w.params or {}, w.operands)
   if not plan then
-    cl.error(("access: %s.%s refused: %s"):format(family.name, w.rung, reason))
+    cl.error(("%s: %s.%s refused: %s"):format(who, family.name, w.rung,
+      reason))
   end
   return plan, ("%s.%s%s for %s"):format(family.name, plan.rung.name,
     name and "" or ", which calls take here,",
@@ -500,6 +501,30 @@ local function main_of(plan)
     command.launch(table.unpack(command, 1, command.n)):wait()
   end
   return plan.commands[plan.main]
+end
+
+-- access.command(who, launch, ...) -> launch, args, opts, title
+-- The launch that the arguments of access or of another function, `who`,
+-- name, its arguments, the options, and words for a rung.
+function M.command(who, launch, ...)
+  if workload.find(launch, who) then
+    local plan, title, opts = plan_of(who, launch, ...)
+    local found, args, checked = M.command(who, plan, opts)
+    return found, args, checked, title
+  end
+  local args = table.pack(...)
+  local opts = {}
+  local last = args[args.n]
+  if type(last) == "table" and getmetatable(last) == nil then
+    opts, args.n = last, args.n - 1
+  end
+  options.check(opts, who)
+  if type(launch) == "table" and launch.commands then
+    args = main_of(launch)
+    launch = args.launch
+  end
+  argument.check(who, "launch", launch, "Launch", who .. "(k:range(n), x, y)")
+  return launch, args, opts
 end
 
 --- access(launch, args... [, opts]) -> Access
@@ -543,27 +568,13 @@ function M.run(launch, ...)
   if type(launch) == "table" and getmetatable(launch) == nil
       and select("#", ...) == 0 then
     return pair_of(launch)
-  elseif workload.find(launch, "access") then
-    local plan, title, opts = plan_of(launch, ...)
-    local a = M.run(plan, opts)
-    a.title = title
-    return a
   end
-  local args = table.pack(...)
-  local opts = {}
-  local last = args[args.n]
-  if type(last) == "table" and getmetatable(last) == nil then
-    opts, args.n = last, args.n - 1
-  end
-  options.check(opts, "access")
-  if type(launch) == "table" and launch.commands then
-    args = main_of(launch)
-    launch = args.launch
-  end
-  argument.check("access", "launch", launch, "Launch",
-    "access(k:range(n), x, y)")
+  local args, opts, title
+  launch, args, opts, title = M.command("access", launch, ...)
   local m = machine.of(opts, launch.kernel.program.context.device)
-  return result(trace.run(launch, args, m.warp, opts.groups), m)
+  local a = result(trace.run(launch, args, m.warp, opts.groups), m)
+  a.title = title
+  return a
 end
 
 return setmetatable(M, {__call = function(_, ...)

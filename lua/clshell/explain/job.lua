@@ -19,13 +19,15 @@ local BAND <const> = M.BAND
 
 -- In the process that asks ---------------------------------------------------
 
---- job.new(what) -> table
---- An empty job; `what` names the caller in messages. Its lists are programs,
---- memories and launches. The caller may set guarded, for guard bands, back,
---- to have the Buffers changed as the launches change their copies, and
---- parents, the whole Buffers by views that launches take by cl.base.
-function M.new(what)
-  return {what = what, programs = {}, memories = {}, launches = {},
+--- job.new(what [, sourceless]) -> table
+--- An empty job; `what` names the caller in messages; `sourceless`: programs
+--- need no source. Its lists are programs, memories and launches. The caller
+--- may set guarded, for guard bands, back, to have the Buffers changed as the
+--- launches change their copies, and parents, the whole Buffers by views that
+--- launches take by cl.base.
+function M.new(what, sourceless)
+  return {what = what, sourceless = sourceless, programs = {},
+    memories = {}, launches = {},
     known = {}, buffers = {}}
 end
 
@@ -155,7 +157,8 @@ function M.add(job, launch, args)
     cl.error(("%s: %s takes %s; got %d"):format(job.what, kernel.name,
       text.count(#params, "value"), args.n))
   end
-  local added = {kernel = kernel.name, program = add_program(job, kernel),
+  local added = {kernel = kernel.name, program = not job.sourceless
+    and add_program(job, kernel) or nil,
     global = launch.global, localsize = M.local_size(launch, launch.global),
     offset = launch.offset, unsure = M.unsure(kernel), args = {}}
   for i, param in ipairs(params) do

@@ -1,5 +1,5 @@
 -- ladder/ptx.lua - edits of the PTX text that NVIDIA's driver makes of OpenCL:
--- instructions of sm_90a in OpenCL programs.
+-- for CUDA's driver, and for instructions of sm_90a in OpenCL programs.
 -- NVIDIA's compiler names .target sm_90, on which it refuses wgmma, but its
 -- "binary" is PTX text and may be edited. So a kernel marks such instructions
 -- as comments, asm volatile("//PTX wgmma..."), which all stages of the
@@ -82,6 +82,47 @@ function M.rebuild(program, opts)
   return cl.build_binary(edited, {raw = true, options = opts.options,
     name = opts.name, context = opts.context,
     local_mem = M.local_limit(opts.context.device)})
+end
+
+--- ptx.for_cuda(text, kernel, name [, locals]) -> text, or nil and the reason
+--- The text of a program as CUDA's driver takes it, its kernel called `name`
+--- there, without the marks of memory at the parameters. Registers that only
+--- OpenCL's driver sets become their values in a launch without an offset: 0
+--- for the offsets (%envreg0 to 5), %nctaid for the number of groups (6 to 8).
+--- `locals`: the offsets in dynamic shared memory of the parameters, counted
+--- from 0, that are local memory; CUDA has no such parameters.
+function M.for_cuda(text, kernel, name, locals)
+  local entry = text:match("%.entry%s+" .. kernel .. "%s*%b()")
+  if not entry then
+    return nil, "the driver's binary is no PTX text"
+  end
+  for space, _, number in entry:gmatch(
+      "%.ptr%s+%.([cs]%a+)%s*%.align%s+(%d+)%s+[%w_$]-_param_(%d+)") do
+    if space == "const" or not (locals and locals[tonumber(number)]) then
+      return nil, ("CUDA passes no pointers to %s memory"):format(space)
+    end
+  end
+  for digits in text:gmatch "%%envreg(%d+)" do
+    if tonumber(digits) > 8 then
+      return nil, "only OpenCL's driver sets %envreg" .. digits
+    end
+  end
+  for number, offset in pairs(locals or {}) do
+    local load = ("ld%%.param(%%.%%w+)(%%s+%%%%%%w+,%%s*)%%[%s_param_%d%%]")
+      :format(kernel, number)
+    text = text:gsub(load, "mov%1%2clshell_local+" .. offset)
+  end
+  if locals and next(locals) ~= nil then
+    text = text:gsub("(%.address_size%s+%d+)",
+      "%1\n.extern .shared .align 16 .b8 clshell_local[];", 1)
+  end
+  text = text:gsub("%.ptr%s+%.%a+%s+%.align%s+%d+", "")
+    :gsub(",%s*texmode_independent", "", 1)
+    :gsub("(%.entry%s+)" .. kernel .. "%f[^%w_]", "%1" .. name)
+    :gsub("%%envreg[0-5]", "0")
+    :gsub("%%envreg([678])", {["6"] = "%nctaid.x", ["7"] = "%nctaid.y",
+      ["8"] = "%nctaid.z"})
+  return text
 end
 
 return M
