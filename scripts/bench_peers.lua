@@ -34,8 +34,8 @@ end
 
 -- The path of a chart that can be written, or nil and a message.
 local function chart(path)
-  if not text.set "svg png txt" [path:match "%.(%w+)$" or ""] then
-    return nil, "the name of a chart must end with .svg, .png or .txt"
+  if not text.set "svg png txt html" [path:match "%.(%w+)$" or ""] then
+    return nil, "the name of a chart must end with .svg, .png, .txt or .html"
   end
   return script.writable(path)
 end
@@ -51,8 +51,9 @@ parser:option("-r --rounds", "of each comparison", "10"):convert(script.size)
 parser:option("-o --output", "write the table to a JSON file")
   :argname("FILE")
 parser:option("--curve", "gemm(A, B) as it is called, at 64, 128 ... 2048: "
-  .. "rows of the table, and a chart, in the file too: .svg, .png or .txt; "
-  .. "nothing else, unless --only says so"):argname("FILE"):convert(chart)
+  .. "rows of the table, and a chart, in the file too: .svg, .png, .txt, or "
+  .. "a report, .html; nothing else, unless --only says so")
+  :argname("FILE"):convert(chart)
 parser:option("--clblast", "parameters for CLBlast: the output of a tuner, "
   .. "such as clblast_xgemm_1_32.json; may be repeated"):count("*")
   :argname("FILE"):convert(tuned)
@@ -67,6 +68,7 @@ if args.output then
   end
 end
 
+require("clshell.store").use "none" -- points of a curve are no runs
 local device = cl.device()
 local gpu = device.type ~= "cpu"
 local tests = cl.home .. "/build/tests/peers/"
@@ -255,6 +257,21 @@ local function gemm_cpu()
   end
 end
 
+-- The chart of the size curve, shown and written: alone, or in a report with
+-- all its results.
+local function draw(points)
+  local title = "SGEMM n x n, back to back, " .. device.name
+  local page = args.curve:find "%.html$"
+  local line = plot.line(points, {x = "k", y = "gflops", log_x = true,
+    by = function(r) return r.name:match "^(.*) %d+$" end, x_label = "n",
+    title = title, file = not page and args.curve or nil})
+  print(line)
+  if page then
+    require "clshell.html".write(points, args.curve, {title = title,
+      charts = {line}})
+  end
+end
+
 -- gemm(A, B) as it is called, beside cuBLAS or OpenBLAS, by size. A rung is
 -- compared with float64 at the first size that it serves.
 local function curve()
@@ -283,19 +300,23 @@ local function curve()
     if reason or not other then
       unmeasured(row, reason or no_cuda)
     else
-      races:run(row, peers.back_to_back(function() return gemm(A, B) end),
-        other, gpu and "event" or "wall")
-      table.move({{n = n, who = "gemm(A, B)", gflops = row.rate},
-        {n = n, who = row.peer, gflops = row.peer_rate}}, 1, 2, #points + 1,
-        points)
+      local _, r = races:run(row, peers.back_to_back(function()
+        return gemm(A, B)
+      end), other, gpu and "event" or "wall")
+      for i, seconds in ipairs(r and {r.a, r.b} or {}) do
+        local point = bench.of(("%s %d"):format(i == 1 and "gemm(A, B)"
+          or row.peer, n), seconds, {flop = row.amount})
+        point.shape, point.title = {m = n, n = n, k = n}, "SGEMM"
+        point.timer, point.err = row.timer, i == 1 and row.error or nil
+        point.verify = i == 2 and "unchecked" or nil
+        points[#points + 1] = point
+      end
     end
     A:close()
     B:close()
   end
   if points[1] then
-    print(plot.line(points, {x = "n", y = "gflops", log_x = true,
-      by = function(r) return r.who end, file = args.curve,
-      title = "SGEMM n x n, back to back, " .. device.name}))
+    draw(points)
   end
 end
 

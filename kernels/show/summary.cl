@@ -26,6 +26,7 @@
 ** Extensions: cl_khr_fp64 where DOUBLE is 1.
 ** Assumes nothing of the shape.
 */
+#include "../type/real.cl"
 #ifndef TYPE
 #define TYPE float /* element type */
 #endif
@@ -52,12 +53,6 @@
 #endif
 #ifndef WG
 #define WG 64 /* work-group size, a power of two */
-#endif
-#ifdef cl_khr_fp64
-#pragma OPENCL EXTENSION cl_khr_fp64 : enable
-#endif
-#ifdef cl_khr_fp16
-#pragma OPENCL EXTENSION cl_khr_fp16 : enable
 #endif
 
 #if KIND == 0

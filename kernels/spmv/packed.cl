@@ -67,15 +67,9 @@
 ** holds all data that are read in between. A row of a symmetric 5-point matrix
 ** of floats, of any values, takes 12 bytes of them in place of 20.
 */
-#ifdef cl_khr_fp64
-#pragma OPENCL EXTENSION cl_khr_fp64 : enable
-#endif
-#ifdef cl_khr_fp16
-#pragma OPENCL EXTENSION cl_khr_fp16 : enable
-#endif
-#ifndef REAL
-#define REAL float /* element type: float, double or half */
-#define BITS uint  /* unsigned integer of as many bytes */
+#include "../type/real.cl"
+#ifndef BITS
+#define BITS uint  /* unsigned integer of as many bytes as REAL */
 #define SIGNED int /* signed one */
 #endif
 #ifndef NARROW

@@ -171,7 +171,7 @@ M.columns = {
   {key = "unit", title = "unit", drop = 2},
   {key = "ratio", title = "ratio", format = "%.2f"},
   {key = "range", title = "95 %", drop = 1},
-  {key = "goal", title = "goal", format = "%.2f"},
+  {key = "goal", title = "goal", format = "%.2f", drop = 4},
   {key = "error", title = "error", format = "%.0e", drop = 3},
   {key = "note", title = "note", wrap = true}}
 
@@ -260,10 +260,11 @@ function Races:row(row)
   return row
 end
 
---- races:run(row, ours, other, timing)
+--- races:run(row, ours, other, timing) -> row, comparison
 --- Runs two subjects in turns (see peers.measure), by "event" or "wall"
---- timers, and adds the row. row: work, rung, peer, goal, unit; amount and
---- peer_amount: the work of a launch of each in that unit.
+--- timers, and adds the row; no comparison where it fails. row: work, rung,
+--- peer, goal, unit; amount and peer_amount: the work of a launch of each in
+--- that unit.
 function Races:run(row, ours, other, timing)
   self.progress:step(("%s beside %s"):format(row.work, row.peer))
   local ok, r = interrupt.pcall(M.measure, ours, other, {timer = timing,
@@ -280,7 +281,7 @@ function Races:run(row, ours, other, timing)
   else
     row.note = ok and "no time" or tostring(r):match("[^\n]*")
   end
-  return self:row(row)
+  return self:row(row), ok and r or nil
 end
 
 function Races:__close()

@@ -44,15 +44,16 @@ int luaopen_cl(lua_State *L) {
       {"isatty", cl_isatty}, {"now", cl_now}, {NULL, NULL}};
   /* each may add to classes before it */
   static void (*const open[])(lua_State * L) = {
-      clsh_hook_open,     clsh_error_open,         clsh_class_open,
-      clsh_nearest_open,  clsh_option_open,        clsh_type_open,
-      clsh_array_open,    clsh_device_open,        clsh_context_open,
-      clsh_queue_open,    clsh_pending_open,       clsh_poll_open,
-      clsh_event_open,    clsh_wait_open,          clsh_buffer_open,
-      clsh_transfer_open, clsh_image_open,         clsh_kernel_open,
-      clsh_arg_open,      clsh_commandbuffer_open, clsh_launch_open,
-      clsh_program_open,  clsh_build_open,         clsh_rebuild_open,
-      clsh_typedef_open,  clsh_sensor_open,        clsh_timeline_open};
+      clsh_hook_open,    clsh_error_open,    clsh_class_open,
+      clsh_nearest_open, clsh_option_open,   clsh_type_open,
+      clsh_array_open,   clsh_device_open,   clsh_context_open,
+      clsh_queue_open,   clsh_pending_open,  clsh_poll_open,
+      clsh_results_open, clsh_event_open,    clsh_wait_open,
+      clsh_buffer_open,  clsh_transfer_open, clsh_image_open,
+      clsh_kernel_open,  clsh_arg_open,      clsh_commandbuffer_open,
+      clsh_launch_open,  clsh_program_open,  clsh_build_open,
+      clsh_rebuild_open, clsh_typedef_open,  clsh_sensor_open,
+      clsh_timeline_open};
   luaL_checkversion(L);
   lua_newtable(L);
   luaL_setfuncs(L, functions, 0);

@@ -498,7 +498,7 @@ static int commandbuffer_run(lua_State *L) {
   Queue *q = pushqueue(L, b);
   clsh_option_push(L, 2, "after");
   Event none = {.handle = NULL}, *e = &none;
-  bool wanted = clsh_event_taken(L, 0, 1) || q->out_of_order || b->prints ||
+  bool wanted = clsh_results_taken(L, 0, 1) || q->out_of_order || b->prints ||
                 b->native != NULL || b->context->limits.simulated ||
                 clsh_timeline_on;
   if (wanted)

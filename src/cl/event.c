@@ -234,76 +234,6 @@ static void event_release(Object *o) {
 }
 
 /*
-** What Lua 5.4 keeps of a call under way, up to the number of results that the
-** caller takes. No function of Lua tells that number, so it is read here.
-*/
-typedef struct Call {
-  void *function, *top, *previous, *next;
-  void *continuation;
-  ptrdiff_t handler;
-  lua_KContext context;
-  int more;
-  short results; /* below 0: all, or not known */
-} Call;
-
-static bool known; /* whether the number is where Call has it */
-
-static int resultsof(lua_State *L, int level) {
-  lua_Debug ar;
-  short n = -1;
-  if (lua_getstack(L, level, &ar))
-    memcpy(&n, (char *)ar.i_ci + offsetof(Call, results), sizeof n);
-  return n;
-}
-
-/*
-** Whether the caller of the function at `level`, 0: the C function that runs,
-** takes result number `i`. True where that is not known.
-*/
-bool clsh_event_taken(lua_State *L, int level, int i) {
-  int n = known ? resultsof(L, level) : -1;
-  return n < 0 || n >= i;
-}
-
-/* The hooks taken, launches and gated, see hook.c. */
-static int taken(lua_State *L) {
-  lua_pushboolean(L, clsh_event_taken(L, 1, (int)luaL_checkinteger(L, 1)));
-  return 1;
-}
-
-static int launches(lua_State *L) {
-  lua_pushinteger(L, (lua_Integer)clsh_flight_newest());
-  return 1;
-}
-
-/* Whether commands may wait for a user event that nobody has set yet. */
-static int gated(lua_State *L) {
-  const Event *e = pending;
-  while (e != NULL && (e->queue != NULL || e->handle == NULL))
-    e = e->next;
-  lua_pushboolean(L, e != NULL);
-  return 1;
-}
-
-static int try(lua_State *L) {
-  known = known && resultsof(L, 0) == lua_tointeger(L, 1);
-  return 0;
-}
-
-/* Asks calls of known numbers of results whether Call has the number. */
-static void trycalls(lua_State *L) {
-  static const int numbers[] = {0, 1, 2, 23, LUA_MULTRET};
-  int top = lua_gettop(L);
-  known = true;
-  for (int i = 0; i < 5; i++) {
-    lua_pushcfunction(L, try);
-    lua_pushinteger(L, numbers[i]);
-    lua_call(L, 1, numbers[i]);
-    lua_settop(L, top);
-  }
-}
-
-/*
 ** Notes a kernel without an Event on the queue at `queuearg`; the same rules
 ** as for clsh_event_new hold. Nothing but times, waits for this command alone
 ** and `after` lists needs an Event: a marker tells when all commands of a
@@ -319,6 +249,21 @@ void clsh_event_spare(lua_State *L, int queuearg, const char *kernel,
   memccpy(q->kernel, kernel, '\0', sizeof q->kernel - 1);
   if (clsh_timeline_on && e != NULL)
     clsh_timeline_command(q, e);
+}
+
+/* The hooks launches and gated, see hook.c. */
+static int launches(lua_State *L) {
+  lua_pushinteger(L, (lua_Integer)clsh_flight_newest());
+  return 1;
+}
+
+/* Whether commands may wait for a user event that nobody has set yet. */
+static int gated(lua_State *L) {
+  const Event *e = pending;
+  while (e != NULL && (e->queue != NULL || e->handle == NULL))
+    e = e->next;
+  lua_pushboolean(L, e != NULL);
+  return 1;
 }
 
 /* Pushes a pending event that keeps the object at `owner`. */
@@ -898,9 +843,6 @@ void clsh_event_open(lua_State *L) {
                                        {NULL, NULL}};
   static const luaL_Reg queue[] = {
       {"barrier", queue_barrier}, {"marker", queue_marker}, {NULL, NULL}};
-  trycalls(L);
-  lua_pushcfunction(L, taken);
-  clsh_hook_set(L, "taken");
   lua_pushcfunction(L, launches);
   clsh_hook_set(L, "launches");
   lua_pushcfunction(L, gated);

@@ -418,7 +418,7 @@ static int launch_call(lua_State *L) {
     return record(L, l, nargs);
   Queue *q = pushqueue(L, 1);
   bool wanted =
-      clsh_event_taken(L, 0, 1) || k->prints || k->context->limits.simulated;
+      clsh_results_taken(L, 0, 1) || k->prints || k->context->limits.simulated;
   if (wanted)
     e = clsh_event_new(L, -1); /* first: the next calls run no script */
   else

@@ -39,6 +39,10 @@ Queue *clsh_queue_live(lua_State *L, int arg);
 bool clsh_queue_abandoned(const Queue *q);
 void clsh_queue_open(lua_State *L);
 
+/* results.c: whether the caller at a level takes result number i */
+bool clsh_results_taken(lua_State *L, int level, int i);
+void clsh_results_open(lua_State *L);
+
 /* event.c: commands under way. An `after` list is gathered, then passed. */
 typedef struct After {
   cl_uint n;
@@ -67,7 +71,6 @@ typedef struct Event {
 } Event;
 Event *clsh_event_new(lua_State *L, int queuearg); /* pending, empty */
 Event *clsh_event_newrecorded(lua_State *L, int queuearg);
-bool clsh_event_taken(lua_State *L, int level, int i);
 void clsh_event_spare(lua_State *L, int queuearg, const char *kernel,
                       Event *e);
 /* begins a recording: commands and waits raise; NULL: ends it */

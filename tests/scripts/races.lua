@@ -136,7 +136,16 @@ t.test("bench_peers.lua: a small run", function()
   t.ok(out:find("gemm(A, B) 64", 1, true), out)
   t.ok(out:find "SGEMM n x n, back to back" and io.open(path), out)
   t.narrow(out)
-  out, code = run "--curve chart.html"
+  path = t.tmp "curve.html"
+  out, code = run(("--curve %s --scale 16 -r 1"):format(path))
+  t.eq(code, 0, out)
+  local page <close> = assert(io.open(path))
+  local all = page:read "a"
+  for _, part in ipairs{"<title>SGEMM n x n, back to back", "<polyline",
+      ">gemm(A, B) 128<", ">OpenBLAS"} do
+    t.ok(all:find(part, 1, true), part)
+  end
+  out, code = run "--curve chart.pdf"
   t.ok(code == 2 and out:find("must end with .svg", 1, true), out)
   out, code = run "--only nonesuch"
   t.ok(code == 2 and out:find("must be one of", 1, true), out)

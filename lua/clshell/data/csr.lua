@@ -117,12 +117,12 @@ local from_coo
 --- The CSR matrix of the triplets (i[k], j[k], v[k]), Lua tables or host
 --- arrays of one length: 1-based indices in any order, entries given twice add
 --- up (in double, integers as integers). The matrix has rows, cols, nnz, type,
---- row_max (the entries of the longest row, as the matrix is made; a plain
---- spmv looks at it), format ("csr"), the buffers row_ptr (int, rows + 1, 0-based), col_ind (int,
---- nnz, 0-based, ascending in a row) and values (nnz), and host arrays with
---- the content of these buffers in `host`. A matrix without entries is legal;
---- its col_ind and values then hold one unused element. A finite value that
---- would become infinite in the element type is an error.
+--- format ("csr"), row_max (the entries of the longest row, by which a plain
+--- spmv takes its kernel), the buffers row_ptr (int, rows + 1, 0-based),
+--- col_ind (int, nnz, 0-based, ascending in a row) and values (nnz), and host
+--- arrays with the content of these buffers in `host`. A matrix without
+--- entries is legal; its col_ind and values then hold one unused element. A
+--- finite value that would become infinite in the element type is an error.
 --- Options:
 ---   type     float      element type, of numbers
 ---   context  session's  the Context of another device
