@@ -238,6 +238,21 @@ t.test("words and rows of known times", function()
   has(svg, "queue 2 kernels", "100")
 end)
 
+t.test("readings of a device's sensors become counters", function()
+  local made = constructed{{command = "read", queued = 0, submit = 0,
+    start = 0, stop = 40000}}
+  made.readings = {{ns = made.origin + 5000, mhz = 1290, watts = 300.5},
+    {ns = made.origin + 15000, watts = 310}}
+  made:save(scratch.dir .. "/counters.json")
+  local words = {}
+  for _, e in ipairs(json.decode(scratch.read "counters.json").traceEvents) do
+    words[#words + 1] = e.ph == "C" and ("%s %s %s %s"):format(e.name, e.pid,
+      e.ts, e.args[e.name]) or nil
+  end
+  t.eq(table.concat(words, "; "), "mhz 2 5.0 1290; watts 2 5.0 300.5; watts "
+    .. "2 15.0 310")
+end)
+
 t.test("words of what is missing", function()
   local made = constructed{lost = 5, looks = 0,
     {command = "kernel", name = "f", ended = true, queue = 2},
