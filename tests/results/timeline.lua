@@ -174,6 +174,7 @@ end)
 
 -- A timeline of these records, as C gives them.
 local function constructed(list)
+  t.keeps("Device")
   for i, r in ipairs(list) do
     list[i] = r and setmetatable(r, {__index = {kind = "command", ended = true,
       failed = false, queue = 1, from = 0, to = 1}})
