@@ -20,6 +20,12 @@ kernel void spin(global float *x, int n) {
   x[get_global_id(0)] = y;
 }]]
 
+-- The device of the session, which stays open.
+local function device()
+  t.device()
+  t.keeps("Context", "Device", "Queue")
+end
+
 -- The records of a timeline of a kind; of commands, of that command.
 local function records(list, kind, command)
   local out = {}
@@ -70,8 +76,7 @@ t.test("sets of moments: union, both, minus against each moment", function()
 end)
 
 t.test("each command, build and wait is there once, in order", function()
-  t.device()
-  t.keeps("Context", "Device", "Queue")
+  device()
   local x = cl.buffer("float", {64, 32}, 1)
   local name = "spin" .. t.seed
   local function work()
@@ -123,7 +128,7 @@ t.test("each command, build and wait is there once, in order", function()
 end)
 
 t.test("the device's times lie within the host's calls", function()
-  t.device()
+  device()
   local x = cl.buffer("float", 1 << 16, 1)
   local k = cl.kernel(KERNEL)
   local made = timeline(function()
@@ -141,7 +146,7 @@ t.test("the device's times lie within the host's calls", function()
 end)
 
 t.test("words of a schedule: a gap in which the host slept", function()
-  t.device()
+  device()
   local x, k = cl.buffer("float", 64, 1), cl.kernel(KERNEL)
   local q <close> = cl.queue()
   k:range(64)(x, 1)
@@ -169,6 +174,7 @@ end)
 
 -- A timeline of these records, as C gives them.
 local function constructed(list)
+  t.keeps("Device")
   for i, r in ipairs(list) do
     list[i] = r and setmetatable(r, {__index = {kind = "command", ended = true,
       failed = false, queue = 1, from = 0, to = 1}})
@@ -233,6 +239,21 @@ t.test("words and rows of known times", function()
   has(svg, "queue 2 kernels", "100")
 end)
 
+t.test("readings of a device's sensors become counters", function()
+  local made = constructed{{command = "read", queued = 0, submit = 0,
+    start = 0, stop = 40000}}
+  made.readings = {{ns = made.origin + 5000, mhz = 1290, watts = 300.5},
+    {ns = made.origin + 15000, watts = 310}}
+  made:save(scratch.dir .. "/counters.json")
+  local words = {}
+  for _, e in ipairs(json.decode(scratch.read "counters.json").traceEvents) do
+    words[#words + 1] = e.ph == "C" and ("%s %s %s %s"):format(e.name, e.pid,
+      e.ts, e.args[e.name]) or nil
+  end
+  t.eq(table.concat(words, "; "), "mhz 2 5.0 1290; watts 2 5.0 300.5; watts "
+    .. "2 15.0 310")
+end)
+
 t.test("words of what is missing", function()
   local made = constructed{lost = 5, looks = 0,
     {command = "kernel", name = "f", ended = true, queue = 2},
@@ -246,7 +267,7 @@ t.test("words of what is missing", function()
 end)
 
 t.test("a queue without profiling has commands and no times", function()
-  t.device()
+  device()
   local q <close> = cl.queue{profiling = false}
   local x = cl.buffer("float", 64, 1)
   local made = timeline(function()
@@ -262,7 +283,7 @@ t.test("a queue without profiling has commands and no times", function()
 end)
 
 t.test("errors: functions, commands and timelines end with them", function()
-  t.device()
+  device()
   local made = timeline(function()
     for _ = 1, 3 do
       pcall(function()
@@ -303,7 +324,7 @@ t.test("errors: functions, commands and timelines end with them", function()
 end)
 
 t.test("a script that leaves a gate shut makes no timeline wait", function()
-  t.device()
+  device()
   local x, go = cl.buffer("float", 64, 1), nil
   local made = timeline(function()
     go = cl.user_event()
@@ -315,7 +336,7 @@ t.test("a script that leaves a gate shut makes no timeline wait", function()
 end)
 
 t.test("the record is bounded, and says so", function()
-  t.device()
+  device()
   local x = cl.buffer("float", 1, 1)
   local l = cl.kernel(KERNEL):range(1)
   local made = timeline(function()
@@ -332,7 +353,7 @@ t.test("the record is bounded, and says so", function()
 end)
 
 t.test("nothing is recorded where nobody asks", function()
-  t.device()
+  device()
   local x = cl.buffer("float", 64, 1)
   cl.kernel(KERNEL):range(64)(x, 1)
   x:read()
@@ -394,7 +415,7 @@ coroutine.wrap(function() work(q) coroutine.yield() end)()
 ]==]
 
 t.test("--trace writes a file however a script ends", function()
-  t.device()
+  device()
   for ending, status in pairs{[""] = 0, ["error 'oops'"] = 1,
       ["os.exit(3)"] = 3, ["os.exit(4, true)"] = 4,
       ["coroutine.wrap(function() os.exit(5) end)()"] = 5,
@@ -430,7 +451,7 @@ t.test("--trace writes a file however a script ends", function()
 end)
 
 t.test("--trace after Ctrl-C, --timeout and a closed pipe", function()
-  t.device()
+  device()
   scratch.create("work.lua", SCRIPT
     .. "io.popen('kill -INT $PPID'):close() while true do end")
   local _, err = sh "$clshell --trace a.json work.lua; true"
@@ -479,7 +500,7 @@ t.test("--trace without a device, of broken scripts and of none", function()
 end)
 
 t.test("ranks of one mpirun share a file, whatever was there", function()
-  t.device()
+  device()
   scratch.create("work.lua", SCRIPT)
   sh "$clshell -q --trace both.json work.lua" -- an earlier run
   ranks.need()
@@ -509,7 +530,7 @@ t.test("ranks of one mpirun share a file, whatever was there", function()
 end)
 
 t.test("%trace at the prompt, and a report with the timeline", function()
-  t.device()
+  device()
   local session = require "converse".session
   local out = session(([[
     x = cl.buffer("float", 64, 1)

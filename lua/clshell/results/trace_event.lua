@@ -224,11 +224,6 @@ local function put(f, path, ...)
   end
 end
 
--- The time of the calendar's clock, in ns, now or at `ns` of the other clock.
-local function present(ns)
-  return record.calendar() + (ns or math.floor(cl.now() * 1e9))
-end
-
 -- Opens a file for reading and writing, and locks it.
 local function locked(path)
   local made <close>, message = io.open(path, "ab")
@@ -262,14 +257,15 @@ end
 --- written.
 function M.open(path, origin)
   local several = cl.commandline.ranks > 1
-  local kind = system.kind(path)
+  local kind, calendar = system.kind(path), record.calendar()
   local plain = kind == nil or kind == "file"
   if plain then
-    begin_file(path, several and run_of() or nil, present(origin))
+    begin_file(path, several and run_of() or nil, calendar
+      + (origin or math.floor(cl.now() * 1e9)))
   elseif several or kind == "folder" then
     refuse(path, several and "several ranks need a file" or "a folder")
   end
-  return {path = path, plain = plain, calendar = record.calendar()}
+  return {path = path, plain = plain, calendar = calendar}
 end
 
 --- trace_event.add(file, timeline)
@@ -277,7 +273,7 @@ end
 function M.add(file, t)
   if not file.plain then
     local f <close> = io.open(file.path, "wb") or refuse(file.path, "closed")
-    return put(f, file.path, head("one process", present()),
+    return put(f, file.path, head("one process", file.calendar),
       table.concat(events_of(t, 0), ",\n"), TAIL)
   end
   local f <close> = locked(file.path)
