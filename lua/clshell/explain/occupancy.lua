@@ -99,9 +99,10 @@ end
 --- Example: print(occupancy.registers("nothing about it", "tiled")) --> nil
 function M.registers(log, kernel)
   local found = listing.figures(log, kernel)
-  if found then
-    return found.registers, found.spilled, found.local_bytes
+  if not found then
+    return nil
   end
+  return found.registers, found.spilled, found.local_bytes
 end
 
 local told = setmetatable({}, {__mode = "k"}) -- context -> key -> answer

@@ -12,7 +12,6 @@ local program = require "clshell.ladder.program"
 local ptx = require "clshell.ladder.ptx"
 local user_source = require "clshell.errors.user_source"
 
-
 local M = require "clshell.base.lazy".table(...)
 
 -- The 64-bit ELF files inside a binary, little-endian: {bytes, machine, form}.
