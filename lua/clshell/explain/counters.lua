@@ -148,8 +148,11 @@ end
 --- could not count is left out.
 --- Example:
 --- local counters = require "clshell.counters"
---- local found = counters.parse '"ID","Kernel Name","x.sum"\n"","","byte"\n'
----   .. '"0","f","1,024"\n'
+--- local found = counters.parse [[
+--- "ID","Kernel Name","x.sum"
+--- "","","byte"
+--- "0","f","1,024"
+--- ]]
 --- print(counters.parse "==ERROR== no", found["x.sum"]) --> nil 1024
 function M.parse(csv)
   local names, found
