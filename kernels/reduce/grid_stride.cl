@@ -32,10 +32,7 @@
 ** last one finds all elements; nobody waits. The last work-group is another
 ** one each time, the order of additions is always the same.
 */
-#include "op.cl"
-#ifndef WG
-#define WG 256 /* work-group size */
-#endif
+#include "meet.cl"
 #ifndef WIDTH
 #define WIDTH 4 /* loads under way */
 #endif
@@ -52,14 +49,6 @@
 #else
 #define MORE
 #endif
-
-/* The cells of `part` are combined into the first cell. */
-#define MEET(part, id)                                \
-  for (uint s_ = WG / 2; s_ > 0; s_ /= 2) {           \
-    barrier(CLK_LOCAL_MEM_FENCE);                     \
-    if (id < s_)                                      \
-      part[id] = COMBINE(part[id], part[id + s_]);    \
-  }
 
 kernel __attribute__((reqd_work_group_size(WG, 1, 1)))
 void reduce(SOURCE, ulong n, ulong groups, global RESULT *restrict y MORE)

@@ -25,11 +25,8 @@
 ** only one work-group waits. WIDTH loads of 16 bytes are under way in each
 ** work-item, also where fewer are left.
 */
-#include "op.cl"
+#include "meet.cl"
 #include "../scan/told.cl"
-#ifndef WG
-#define WG 256 /* work-group size */
-#endif
 #ifndef WIDTH
 #define WIDTH 4 /* loads under way */
 #endif
@@ -37,18 +34,6 @@
 #define UNROLL _Pragma("unroll")
 
 typedef union { uint4 all; REAL value[IN_UNIT]; } Unit;
-
-/* The result of the values of all work-items, in the first of them */
-static REAL meet(REAL value, local REAL *part, uint id)
-{
-  part[id] = value;
-  for (uint s = WG / 2; s > 0; s /= 2) {
-    barrier(CLK_LOCAL_MEM_FENCE);
-    if (id < s)
-      part[id] = COMBINE(part[id], part[id + s]);
-  }
-  return part[id];
-}
 
 kernel __attribute__((reqd_work_group_size(WG, 1, 1)))
 void reduce(global const REAL *restrict x, ulong n, global REAL *restrict y,
@@ -80,17 +65,19 @@ void reduce(global const REAL *restrict x, ulong n, global REAL *restrict y,
     sums[0] = COMBINE(sums[0], x[k]);
   UNROLL for (uint k = 1; k < IN_UNIT; k++)
     sums[0] = COMBINE(sums[0], sums[k]);
-  const REAL own = meet(sums[0], part, id);
+  part[id] = sums[0];
+  MEET(part, id)
   if (id == 0)
-    tell(state, group, mark, own);
+    tell(state, group, mark, part[0]);
   if (group + 1 < groups)
     return;
   const uint asks = id < groups ? (groups - id + WG - 1) / WG : 0;
-  REAL sum = ask_all(state, id, WG, asks, mark, none);
+  const REAL sum = ask_all(state, id, WG, asks, mark, none);
   barrier(CLK_LOCAL_MEM_FENCE);
-  sum = meet(sum, part, id);
+  part[id] = sum;
+  MEET(part, id)
   if (id == 0) {
-    y[0] = sum;
+    y[0] = part[0];
     state[0] = mark;
   }
 }

@@ -33,8 +33,9 @@
 ** csr_scalar does.
 **
 ** Lesson, against `csr_vector`: no row that others wait for and no lane
-** without work, so the rate is the same for rows of 2 and of 2000000
-** elements; a binary search finds where a part begins. Elements are read in
+** without work: the time follows the numbers of elements and of rows, not
+** their lengths; a binary search finds where a part begins. Rows of about one
+** length have no need of it: there `csr_vector` is as fast in one launch. Elements are read in
 ** their order, coalesced, and their products wait in local memory for the
 ** work-items that add them up. Sums have one order: the same bits each time.
 */

@@ -105,10 +105,13 @@ t.test("spmv and transpose", function()
     "csr_scalar")
   t.eq(pick(spmv, H100, {rows = 9, cols = 9, format = "csr", nnz = 900}),
     "csr_vector")
-  for row_max, rung in pairs{[8] = "csr_scalar", [9] = "csr_balanced"} do
+  for _, case in ipairs{{8, "csr_scalar"}, {9, "csr_vector"},
+      {17, "csr_balanced"}, {nil, "csr_balanced"}} do
     t.eq(pick(spmv, H100, {rows = 9000, cols = 9, format = "csr", nnz = 36000,
-      row_max = row_max}), rung)
+      row_max = case[1]}), case[2])
   end
+  t.eq(select(2, pick(spmv, H100, {rows = 900, cols = 99, format = "csr",
+    nnz = 3600, row_max = 99})).params.lanes, 32)
   t.eq(pick(spmv, H100, {rows = 9, cols = 9}), "specialised")
   for rows, stream in pairs{[10^4] = 0, [10^6] = 1} do
     local name, picked = pick(spmv, CPU, {rows = rows, cols = rows,

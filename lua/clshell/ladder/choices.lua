@@ -13,11 +13,11 @@
 --   type     the element type; nil: every type
 --   where    conditions on the shape (for gemm m, n, k, batch, and work =
 --            m n k; for spmv format, rows, cols, ndiags, nnz, row = nnz /
---            rows, row_max of the longest row if known, and bytes of the
---            values; for transpose rows, cols, bytes of A; for reduce, scan
---            and sort n, bytes of x; for sort esize, index; for gemv, stencil
---            and conv2d rows, cols, bytes of A; for conv2d frows, fcols, rest
---            = lda modulo 4)
+--            rows, row_max of the longest row and uneven = row_max / row if
+--            known, and bytes of the values; for transpose rows, cols, bytes
+--            of A; for reduce, scan and sort n, bytes of x; for sort esize,
+--            index; for gemv, stencil and conv2d rows, cols, bytes of A; for
+--            conv2d frows, fcols, rest = lda modulo 4)
 --   guarded  true: only where the rung detects operands that it does not
 --            cover and hands them to another rung
 --   note     why, for people
@@ -129,10 +129,16 @@ return {
 
   spmv = {
     {class = "cpu", rung = "csr_scalar", where = {format = "csr"}},
-    {rung = "csr_scalar", note = "short rows only", where = {format = "csr",
-      row = {max = 4}, row_max = {max = 8}}},
-    {rung = "csr_balanced", where = {format = "csr", nnz = {min = PARTS}},
-      note = "rows of any lengths"},
+    {rung = "csr_scalar", where = {format = "csr", row_max = {max = 8}},
+      note = "short rows only (H100)"},
+    {rung = "csr_vector", where = {format = "csr", uneven = {max = 4}},
+      note = "rows of about one length (H100)"},
+    {type = "float", rung = "csr_balanced", params = {items = 4},
+      where = {format = "csr", nnz = {min = PARTS}},
+      note = "rows of any lengths (H100)"},
+    {rung = "csr_balanced", where = {format = "csr", nnz = {min = PARTS}}},
+    {rung = "csr_vector", params = {lanes = 32}, where = {format = "csr",
+      uneven = {min = 4}}, note = "few elements (H100)"},
     {rung = "csr_vector", where = {format = "csr", row = {min = LONG}},
       note = "rows long enough for several work-items"},
     {rung = "csr_scalar", where = {format = "csr"}},

@@ -366,7 +366,8 @@ local spmv = family.new({
     .. "const REAL *x, global REAL *y", -- of CSR, and packed
   measures = function(s) -- values for choices.lua to ask for
     return {row = s.nnz / s.rows, bytes = s.nnz * s.esize,
-      pieces = s.pieces}
+      pieces = s.pieces, uneven = s.row_max and s.nnz > 0
+        and s.row_max * s.rows / s.nnz or nil}
   end,
   truth = truth,
   flop = function(s)
