@@ -406,13 +406,19 @@ local function start()
   record.start()
 end
 
+-- Ends the readings, if there are any, and returns them.
+local function readings()
+  local own <close> = sampler
+  sampler = nil
+  return own and own:stop() or {}
+end
+
 -- Ends the record; the timeline.
 local function stop()
   record.stop()
   local t = read()
   record.clear()
-  t.readings = sampler and sampler:stop() or {}
-  sampler = nil
+  t.readings = readings()
   return t
 end
 
@@ -479,7 +485,7 @@ return setmetatable(M, {
     end
     local _ <close> = setmetatable({}, {__close = function()
       record.stop()
-      sampler = nil
+      readings()
     end})
     start()
     f(...)
