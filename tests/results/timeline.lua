@@ -188,7 +188,8 @@ t.test("words of a schedule: a gap in which the host slept", function()
   end)
   local words = plain(made:words())
   has(words, "2 commands in N s: 1 kernel and 1 copy\n",
-    "no command ran: the host ", "slept (N s)", "no copy ran beside a kernel\n",
+    "no command ran: the host ", "slept (N s)",
+    "no copy ran beside a kernel\n",
     "kernel spin ran once, N")
   local slept = records(made, "sleep")[1]
   t.ok(made.commands[1].start >= slept.to, "behind the gate")
