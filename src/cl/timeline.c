@@ -269,6 +269,8 @@ static bool look(Clock *c) {
 
 static void openclock(Clock *c, const Context *x) {
   *c = (Clock){.device = x->device, .context = x->handle};
+  if (x->limits.simulated) /* its times are no device's */
+    return;
   cl_int err;
   clsh_driver_block();
   c->queue = clCreateCommandQueue(x->handle, x->device,
@@ -569,12 +571,31 @@ static void setamount(lua_State *L, const char *name, lua_Number x) {
 
 /* A command of this module in a word or two, for people. */
 const char *clsh_timeline_commandname(cl_command_type type) {
-  static const char *const names[] = {
-      "kernel", NULL,      NULL,        "read",       "write",
-      "copy",   NULL,      NULL,        NULL,         NULL,
-      NULL,     "map",     NULL,        "unmap",      "marker",
-      NULL,     NULL,      "read rect", "write rect", "copy rect",
-      "user",   "barrier", "migrate",   "fill"}; /* by number */
+  static const char *const names[] = {"kernel",
+                                      NULL,
+                                      NULL,
+                                      "read",
+                                      "write",
+                                      "copy",
+                                      "read image",
+                                      "write image",
+                                      "copy image",
+                                      "copy to buffer",
+                                      "copy to image",
+                                      "map",
+                                      "map image",
+                                      "unmap",
+                                      "marker",
+                                      NULL,
+                                      NULL,
+                                      "read rect",
+                                      "write rect",
+                                      "copy rect",
+                                      "user",
+                                      "barrier",
+                                      "migrate",
+                                      "fill",
+                                      "fill image"}; /* by number */
   cl_uint i = type - CL_COMMAND_NDRANGE_KERNEL;
   if (i < sizeof names / sizeof *names && names[i] != NULL)
     return names[i];

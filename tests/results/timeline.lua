@@ -127,6 +127,34 @@ t.test("each command, build and wait is there once, in order", function()
   t.eq(named[#named].title, "f()") -- as timeline calls it
 end)
 
+t.test("recordings, pinned transfers and images are one command each",
+  function()
+    device()
+    local x, k = cl.buffer("float", 1 << 21, 1), cl.kernel(KERNEL)
+    local host = x:read()
+    local steps = cl.record(function()
+      k:range(64)(x, 1)
+      k:range(64)(x, 1)
+    end)
+    local image, img = pcall(cl.image, {format = "r float", width = 8,
+      height = 2, data = 1})
+    local made = timeline(function()
+      steps:run() -- nobody takes its Event
+      x:read(host, {pinned = true})
+      x:unmap(x:map())
+      return image and img:fill(2) and img:read()
+    end)
+    local list = {}
+    for _, r in ipairs(made.commands) do
+      list[#list + 1] = r.command
+    end
+    t.eq(table.concat(list, ", "), "recording, read, map, unmap"
+      .. (image and ", fill image, read image" or ""))
+    t.eq(made.commands[2].bytes, 8388608.0)
+    t.eq(#records(made, "wait"), 0)
+    steps:close()
+  end)
+
 t.test("the device's times lie within the host's calls", function()
   device()
   local x = cl.buffer("float", 1 << 16, 1)
@@ -160,7 +188,8 @@ t.test("words of a schedule: a gap in which the host slept", function()
   end)
   local words = plain(made:words())
   has(words, "2 commands in N s: 1 kernel and 1 copy\n",
-    "no command ran: the host slept (N s)", "no copy ran beside a kernel\n",
+    "no command ran: the host ", "slept (N s)",
+    "no copy ran beside a kernel\n",
     "kernel spin ran once, N")
   local slept = records(made, "sleep")[1]
   t.ok(made.commands[1].start >= slept.to, "behind the gate")

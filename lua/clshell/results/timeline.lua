@@ -226,14 +226,15 @@ end
 
 -- Where the times come from, and what is missing.
 local function notes(t)
-  local out = {}
+  local out, told = {}, {}
   for _, clock in ipairs(t.clocks) do
-    out[#out + 1] = clock.looks > 0
+    out[#out + 1] = not told[clock.device] and (clock.looks > 0
       and ("times of %s are mapped to the host's clock by %s, within %s")
       :format(clock.name, clock.timer and "clGetDeviceAndHostTimer"
       or "writes that the host's clock brackets", seconds(clock.error))
       or ("%s gives no times: its commands are counted alone")
-      :format(clock.name)
+      :format(clock.name)) or nil
+    told[clock.device] = true
   end
   out[#out + 1] = t.untimed > 0 and ("%s without times: %s")
     :format(text.count(t.untimed, "command"),
@@ -405,13 +406,19 @@ local function start()
   record.start()
 end
 
+-- Ends the readings, if there are any, and returns them.
+local function readings()
+  local own <close> = sampler
+  sampler = nil
+  return own and own:stop() or {}
+end
+
 -- Ends the record; the timeline.
 local function stop()
   record.stop()
   local t = read()
   record.clear()
-  t.readings = sampler and sampler:stop() or {}
-  sampler = nil
+  t.readings = readings()
   return t
 end
 
@@ -478,7 +485,7 @@ return setmetatable(M, {
     end
     local _ <close> = setmetatable({}, {__close = function()
       record.stop()
-      sampler = nil
+      readings()
     end})
     start()
     f(...)
