@@ -59,7 +59,7 @@ for _, worker in ipairs{true, false} do
         end
       end]]):format(worker), "-q")
     local _, count = list:gsub("\n", "")
-    t.ok(count <= 54, list)
+    t.ok(count <= 55, list)
   end)
 end
 

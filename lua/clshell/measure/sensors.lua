@@ -4,6 +4,7 @@
 -- stays away.
 -- SPDX-License-Identifier: MIT
 
+local argument = require "clshell.base.argument"
 local cl = require "cl"
 local stats = require "clshell.measure.stats"
 local text = require "clshell.base.text"
@@ -274,6 +275,7 @@ local function sensors(dev)
   return #list > 0 and now or nil
 end
 
-cl.extend("Device", {sensors = sensors}, true)
+cl.extend("Device", argument.methods("Device", {sensors = sensors}, "Device"),
+  true)
 
 return M
