@@ -128,9 +128,9 @@ local function counted(t)
   for _, r in ipairs(t.host) do
     builds = builds + (r.kind == "build" and 1 or 0)
   end
-  return ("%s in %s: %s%s"):format(text.count(t.count, "command"),
-    seconds(t.to - t.from), parts[1] and some(parts) or "none",
-    builds > 0 and "; " .. text.count(builds, "build") or "")
+  return ("%s in %s%s%s"):format(t.count > 0 and text.count(t.count, "command")
+    or "no command", seconds(t.to - t.from), parts[1] and ": " .. some(parts)
+    or "", builds > 0 and "; " .. text.count(builds, "build") or "")
 end
 
 -- The time without commands, and what the host did in it.
