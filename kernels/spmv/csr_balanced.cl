@@ -35,9 +35,10 @@
 ** Lesson, against `csr_vector`: no row that others wait for and no lane
 ** without work: the time follows the numbers of elements and of rows, not
 ** their lengths; a binary search finds where a part begins. Rows of about one
-** length have no need of it: there `csr_vector` is as fast in one launch. Elements are read in
-** their order, coalesced, and their products wait in local memory for the
-** work-items that add them up. Sums have one order: the same bits each time.
+** length have no need of it: there `csr_vector` is as fast in one launch.
+** Elements are read in their order, coalesced, and their products wait in
+** local memory for the work-items that add them up. Sums have one order: the
+** same bits each time.
 */
 #include "../type/real.cl"
 #include "meet.cl"
