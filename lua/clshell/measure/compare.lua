@@ -161,7 +161,7 @@ function M.measure(a, b, opts)
     samples = state.samples, batch_a = batches[1], batch_b = batches[2],
     quantile = state.quantile}
   take_round(subjects, state, 0)
-  local watch <close> = sensors.watch(a, b, 0.005)
+  local watch <close> = sensors.watch(a, b, 0.01)
   local whole = rounds(subjects, state, r, opts)
   if watch and whole then
     watch:sides(whole)

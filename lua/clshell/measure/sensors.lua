@@ -16,6 +16,8 @@ local M = {}
 -- tests on a busy machine lower it.
 M.busy = 0.9
 
+local PERIOD = 0.05 -- seconds; with readings every 0.01 a kernel of 14 us took
+                    -- 1.04 times as long on an H100
 local LEAST = 3     -- readings behind a number
 local METERED = 2   -- seconds, as a meter of energy moves in steps of 0.1 s
 local OFTEN = 0.25  -- the part of the readings that a reason must be in
@@ -37,11 +39,11 @@ end
 
 -- sensors.watch(subject [, other [, period]]) -> watch, or nil
 -- Reads the sensors of the device of a subject of timer.new, or of two, every
--- `period` seconds (0.01), and notes their samples, until watch:describe(r) or
+-- `period` seconds (0.05), and notes their samples, until watch:describe(r) or
 -- the end of its scope. nil: the device has no sensors.
 function M.watch(subject, other, period)
   local context = subject.context
-  local sampler = context and context.device:sampler(period)
+  local sampler = context and context.device:sampler(period or PERIOD)
   if not sampler then
     return nil
   end
