@@ -214,14 +214,14 @@ t.test("an input whose kernel has not ended stays a comment", function()
   clear()
   killed [[
 k = cl.kernel "kernel void f(volatile global int *x) { while (!x[0]); }"
-b = cl.buffer("int", 1)
+b = cl.buffer("int", 1, 0)
 ev = k:range(1)(b)
 x = 1]]
   t.eq(journals(), {[[
 -- input 1
 k = cl.kernel "kernel void f(volatile global int *x) { while (!x[0]); }"
 -- input 2
-b = cl.buffer("int", 1)
+b = cl.buffer("int", 1, 0)
 -- input 3, under way when the session ended
 -- ev = k:range(1)(b)
 -- input 4
