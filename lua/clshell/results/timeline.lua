@@ -360,8 +360,8 @@ function Timeline:chart(opts)
 end
 
 --- timeline:save(file) -> file
---- Writes the timeline as JSON in the Trace Event format, which
---- ui.perfetto.dev and chrome://tracing open: each device and the host as a
+--- Writes the timeline as JSON in the Trace Event format, for
+--- ui.perfetto.dev and chrome://tracing: each device and the host as a
 --- process, each queue as a thread. A name that ends with .svg, .png or .txt
 --- takes the chart.
 --- Example:
@@ -445,7 +445,7 @@ function M.begin(path)
     local t = stop()
     writer.add(file, t)
     if not cl.commandline.quiet and cl.commandline.rank == 0 then
-      io.stderr:write(("clshell: timeline in %s (ui.perfetto.dev opens it)\n"
+      io.stderr:write(("clshell: timeline in %s (for ui.perfetto.dev)\n"
         .. "%s\n"):format(text.message(path), style.color(2) and tostring(t)
         or tostring(t):gsub("\27%[%d*m", "")))
     end
