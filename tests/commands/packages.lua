@@ -156,7 +156,7 @@ t.test("extra [cpu] brings a device, beside the system's", function()
   if code ~= 0 then
     t.skip("pip could not install Intel's driver: " .. out:match "[^\n]*\n$")
   end
-  multiplies(clshell, " -d Intel")
+  multiplies(clshell, [[ -d "Intel(R) OpenCL"]])
   t.eq(tonumber((as_user(clshell .. " -p \"#cl.devices()\""))),
     tonumber((scratch.sh "$clshell -p '#cl.devices()'")) + 1)
 end)
