@@ -346,8 +346,10 @@ local function elf_of(binary, kernel, size)
 end
 
 local function of_elf(kernel, prog, size, plan)
-  local option = "-g"
-  local built <close>, reason = with_lines(prog, option)
+  -- For a new local size PoCL compiles the code that it has kept of a program
+  -- without its lines: so each local size has a program of its own.
+  local built <close>, reason = with_lines(prog, "-g -DCLSHELL_LINES="
+    .. base_text.shape(size or {0}))
   if built and plan and size then -- the driver compiles for a local size
     local main = plan.commands[plan.main]
     plan:run():wait()
@@ -377,8 +379,8 @@ local function of_elf(kernel, prog, size, plan)
   local same = before and listing.objdump(before, kernel.name, where, machine)
   code.notes = {not built and reason .. ": the lines are unknown" or nil}
   if same and #same.list ~= #code.list then
-    table.insert(code.notes, ("with lines (%s) the compiler makes %d "
-      .. "instructions, without them %d"):format(option, #code.list,
+    table.insert(code.notes, ("with lines (-g) the compiler makes %d "
+      .. "instructions, without them %d"):format(#code.list,
       #same.list))
   end
   if form == "for any local size" then
