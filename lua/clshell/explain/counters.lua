@@ -9,6 +9,7 @@ local cl = require "cl"
 local file = require "clshell.base.file"
 local interrupt = require "clshell.base.interrupt"
 local jobs = require "clshell.explain.job"
+local machine = require "clshell.base.machine"
 local options = require "clshell.base.options"
 local parcel = require "clshell.calls.parcel"
 local ptx = require "clshell.ladder.ptx"
@@ -22,8 +23,6 @@ local Counters = {__name = "counters"}
 Counters.__index = Counters
 
 local ALIGNED = 256 -- bytes to which CUDA's driver aligns memory
-local FOLDERS = "${PATH}:${CUDA_HOME:-/usr/local/cuda}/bin"
-  .. ":${CUDA_PATH:-/usr/local/cuda}/bin:/usr/local/cuda/bin"
 local PERMISSION = "as root; or for all users, until the driver is loaded "
   .. "anew: options nvidia NVreg_RestrictProfilingToAdminUsers=0 in a file of "
   .. "/etc/modprobe.d, then reboot; in a container: --cap-add SYS_ADMIN"
@@ -195,10 +194,8 @@ end
 function M.measure(task)
   local program = cl.commandline and cl.commandline.program
     or cl.error "counters: only the program clshell has child processes"
-  local where <close> = assert(io.popen(('PATH="%s" command -v ncu'):format(
-    FOLDERS)))
-  local ncu = where:read "l" or cl.error("counters: NVIDIA's profiler ncu is "
-    .. "neither in PATH nor in the folders of CUDA_HOME and /usr/local/cuda",
+  local ncu = machine.tool "ncu" or cl.error("counters: NVIDIA's profiler ncu "
+    .. "is neither in PATH nor in the folders of CUDA_HOME and /usr/local/cuda",
     {hint = "it is Nsight Compute, a part of CUDA's toolkit"})
   local path, _ <close> = file.temporary ".task"
   local log, _ <close> = file.temporary ".csv"

@@ -298,6 +298,16 @@ function M.of(who, what, ...)
       or ("%s(\"gemm.tiled\", {512, 512, 512}, {tile = 16})"):format(who)})
 end
 
+-- target.plan(who, n, what, shape, ...) -> plan, opts
+-- The plan of a rung, and the options, of the arguments of target.of; n stands
+-- for the sizes of a shape that is left out.
+function M.plan(who, n, what, shape, ...)
+  local w, opts = M.of(who, what, shape or M.sizes(M.find(what, who), n), ...)
+  local plan, reason = w.family.plan_for(w.rung, w.params or {}, w.operands)
+  return plan or cl.error(("%s: %s.%s refused: %s"):format(who, w.family.name,
+    w.rung, reason)), opts
+end
+
 -- target.ladder(who, what, shape [, type]) -> workload, or nil
 -- A rung or a whole family ("gemm", rung nil) on operands; nil where `what` is
 -- neither.
