@@ -193,7 +193,8 @@ function M.measure(task)
     or cl.error "counters: only the program clshell has child processes"
   local ncu = machine.tool "ncu" or cl.error("counters: NVIDIA's profiler ncu "
     .. "is neither in PATH nor in the folders of CUDA_HOME and "
-    .. "/usr/local/cuda", {hint = "it is Nsight Compute, a part of CUDA's toolkit"})
+    .. "/usr/local/cuda",
+    {hint = "it is Nsight Compute, a part of CUDA's toolkit"})
   local path, _ <close> = file.temporary ".task"
   local log, _ <close> = file.temporary ".csv"
   file.write(path, assert(parcel.pack(task)), "the launch")
