@@ -210,8 +210,7 @@ function M.measure(task)
     end
     local pipe <close> = assert(io.popen(table.concat(words, " ") .. " 2>&1"))
     local said = pipe:read "a"
-    local from <close> = assert(io.open(log, "rb"))
-    local csv = from:read "a"
+    local csv = assert(file.read(log))
     local found = M.parse(csv)
     if found then
       return found

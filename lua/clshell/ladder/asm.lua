@@ -6,6 +6,7 @@ local base_text = require "clshell.base.text"
 local argument = require "clshell.base.argument"
 local cl = require "cl"
 local file = require "clshell.base.file"
+local interrupt = require "clshell.base.interrupt"
 local listing = require "clshell.ladder.listing"
 local machine = require "clshell.base.machine"
 local machine_code = require "clshell.ladder.machine_code"
@@ -115,12 +116,12 @@ local function with_lines(prog, option)
     return nil, "a program from a binary has no source to build again"
   end
   local folder = prog.file and program.folder(prog.file) or ""
-  local ok, built = pcall(cl.build, prog.defines .. prog.source, {
+  local ok, built = interrupt.pcall(cl.build, prog.defines .. prog.source, {
     context = prog.context, include = folder ~= "" and folder or nil,
     options = prog.options:gsub("%-cl%-kernel%-arg%-info%s*", "")
       .. " " .. option})
   if not ok then
-    return nil, ("the driver refuses the build option %s"):format(option)
+    return nil, "the driver refuses the build option " .. option
   end
   return built
 end
@@ -274,17 +275,16 @@ end
 
 -- ELF files ------------------------------------------------------------------
 
+local NUMBERS = {[0xcc] = ">I1", [0xcd] = ">I2", [0xce] = ">I4"} -- MessagePack
+
 -- The registers of a kernel in the metadata of AMD's compiler, MessagePack.
 local function amd_figures(bytes, kernel)
-  local at = bytes:find((".name%s%s"):format(string.char(0xa0 + #kernel),
-    kernel), 1, true)
+  local at = bytes:find("%.name..?" .. kernel .. "%f[^%w_]")
   local function number(key)
     local _, from = bytes:find(key, at or #bytes, true)
     local first = from and bytes:byte(from + 1)
-    return first and (first < 0x80 and first
-      or first == 0xcc and bytes:byte(from + 2)
-      or first == 0xcd and (string.unpack(">I2", bytes, from + 2))
-      or first == 0xce and (string.unpack(">I4", bytes, from + 2))) or nil
+    return NUMBERS[first] and (string.unpack(NUMBERS[first], bytes, from + 2))
+      or first and first < 0x80 and first or nil
   end
   local spills = number ".vgpr_spill_count"
   return {registers = number ".vgpr_count", spilled = spills and 4 * spills,

@@ -9,6 +9,7 @@ local lazy = require "clshell.base.lazy"
 local operands = require "clshell.ladder.operands"
 local rungs = require "clshell.ladder.rung"
 local text = require "clshell.base.text"
+local with = require "clshell.base.options".with
 
 local M = {}
 
@@ -182,11 +183,7 @@ function M.operands(family, shape, type, who, rung)
     shape.type = type
     check_memory(family, shape, who)
   elseif not shape.format and rung then -- the format of a sparse matrix
-    local copy = {format = rungs.find(family, rung, who).format}
-    for key, value in pairs(shape) do
-      copy[key] = value
-    end
-    shape = copy
+    shape = with({format = rungs.find(family, rung, who).format}, shape)
   end
   local o, given = family.spec.make(shape, M.SEED, type)
   return o, not given

@@ -6,6 +6,7 @@
 
 local argument = require "clshell.base.argument"
 local cl = require "cl"
+local options = require "clshell.base.options"
 local stats = require "clshell.measure.stats"
 local text = require "clshell.base.text"
 
@@ -258,9 +259,7 @@ local function sensors(dev)
   cl.sleep(0.03)
   local list, now = sampler:stop(1), {}
   for _, reading in ipairs(list) do
-    for name, value in pairs(reading) do
-      now[name] = value
-    end
+    now = options.with(now, reading)
   end
   now.throttle = #list > 0 and reasons({list[#list]}, 0, math.huge, 0) or nil
   return #list > 0 and now or nil
