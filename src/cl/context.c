@@ -274,17 +274,15 @@ cl_context clsh_context_handle(lua_State *L, Context *c) {
 */
 void clsh_context_function(lua_State *L, const Context *c, int version,
                            const char *name, const char *instead, void *f) {
-  void *found = dlsym(RTLD_DEFAULT, name);
   if (c->limits.version < version)
     clsh_error_call(L, CL_INVALID_OPERATION, name,
                     "this needs OpenCL %d.%d; the device has %d.%d; %s",
                     version / 100, version / 10 % 10, c->limits.version / 100,
                     c->limits.version / 10 % 10, instead);
-  if (found == NULL)
+  if (!clsh_driver_function(RTLD_DEFAULT, name, f))
     clsh_error_call(L, CL_INVALID_OPERATION, name,
                     "this needs a loader (libOpenCL) of OpenCL %d.%d; %s",
                     version / 100, version / 10 % 10, instead);
-  memcpy(f, &found, sizeof found);
 }
 
 /*

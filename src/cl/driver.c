@@ -7,9 +7,11 @@
 ** SPDX-License-Identifier: MIT
 */
 #include <assert.h>
+#include <dlfcn.h>
 #include <pthread.h>
 #include <sched.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "driver.h"
@@ -35,6 +37,17 @@ static void pinthreads(void) {
       CPU_COUNT(&mine) == sysconf(_SC_NPROCESSORS_ONLN))
     setenv("POCL_AFFINITY", "1", 0);
 #endif
+}
+
+/*
+** Finds a function of a library; false: the library lacks it. `f` points to a
+** pointer to a function, to which ISO C casts no address of an object.
+*/
+bool clsh_driver_function(void *lib, const char *name, void *f) {
+  void *found = dlsym(lib, name);
+  if (found != NULL)
+    memcpy(f, &found, sizeof found);
+  return found != NULL;
 }
 
 /* To be called before the first OpenCL call. */

@@ -8,6 +8,7 @@
 #include "cl.h"
 
 /* driver.c */
+bool clsh_driver_function(void *lib, const char *name, void *f);
 void clsh_driver_touch(void);
 bool clsh_driver_child(void);
 bool clsh_driver_handsoff(void);

@@ -11,7 +11,6 @@
 #include "device.h"
 #include "driver.h"
 #include "image.h"
-#include "timeline.h"
 
 /* OpenCL's names of orders, and the channels that a pixel has. */
 static const struct {
@@ -654,8 +653,7 @@ static void checkarray(lua_State *L, const Image *img, const Box *b,
 static void transfer(lua_State *L, bool write, const Image *img, const Box *b,
                      Transfer *m) {
   checkarray(L, img, b, clsh_array_check(L, 2));
-  Event *e = clsh_transfer_begin(L, &img->head, m);
-  clsh_timeline_moves(e, boxbytes(img, b));
+  Event *e = clsh_transfer_begin(L, &img->head, m, boxbytes(img, b));
   void *host = clsh_transfer_pin(L, e, 2);
   assert(e->pin->bytes >= boxbytes(img, b));
   cl_int err = write
@@ -748,8 +746,7 @@ static int copybuffer(lua_State *L, bool write, const Image *img,
   const char *call =
       write ? "clEnqueueCopyBufferToImage" : "clEnqueueCopyImageToBuffer";
   size_t offset = checkplace(L, img, box, b, 3, write ? "first" : "to");
-  Event *e = clsh_transfer_begin(L, &img->head, m);
-  clsh_timeline_moves(e, boxbytes(img, box));
+  Event *e = clsh_transfer_begin(L, &img->head, m, boxbytes(img, box));
   clsh_buffer_use(clsh_buffer_check(L, 2), clsh_queue_any(L, m->queue));
   cl_int err =
       write
@@ -822,8 +819,7 @@ static int image_fill(lua_State *L) {
   checkown(L, img, "fill");
   clsh_transfer_check(L, img->context, 3, partoptions, &m);
   checkpart(L, img, 3, &b);
-  Event *e = clsh_transfer_begin(L, &img->head, &m);
-  clsh_timeline_moves(e, boxbytes(img, &b));
+  Event *e = clsh_transfer_begin(L, &img->head, &m, boxbytes(img, &b));
   cl_int err = clEnqueueFillImage(m.handle, img->handle, color, b.origin,
                                   b.size, m.waits.n, m.waits.list, &e->handle);
   clsh_transfer_end(L, &m, err, "clEnqueueFillImage");
@@ -882,8 +878,7 @@ static int image_copy(lua_State *L) {
   if (d == img && meet(&b, &to))
     return clsh_error_call(L, CL_MEM_COPY_OVERLAP, "clEnqueueCopyImage",
                            "source and target share pixels");
-  Event *e = clsh_transfer_begin(L, &img->head, &m);
-  clsh_timeline_moves(e, boxbytes(img, &b));
+  Event *e = clsh_transfer_begin(L, &img->head, &m, boxbytes(img, &b));
   clsh_image_check(L, 2);
   cl_int err =
       clEnqueueCopyImage(m.handle, img->handle, d->handle, b.origin, to.origin,
@@ -919,8 +914,7 @@ static int image_map(lua_State *L) {
   checkpart(L, img, 3, &b);
   clsh_image_shape(img, b.size, &s);
   Array *a = clsh_array_box(L, img->format.type, &s);
-  Event *e = clsh_transfer_begin(L, &img->head, &m);
-  clsh_timeline_moves(e, boxbytes(img, &b));
+  Event *e = clsh_transfer_begin(L, &img->head, &m, boxbytes(img, &b));
   Mapping *k = clsh_mapping_new(L, a, img->handle, &m, boxbytes(img, &b));
   Rows r = {b.size[0] * img->format.type->size, b.size[1], b.size[2], 0, 0};
   cl_int err = CL_INVALID_OPERATION;

@@ -12,6 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "driver.h"
 #include "sensor.h"
 
 #define LOST 15      /* NVML_ERROR_GPU_IS_LOST */
@@ -75,31 +76,29 @@ static struct {
   Result (*gpmmetrics)(Metrics *m);
 } nvml;
 
-/* The first name that the library has counts. */
+/* Of a function with two names the last one that the library has counts. */
 static const struct {
   void *at;
-  const char *names[2];
+  const char *name;
 } functions[] = {
-    {&nvml.init, {"nvmlInit_v2"}},
-    {&nvml.handle, {"nvmlDeviceGetHandleByPciBusId_v2"}},
-    {&nvml.clock, {"nvmlDeviceGetClockInfo"}},
-    {&nvml.maxclock, {"nvmlDeviceGetMaxClockInfo"}},
-    {&nvml.power, {"nvmlDeviceGetPowerUsage"}},
-    {&nvml.limit, {"nvmlDeviceGetEnforcedPowerLimit"}},
-    {&nvml.heat, {"nvmlDeviceGetTemperature"}},
-    {&nvml.reasons,
-     {"nvmlDeviceGetCurrentClocksEventReasons",
-      "nvmlDeviceGetCurrentClocksThrottleReasons"}},
-    {&nvml.energy, {"nvmlDeviceGetTotalEnergyConsumption"}},
-    {&nvml.fields, {"nvmlDeviceGetFieldValues"}},
-    {&nvml.processes,
-     {"nvmlDeviceGetComputeRunningProcesses_v3",
-      "nvmlDeviceGetComputeRunningProcesses_v2"}},
-    {&nvml.gpmhas, {"nvmlGpmQueryDeviceSupport"}},
-    {&nvml.gpmnew, {"nvmlGpmSampleAlloc"}},
-    {&nvml.gpmfree, {"nvmlGpmSampleFree"}},
-    {&nvml.gpmsample, {"nvmlGpmSampleGet"}},
-    {&nvml.gpmmetrics, {"nvmlGpmMetricsGet"}},
+    {&nvml.init, "nvmlInit_v2"},
+    {&nvml.handle, "nvmlDeviceGetHandleByPciBusId_v2"},
+    {&nvml.clock, "nvmlDeviceGetClockInfo"},
+    {&nvml.maxclock, "nvmlDeviceGetMaxClockInfo"},
+    {&nvml.power, "nvmlDeviceGetPowerUsage"},
+    {&nvml.limit, "nvmlDeviceGetEnforcedPowerLimit"},
+    {&nvml.heat, "nvmlDeviceGetTemperature"},
+    {&nvml.reasons, "nvmlDeviceGetCurrentClocksThrottleReasons"},
+    {&nvml.reasons, "nvmlDeviceGetCurrentClocksEventReasons"},
+    {&nvml.energy, "nvmlDeviceGetTotalEnergyConsumption"},
+    {&nvml.fields, "nvmlDeviceGetFieldValues"},
+    {&nvml.processes, "nvmlDeviceGetComputeRunningProcesses_v2"},
+    {&nvml.processes, "nvmlDeviceGetComputeRunningProcesses_v3"},
+    {&nvml.gpmhas, "nvmlGpmQueryDeviceSupport"},
+    {&nvml.gpmnew, "nvmlGpmSampleAlloc"},
+    {&nvml.gpmfree, "nvmlGpmSampleFree"},
+    {&nvml.gpmsample, "nvmlGpmSampleGet"},
+    {&nvml.gpmmetrics, "nvmlGpmMetricsGet"},
 };
 
 static const struct {
@@ -134,13 +133,7 @@ static void load(void) {
   void *lib =
       dlopen(name != NULL ? name : "libnvidia-ml.so.1", RTLD_NOW | RTLD_LOCAL);
   for (size_t i = 0; lib && i < sizeof functions / sizeof *functions; i++)
-    for (int k = 0; k < 2 && functions[i].names[k] != NULL; k++) {
-      void *f = dlsym(lib, functions[i].names[k]);
-      if (f != NULL) {
-        memcpy(functions[i].at, &f, sizeof f);
-        break;
-      }
-    }
+    clsh_driver_function(lib, functions[i].name, functions[i].at);
   ready = nvml.init != NULL && nvml.handle != NULL && nvml.init() == 0;
 }
 

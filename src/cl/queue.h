@@ -103,7 +103,8 @@ typedef struct Transfer {
 } Transfer;
 void clsh_transfer_check(lua_State *L, Context *c, int opts, const char *names,
                          Transfer *m);
-Event *clsh_transfer_begin(lua_State *L, const Object *o, Transfer *m);
+Event *clsh_transfer_begin(lua_State *L, const Object *o, Transfer *m,
+                           size_t bytes);
 void clsh_transfer_shift(lua_State *L);
 bool clsh_transfer_place(lua_State *L, int opts, const char *name, int n,
                          lua_Integer least, size_t *v);

@@ -87,9 +87,7 @@ static pid_t starter;           /* the process of these threads */
 static atomic_bool nothing[26]; /* by kind: no source serves this system */
 
 static long long now(void) {
-  struct timespec t;
-  clock_gettime(CLOCK_MONOTONIC, &t);
-  return (long long)t.tv_sec * 1000000000 + t.tv_nsec;
+  return (long long)(clsh_poll_now() * 1e9);
 }
 
 /* Waits for the bell of a locked Run, `ns` at most; false: it did not ring. */

@@ -48,17 +48,20 @@ void clsh_transfer_check(lua_State *L, Context *c, int opts, const char *names,
 }
 
 /*
-** Pushes the command's Event. Script code (metamethods, finalizers) may have
-** run since the arguments were checked, so their handles are looked up here.
-** No script code runs from here until the command is enqueued.
+** Pushes the Event of a command that moves so many bytes. Script code
+** (metamethods, finalizers) may have run since the arguments were checked, so
+** their handles are looked up here. No script code runs from here until the
+** command is enqueued.
 */
-Event *clsh_transfer_begin(lua_State *L, const Object *o, Transfer *m) {
+Event *clsh_transfer_begin(lua_State *L, const Object *o, Transfer *m,
+                           size_t bytes) {
   Event *e = clsh_event_new(L, m->queue);
   if (o->closed)
     clsh_error(L, "this %s is closed", o->class->name);
   m->handle = clsh_queue_handle(L, clsh_queue_any(L, m->queue));
   clsh_event_after(L, m->after, m->context, &m->waits);
   e->waits = m->waits.n > 0;
+  clsh_timeline_moves(e, bytes);
   return e;
 }
 
@@ -635,8 +638,7 @@ static size_t checkfit(lua_State *L, const Buffer *b, const Region *r,
 
 /* As clsh_transfer_begin, for a command on so many bytes of a Buffer. */
 static Event *begin(lua_State *L, Buffer *b, Transfer *m, size_t bytes) {
-  Event *e = clsh_transfer_begin(L, &b->head, m);
-  clsh_timeline_moves(e, bytes);
+  Event *e = clsh_transfer_begin(L, &b->head, m, bytes);
   clsh_buffer_use(b, clsh_queue_any(L, m->queue));
   return e;
 }

@@ -7,6 +7,7 @@
 #include <limits.h>
 #include <string.h>
 
+#include "cl/driver.h"
 #include "host.h"
 
 #define ROWMAJOR 101 /* CblasRowMajor */
@@ -44,31 +45,21 @@ static const char *const candidates[] = {
 #endif
     NULL};
 
-/* ISO C has no cast from an object's address to a function's. */
-static bool find(void *lib, const char *name, void *function, size_t size) {
-  void *p = dlsym(lib, name);
-  if (p != NULL)
-    memcpy(function, &p, size);
-  return p != NULL;
-}
-
 /* Loads the library for good: its threads run in it. */
 static bool load(void) {
   for (int i = 0; blas.sgemm == NULL && candidates[i] != NULL; i++) {
     void *lib = dlopen(candidates[i], RTLD_NOW | RTLD_LOCAL);
     if (lib == NULL)
       continue;
-    if (!find(lib, "cblas_dgemm", &blas.dgemm, sizeof blas.dgemm) ||
-        !find(lib, "cblas_sgemm", &blas.sgemm, sizeof blas.sgemm)) {
+    if (!clsh_driver_function(lib, "cblas_dgemm", &blas.dgemm) ||
+        !clsh_driver_function(lib, "cblas_sgemm", &blas.sgemm)) {
       dlclose(lib); /* a BLAS without CBLAS */
       continue;
     }
-    find(lib, "openblas_get_config", &blas.config, sizeof blas.config);
-    find(lib, "openblas_get_corename", &blas.corename, sizeof blas.corename);
-    find(lib, "openblas_get_num_threads", &blas.getthreads,
-         sizeof blas.getthreads);
-    find(lib, "openblas_set_num_threads", &blas.setthreads,
-         sizeof blas.setthreads);
+    clsh_driver_function(lib, "openblas_get_config", &blas.config);
+    clsh_driver_function(lib, "openblas_get_corename", &blas.corename);
+    clsh_driver_function(lib, "openblas_get_num_threads", &blas.getthreads);
+    clsh_driver_function(lib, "openblas_set_num_threads", &blas.setthreads);
   }
   return blas.sgemm != NULL;
 }

@@ -6,12 +6,12 @@
 ** SPDX-License-Identifier: MIT
 */
 #include <dlfcn.h>
-#include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
 
 #include <lauxlib.h>
 
+#include "cl/driver.h"
 #include "shell.h"
 
 #define LIBRARY "libcuda.so.1"
@@ -61,12 +61,9 @@ static void load(lua_State *L) {
   void *lib = dlopen(LIBRARY, RTLD_NOW | RTLD_LOCAL);
   if (lib == NULL)
     luaL_error(L, "CUDA's driver is missing: %s", dlerror());
-  for (size_t i = 0; i < sizeof functions / sizeof *functions; i++) {
-    void *p = dlsym(lib, functions[i].name);
-    if (p == NULL)
+  for (size_t i = 0; i < sizeof functions / sizeof *functions; i++)
+    if (!clsh_driver_function(lib, functions[i].name, functions[i].function))
       luaL_error(L, "%s has no function %s", LIBRARY, functions[i].name);
-    memcpy(functions[i].function, &p, sizeof p);
-  }
 }
 
 /* Raises where a call of the driver failed, with more words or none. */

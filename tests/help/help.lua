@@ -246,7 +246,7 @@ local INTERNAL = {"mtx.sum", "mtx.value", "verify.poison",
   "calibrate.stamps", "runs.best",
   "runs.history", "runs.prune", "results.new", "target.behind_name",
   "target.copy", "target.footprint", "target.ladder", "target.local_text",
-  "stats.verdict", "timer.host", "verify.judge",
+  "target.plan", "stats.verdict", "timer.host", "verify.judge",
   "verify.reference", "verify.sample_rows", "verify.transpose",
   "export.csv", "export.meta", "export.rows", "export.values",
   "report.filled", "report.live"}

@@ -330,19 +330,19 @@ end)
 
 t.test("an AMD GPU's listing", function() -- of llvm-objdump 14, shortened
   local code = listing.objdump([[
-0000000000000000 <scale>:
+0000000000001000 <scale>:
 ; scale():
 ; /tmp/k.cl:4
-	s_cbranch_scc1 16                // 000000000018: BF850010 <scale+0x5c>
+	s_cbranch_scc1 16                // 000000001018: BF850010 <scale+0x5c>
 ; /tmp/k.cl:5
-	global_load_dword v4, v[2:3], off        // 000000000030: DC508000 047F0002
-	v_add_f32_e32 v1, v1, v4                         // 000000000050: 02020901
-	s_cbranch_scc0 65526             // 000000000054: BF84FFF6 <scale+0x30>
-	v_mfma_f32_32x32x8f16 a[0:15], v[2:3], v[4:5], a[0:15] // 000000000058: 0
-	global_load_dwordx4 v[0:3], v4, s[2:3]           // 00000000005C: 7E020280
-	ds_write_b64 v2, v[0:1]                          // 000000000074: D81A0000
-	s_endpgm                                         // 0000000000A0: BF810000
-	s_nop 0                                          // 0000000000A4: BF800000
+	global_load_dword v4, v[2:3], off        // 000000001030: DC508000 047F0002
+	v_add_f32_e32 v1, v1, v4                         // 000000001050: 02020901
+	s_cbranch_scc0 65526             // 000000001054: BF84FFF6 <scale+0x30>
+	v_mfma_f32_32x32x8f16 a[0:15], v[2:3], v[4:5], a[0:15] // 000000001058: 0
+	global_load_dwordx4 v[0:3], v4, s[2:3]           // 00000000105C: 7E020280
+	ds_write_b64 v2, v[0:1]                          // 000000001074: D81A0000
+	s_endpgm                                         // 0000000010A0: BF810000
+	s_nop 0                                          // 0000000010A4: BF800000
 ]], "scale", function(_, line) return nil, line end, "AMD")
   local words = {}
   for n, i in ipairs(code.list) do

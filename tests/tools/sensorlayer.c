@@ -4,8 +4,7 @@
 ** NVML_SAYS="clock=1290 power=!15 reasons=@file slow=50": the answers, for
 ** each name below; !15 is an error, @file has the answer, and slow makes all
 ** calls last that many ms. PERF_SAYS=deny, or count: counters of software
-*stand
-** for those of a processor, which a virtual machine may lack.
+** stand for those of a processor, which a virtual machine may lack.
 ** SPDX-License-Identifier: MIT
 */
 #include <dlfcn.h>
@@ -18,6 +17,8 @@
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
+
+#pragma GCC diagnostic ignored "-Wmissing-prototypes"
 
 static double now(void) {
   struct timespec t;
@@ -66,25 +67,7 @@ static int number(const char *name, double usual, unsigned *value) {
   return err;
 }
 
-/* Prototypes that NVML's header would have. */
 typedef void *Handle;
-int nvmlInit_v2(void);
-int nvmlDeviceGetHandleByPciBusId_v2(const char *pci, Handle *h);
-int nvmlDeviceGetClockInfo(Handle h, unsigned kind, unsigned *mhz);
-int nvmlDeviceGetMaxClockInfo(Handle h, unsigned kind, unsigned *mhz);
-int nvmlDeviceGetPowerUsage(Handle h, unsigned *mw);
-int nvmlDeviceGetEnforcedPowerLimit(Handle h, unsigned *mw);
-int nvmlDeviceGetTemperature(Handle h, unsigned sensor, unsigned *celsius);
-int nvmlDeviceGetCurrentClocksThrottleReasons(Handle h,
-                                              unsigned long long *bits);
-int nvmlDeviceGetTotalEnergyConsumption(Handle h, unsigned long long *mj);
-int nvmlDeviceGetFieldValues(Handle h, int n, void *list);
-int nvmlDeviceGetComputeRunningProcesses_v3(Handle h, unsigned *n, void *list);
-int nvmlGpmQueryDeviceSupport(Handle h, unsigned *support);
-int nvmlGpmSampleAlloc(void **sample);
-int nvmlGpmSampleFree(void *sample);
-int nvmlGpmSampleGet(Handle h, void *sample);
-int nvmlGpmMetricsGet(void *metrics);
 
 int nvmlInit_v2(void) {
   double x;

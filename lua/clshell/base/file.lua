@@ -38,6 +38,16 @@ function M.write(file, text, what)
   end
 end
 
+-- file.read(path) -> string; nil and a message
+-- The bytes of a file, whole; nil for a folder, too.
+function M.read(path)
+  local f <close>, message = io.open(path, "rb")
+  if not f then
+    return nil, message
+  end
+  return f:read "a"
+end
+
 -- file.open(path [, opened]) -> file, or nil and a message
 -- Opens a file to read its bytes at any place: a pipe, which has no places, is
 -- copied into a temporary file first. `opened`, if given, is the result.

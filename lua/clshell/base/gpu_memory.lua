@@ -5,6 +5,7 @@
 
 local cl = require "cl"
 local gpus = require "clshell.base.gpus"
+local options = require "clshell.base.options"
 local text = require "clshell.base.text"
 
 local M = {}
@@ -26,10 +27,7 @@ function M.of(opts, dev)
     as = dev and dev.pretends or USUAL
   end
   local name, gpu = gpus.named(as, "access")
-  local m = {name = name}
-  for key, value in pairs(gpu.memory) do
-    m[key] = value
-  end
+  local m = options.with({name = name}, gpu.memory)
   if opts.as == nil and dev then
     m.warp = dev.nv_warp_size or dev.amd_wavefront_width or m.warp
   end

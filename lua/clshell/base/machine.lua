@@ -1,5 +1,5 @@
 -- base/machine.lua - the machine of this process: its name, its operating
--- system, its processor; without OpenCL
+-- system, its processor, its tools; without OpenCL
 -- SPDX-License-Identifier: MIT
 
 local M = {}
@@ -27,6 +27,25 @@ end
 --- The name of the operating system.
 function M.system()
   return M.release "PRETTY_NAME" or printed "uname -sr"
+end
+
+-- PATH, then CUDA's toolkit, AMD's compiler, and CUDA's tools among the Python
+-- packages.
+local FIND = [[
+for d in "${CUDA_HOME:-/usr/local/cuda}" "${CUDA_PATH:-/usr/local/cuda}" \
+    /usr/local/cuda /opt/rocm/llvm "$VIRTUAL_ENV"/lib/python3*/*/nvidia/* \
+    "$CONDA_PREFIX"/lib/python3*/*/nvidia/* \
+    "$HOME"/.local/lib/python3*/*/nvidia/* \
+    /usr/local/lib/python3*/*/nvidia/* /usr/lib/python3*/*/nvidia/*; do
+  PATH=$PATH:$d/bin
+done
+command -v %s]]
+
+--- machine.tool(name) -> path, or nil
+--- Where a program is, such as "ptxas": on PATH, in CUDA's toolkit (CUDA_HOME,
+--- CUDA_PATH, /usr/local/cuda), in AMD's compiler, among Python's packages.
+function M.tool(name)
+  return printed("{ " .. FIND:format(name) .. "\n}")
 end
 
 local host -- of M.host, worked out once

@@ -475,18 +475,11 @@ end
 local SMALL, LONG = 64, 4096 -- the longest side of a shape, and of a vector
 
 -- The plan of a rung, its words for the head, and the options.
-local function plan_of(who, rung, shape, ...)
+local function plan_of(who, rung, ...)
   local family, name = workload.find(rung, who)
-  if shape == nil then
-    local dims = family.spec.dims
-    shape = workload.sizes(family, dims and #dims == 1 and LONG or SMALL)
-  end
-  local w, opts = workload.of(who, rung, shape, ...)
-  local plan, reason = family.plan_for(w.rung, w.params or {}, w.operands)
-  if not plan then
-    cl.error(("%s: %s.%s refused: %s"):format(who, family.name, w.rung,
-      reason))
-  end
+  local dims = family.spec.dims
+  local plan, opts = workload.plan(who, dims and #dims == 1 and LONG or SMALL,
+    rung, ...)
   return plan, ("%s.%s%s for %s"):format(family.name, plan.rung.name,
     name and "" or ", which calls take here,",
     family.spec.title(plan.shape)), opts

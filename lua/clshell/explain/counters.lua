@@ -9,6 +9,7 @@ local cl = require "cl"
 local file = require "clshell.base.file"
 local interrupt = require "clshell.base.interrupt"
 local jobs = require "clshell.explain.job"
+local machine = require "clshell.base.machine"
 local options = require "clshell.base.options"
 local parcel = require "clshell.calls.parcel"
 local ptx = require "clshell.ladder.ptx"
@@ -22,8 +23,6 @@ local Counters = {__name = "counters"}
 Counters.__index = Counters
 
 local ALIGNED = 256 -- bytes to which CUDA's driver aligns memory
-local FOLDERS = "${PATH}:${CUDA_HOME:-/usr/local/cuda}/bin"
-  .. ":${CUDA_PATH:-/usr/local/cuda}/bin:/usr/local/cuda/bin"
 local PERMISSION = "as root; or for all users, until the driver is loaded "
   .. "anew: options nvidia NVreg_RestrictProfilingToAdminUsers=0 in a file of "
   .. "/etc/modprobe.d, then reboot; in a container: --cap-add SYS_ADMIN"
@@ -32,89 +31,86 @@ local PERMISSION = "as root; or for all users, until the driver is loaded "
 local OTHERS = {["dram__bytes_read.sum"] = "dram__bytes_op_read.sum",
   ["dram__bytes_write.sum"] = "dram__bytes_op_write.sum"}
 
-local GLOBAL = "l1tex__t_%s_pipe_lsu_mem_global_op_%s.sum"
-local PASSES = "smsp__sass_l1tex_data_pipe_lsu_wavefronts_mem_shared_op_%s.sum"
-local SHARED = "smsp__sass_inst_executed_op_shared_%s.sum"
-local CONFLICTS = "l1tex__data_bank_conflicts_pipe_lsu_mem_shared_op_%s.sum"
-local CLASS = "smsp__sass_thread_inst_executed_op_%s_pred_on.sum"
-
 -- The seconds and bytes of ncu's units; older versions have long names.
 local SCALES = {ns = 1e-9, nsecond = 1e-9, us = 1e-6, usecond = 1e-6,
   ms = 1e-3, msecond = 1e-3, Kbyte = 1e3, Mbyte = 1e6, Gbyte = 1e9}
 
--- The sum of a field of access's rows of one kind and memory, over all groups.
-local function sum(a, space, kind, field)
-  local n = 0
-  for _, row in ipairs(a.rows) do
-    n = n + (row.space == space and row.kind == kind and row[field] or 0)
-  end
-  return n * a.groups / math.max(1, a.looked)
-end
-
--- The rows of a result: name, unit, the metric or two whose ratio counts, and
--- the model, a function of access's result.
+-- The rows of a result, each with the metric, or the two whose ratio counts.
+-- `field` is that of access's rows of a memory and kind, less the field
+-- `less`, over the requests where the row has a ratio.
 local ROWS = {}
-local function add(name, unit, model, metric, over)
-  table.insert(ROWS, {name = name, unit = unit, model = model, metric = metric,
-    over = over})
+
+local function add(rows)
+  table.move(rows, 1, #rows, #ROWS + 1, ROWS)
 end
 
-for kind, op in pairs{load = "ld", store = "st"} do
-  local function of(space, field, less)
-    return function(a)
-      return sum(a, space, kind, field)
-        - (less and sum(a, space, kind, less) or 0)
+for kind, op in pairs{load = "ld.sum", store = "st.sum"} do
+  local global = "l1tex__t_%s_pipe_lsu_mem_global_op_" .. op
+  local requests = "smsp__sass_inst_executed_op_shared_" .. op
+  add{{"global %s requests", global:format "requests", field = "requests"},
+    {"global %s sectors a request", global:format "sectors",
+      global:format "requests", field = "sectors"},
+    {"local %s bank conflicts", "l1tex__data_bank_conflicts_pipe_lsu_mem_"
+      .. "shared_op_" .. op, field = "passes", less = "ideal"},
+    {"local %s passes a request", "smsp__sass_l1tex_data_pipe_lsu_wavefronts_"
+      .. "mem_shared_op_" .. op, requests, field = "passes"},
+    {"local %s requests", requests, field = "requests"},
+    {"private %s sectors (spills)", "l1tex__t_sectors_pipe_lsu_mem_local_op_"
+      .. op}}
+  for i = #ROWS - 5, #ROWS do
+    local row = ROWS[i]
+    row.kind, row.space = kind, row[1]:match "%a+"
+    row[1] = row[1]:format(kind)
+  end
+end
+table.sort(ROWS, function(a, b)
+  return a[1] < b[1]
+end)
+add{{"L1 hits", "l1tex__t_sector_hit_rate.pct", unit = "%"},
+  {"L2 sectors from L1", "lts__t_sectors_srcunit_tex.sum", total = "sectors"},
+  {"L2 sectors a request", "lts__t_sectors_srcunit_tex.sum",
+    "lts__t_requests_srcunit_tex.sum"},
+  {"L2 hits", "lts__t_sector_hit_rate.pct", unit = "%"},
+  {"DRAM read", "dram__bytes_read.sum", unit = "B"},
+  {"DRAM written", "dram__bytes_write.sum", unit = "B"},
+  {"occupancy", "sm__warps_active.avg.pct_of_peak_sustained_active",
+    unit = "%"},
+  {"instructions of warps", "smsp__inst_executed.sum"}}
+for class in ("fp16 fp32 fp64 integer conversion memory control misc"):gmatch
+    "%S+" do
+  add{{("  %s, of lanes"):format(class),
+    ("smsp__sass_thread_inst_executed_op_%s_pred_on.sum"):format(class)}}
+end
+add{{"  tensor, of warps", "sm__inst_executed_pipe_tensor.sum"},
+  {"tensor units busy", "sm__pipe_tensor_cycles_active.avg.pct_of_peak_"
+    .. "sustained_active", unit = "%"},
+  {"time under ncu", "gpu__time_duration.sum", unit = "s"}}
+
+-- What access models of a row; nil: it has no model.
+local function modelled(row, a)
+  local scale = a.groups / math.max(1, a.looked)
+  if row.total then
+    return a.total.global[row.total] * scale
+  end
+  local n, requests = 0, 0
+  for _, one in ipairs(row.field and a.rows or {}) do
+    if one.space == row.space and one.kind == row.kind then
+      n = n + one[row.field] - (one[row.less] or 0)
+      requests = requests + one.requests
     end
   end
-  local function ratio(space, field)
-    return function(a)
-      local n = sum(a, space, kind, "requests")
-      return n > 0 and sum(a, space, kind, field) / n or nil
-    end
+  if row[3] then
+    return requests > 0 and n / requests or nil
   end
-  local sectors, requests = GLOBAL:format("sectors", op),
-    GLOBAL:format("requests", op)
-  add("global " .. kind .. " requests", nil, of("global", "requests"),
-    requests)
-  add("global " .. kind .. " sectors a request", nil,
-    ratio("global", "sectors"), sectors, requests)
-  add("local " .. kind .. " requests", nil, of("local", "requests"),
-    SHARED:format(op))
-  add("local " .. kind .. " passes a request", nil, ratio("local", "passes"),
-    PASSES:format(op), SHARED:format(op))
-  add("local " .. kind .. " bank conflicts", nil, of("local", "passes",
-    "ideal"), CONFLICTS:format(op))
-  add("private " .. kind .. " sectors (spills)", nil, nil,
-    ("l1tex__t_sectors_pipe_lsu_mem_local_op_%s.sum"):format(op))
+  return row.field and n * scale
 end
-table.sort(ROWS, function(a, b) return a.name < b.name end)
-add("L1 hits", "%", nil, "l1tex__t_sector_hit_rate.pct")
-add("L2 sectors from L1", nil, function(a)
-  return a.total.global.sectors * a.groups / math.max(1, a.looked)
-end, "lts__t_sectors_srcunit_tex.sum")
-add("L2 sectors a request", nil, nil, "lts__t_sectors_srcunit_tex.sum",
-  "lts__t_requests_srcunit_tex.sum")
-add("L2 hits", "%", nil, "lts__t_sector_hit_rate.pct")
-add("DRAM read", "B", nil, "dram__bytes_read.sum")
-add("DRAM written", "B", nil, "dram__bytes_write.sum")
-add("occupancy", "%", "occupancy",
-  "sm__warps_active.avg.pct_of_peak_sustained_active")
-add("instructions of warps", nil, nil, "smsp__inst_executed.sum")
-for _, class in ipairs{"fp16", "fp32", "fp64", "integer", "conversion",
-    "memory", "control", "misc"} do
-  add("  " .. class .. ", of lanes", nil, nil, CLASS:format(class))
-end
-add("  tensor, of warps", nil, nil, "sm__inst_executed_pipe_tensor.sum")
-add("tensor units busy", "%", nil,
-  "sm__pipe_tensor_cycles_active.avg.pct_of_peak_sustained_active")
-add("time under ncu", "s", nil, "gpu__time_duration.sum")
 
 -- The metrics that ncu is to count, by name; not all versions and GPUs have
 -- all of them.
 local function metrics()
   local set = {}
   for _, row in ipairs(ROWS) do
-    set[row.metric], set[row.over or row.metric] = true, true
+    set[row[2]], set[row[3] or row[2]] = true, true
   end
   return set
 end
@@ -195,10 +191,9 @@ end
 function M.measure(task)
   local program = cl.commandline and cl.commandline.program
     or cl.error "counters: only the program clshell has child processes"
-  local where <close> = assert(io.popen(('PATH="%s" command -v ncu'):format(
-    FOLDERS)))
-  local ncu = where:read "l" or cl.error("counters: NVIDIA's profiler ncu is "
-    .. "neither in PATH nor in the folders of CUDA_HOME and /usr/local/cuda",
+  local ncu = machine.tool "ncu" or cl.error("counters: NVIDIA's profiler ncu "
+    .. "is neither in PATH nor in the folders of CUDA_HOME and "
+    .. "/usr/local/cuda",
     {hint = "it is Nsight Compute, a part of CUDA's toolkit"})
   local path, _ <close> = file.temporary ".task"
   local log, _ <close> = file.temporary ".csv"
@@ -215,8 +210,7 @@ function M.measure(task)
     end
     local pipe <close> = assert(io.popen(table.concat(words, " ") .. " 2>&1"))
     local said = pipe:read "a"
-    local from <close> = assert(io.open(log, "rb"))
-    local csv = from:read "a"
+    local csv = assert(file.read(log))
     local found = M.parse(csv)
     if found then
       return found
@@ -289,11 +283,9 @@ end
 
 -- f(...), or nil and the message of its error; Ctrl-C goes on.
 local function try(f, ...)
-  local ok, result = pcall(f, ...)
+  local ok, result = interrupt.pcall(f, ...)
   if ok then
     return result
-  elseif interrupt.is(result) then
-    error(result, 0)
   end
   return nil, type(result) == "table" and result.message or tostring(result)
 end
@@ -304,15 +296,16 @@ end
 function M.beside(found, model, occupied)
   local rows = {}
   for _, row in ipairs(ROWS) do
-    local value = found[row.metric] or found[OTHERS[row.metric] or ""]
-    if value and row.over then
-      value = (found[row.over] or 0) > 0 and value / found[row.over] or nil
+    local name, metric, over = table.unpack(row)
+    local value = found[metric] or found[OTHERS[metric] or ""]
+    if value and over then
+      value = (found[over] or 0) > 0 and value / found[over] or nil
     end
-    local expected = row.model == "occupancy" and occupied
-      or model and type(row.model) == "function" and row.model(model) or nil
+    local expected = name == "occupancy" and occupied
+      or model and modelled(row, model) or nil
     if (value or 0) ~= 0 or (expected or 0) ~= 0 then
-      rows[#rows + 1] = {name = row.name, unit = row.unit, counter = value,
-        model = expected, metric = row.metric}
+      rows[#rows + 1] = {name = name, unit = row.unit, counter = value,
+        model = expected, metric = metric}
     end
   end
   return setmetatable({rows = rows, metrics = found, access = model},

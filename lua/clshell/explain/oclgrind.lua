@@ -173,8 +173,7 @@ function Runner:run(job, limit)
   if not ok and self.worker.lost == "time" then
     return nil, "time"
   end
-  local output <close> = assert(io.open(self.said, "rb"))
-  local said = output:read "a"
+  local said = assert(file.read(self.said))
   for _, result in ipairs(ok and list or {}) do
     result.lacks = result.error
       and said:match "Undefined external function: (%S+)"

@@ -6,6 +6,7 @@ local argument = require "clshell.base.argument"
 local asm = require "clshell.ladder.asm"
 local cl = require "cl"
 local families = require "clshell.ladder.families"
+local interrupt = require "clshell.base.interrupt"
 local occupancy = require "clshell.explain.occupancy"
 local options = require "clshell.base.options"
 local peaks = require "clshell.measure.peaks"
@@ -323,7 +324,7 @@ function M.narrow(r)
     subject = {("%s.%s"):format(f.family.name, f.rung.name),
       workload.sizes(f.family, SMALL), f.params, {type = f.shape.type}}
   end
-  local known, code = pcall(asm, subject)
+  local known, code = interrupt.pcall(asm, subject)
   local found = kernel and known and code.program == kernel.program
     and asm.narrow(code)
   if found then

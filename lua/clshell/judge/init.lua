@@ -205,8 +205,7 @@ end
 
 -- The load of the machine: programs that wanted a processor, on average.
 local function load_of()
-  local f <close> = io.open("/proc/loadavg", "rb")
-  return f and tonumber(f:read "a":match "^%S+")
+  return tonumber((file.read "/proc/loadavg" or ""):match "^%S+")
 end
 
 -- Points with one digit after the point.

@@ -374,8 +374,8 @@ end
 
 -- The text of the file that students begin with.
 function Task:skeleton_text()
-  local f <close> = self.skeleton and io.open(self:file(self.skeleton), "rb")
-  return f and "\n" .. f:read "a" or ""
+  local content = self.skeleton and file.read(self:file(self.skeleton))
+  return content and "\n" .. content or ""
 end
 
 -- The rung that `against` names: family and name; nil for others.

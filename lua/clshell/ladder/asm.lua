@@ -6,11 +6,15 @@ local base_text = require "clshell.base.text"
 local argument = require "clshell.base.argument"
 local cl = require "cl"
 local file = require "clshell.base.file"
+local interrupt = require "clshell.base.interrupt"
 local listing = require "clshell.ladder.listing"
+local machine = require "clshell.base.machine"
 local machine_code = require "clshell.ladder.machine_code"
+local options = require "clshell.base.options"
 local program = require "clshell.ladder.program"
 local ptx = require "clshell.ladder.ptx"
 local user_source = require "clshell.errors.user_source"
+local workload = require "clshell.ladder.workload"
 
 local M = require "clshell.base.lazy".table(...)
 
@@ -40,62 +44,43 @@ end
 
 local X86, AMD = 62, 224 -- in ELF files
 
--- The folders of tools besides PATH: CUDA's toolkit, AMD's compiler, and the
--- Python packages of CUDA's tools, for each folder with Python packages.
-local FOLDERS = [[IFS=:
-p=$PATH:${CUDA_HOME:+$CUDA_HOME/bin}:${CUDA_PATH:+$CUDA_PATH/bin}
-p=$p:/usr/local/cuda/bin:/opt/rocm/llvm/bin
-for r in "$VIRTUAL_ENV" "$CONDA_PREFIX" "$HOME/.local" /usr/local /usr; do
-  p=$p:$r/lib/python3*/site-packages/nvidia/*/bin
-  p=$p:$r/lib/python3*/dist-packages/nvidia/*/bin
-done
-for d in $p; do
-  if [ -f "$d/%s" ] && [ -x "$d/%s" ]; then echo "$d/%s"; exit; fi
-done]]
-
--- The path of a tool, or nil.
-local function find(name)
-  local pipe <close> = assert(io.popen((FOLDERS:gsub("%%s", name))))
-  return pipe:read "l"
+-- Raises: what asm lacks.
+local function fail(reason, remedy)
+  cl.error("asm: " .. reason, {hint = remedy})
 end
 
--- What a tool prints, also as errors; or nil and how it failed.
-local function run(path, arguments)
+-- What a tool prints, also as errors. Raises where it fails or prints nothing.
+local function run(path, arguments, ...)
   local pipe <close> = assert(io.popen(("{ %s %s; } 2>&1"):format(
-    base_text.quote(path), arguments)))
+    base_text.quote(path), arguments:format(...))))
   local out = pipe:read "a"
   local ok, how, code = pipe:close()
   if ok and out:find "%S" then
     return out
   end
-  return nil, ("%s %s"):format(path, ok and "prints nothing"
-    or ("ended with %s %d: %s"):format(how == "exit" and "exit code" or how,
-      code, out:match "([^\n]*%S[^\n]*)%s*$" or "no message"))
+  fail(("%s %s"):format(path, ok and "prints nothing" or ("ended with %s %d: "
+    .. "%s"):format(how == "exit" and "exit code" or how, code,
+    out:match "([^\n]*%S[^\n]*)%s*$" or "no message")),
+    "prog:asm() is the driver's text, where it has one")
 end
 
--- The disassembly of an ELF file, by objdump or for AMD's GPUs llvm-objdump;
--- or nil and why there is none.
+-- The disassembly of an ELF file, by objdump or for AMD's GPUs llvm-objdump,
+-- with lines of the source or without.
 local function disassemble(elf, lines)
-  local tool = elf.machine == AMD and "llvm-objdump" or "objdump"
-  local path = find(tool)
-  if not path then
-    return nil, tool .. " is needed to disassemble", "Debian, Ubuntu: apt-get "
-      .. "install " .. (elf.machine == AMD and "llvm" or "binutils")
+  local tool, package = "objdump", "binutils"
+  if elf.machine == AMD then
+    tool, package = "llvm-objdump", "llvm"
   end
+  local path = machine.tool(tool) or fail(tool .. " is needed to disassemble",
+    "Debian, Ubuntu: apt-get install " .. package)
   local name, _ <close> = file.temporary()
   file.write(name, elf.bytes, "the binary")
-  local text, reason = run(path, ("%s --no-show-raw-insn -j .text %s"):format(
-    lines and "-dl" or "-d", base_text.quote(name)))
-  return text and text:gsub("^.-\n(Disassembly)", "%1"), reason
+  return (run(path, "%s --no-show-raw-insn -j .text %s", lines and "-dl"
+    or "-d", base_text.quote(name)):gsub("^.-\n(Disassembly)", "%1"))
 end
 
 local function raw(prog)
   return prog:binary{raw = true}
-end
-
--- Raises: what asm lacks.
-local function fail(reason, remedy)
-  cl.error("asm: " .. reason, {hint = remedy})
 end
 
 --- Program:asm() -> string
@@ -119,12 +104,7 @@ function M.asm(prog)
       .. "bytes)"):format(#binary),
       {hint = "prog:binary{raw = true} has them"})
   end
-  local parts = {}
-  for i, elf in ipairs(files) do
-    local text, reason, remedy = disassemble(elf)
-    parts[i] = text or cl.error("Program:asm: " .. reason, {hint = remedy})
-  end
-  return table.concat(parts, "\n")
+  return base_text.values(files, "\n", disassemble)
 end
 
 -- Lines of the source --------------------------------------------------------
@@ -136,12 +116,12 @@ local function with_lines(prog, option)
     return nil, "a program from a binary has no source to build again"
   end
   local folder = prog.file and program.folder(prog.file) or ""
-  local ok, built = pcall(cl.build, prog.defines .. prog.source, {
+  local ok, built = interrupt.pcall(cl.build, prog.defines .. prog.source, {
     context = prog.context, include = folder ~= "" and folder or nil,
     options = prog.options:gsub("%-cl%-kernel%-arg%-info%s*", "")
       .. " " .. option})
   if not ok then
-    return nil, ("the driver refuses the build option %s"):format(option)
+    return nil, "the driver refuses the build option " .. option
   end
   return built
 end
@@ -152,8 +132,8 @@ end
 -- compiler tells.
 local function places(prog, only)
   if not prog.source then
-    return nil, function(name, line)
-      return name, line
+    return nil, function(...)
+      return ...
     end
   end
   local texts = {}
@@ -230,17 +210,6 @@ local function within(text)
   return text, less
 end
 
--- The texts of the lines of PTX, and where() for them.
-local function ptx_places(text)
-  local texts = {}
-  for line in (text .. "\n"):gmatch "([^\n]*)\n" do
-    texts[#texts + 1] = line
-  end
-  return texts, function(_, line)
-    return nil, line
-  end
-end
-
 -- The option of ptxas for an option of the program, such as
 -- -cl-nv-maxrregcount=64.
 local function passed(prog, name)
@@ -248,53 +217,49 @@ local function passed(prog, name)
   return n and ("--%s %s "):format(name, n) or ""
 end
 
+-- The version of PTX's target that ptxas is to compile for.
+local function target_of(text, dev)
+  local target = text:match "%.target%s+(sm_%w+)"
+  return dev.nv_compute_capability_major and not target:find "%a$"
+    and ("sm_%d%d"):format(dev.nv_compute_capability_major,
+    dev.nv_compute_capability_minor or 0) or target
+end
+
 -- asm.sass(kernel, prog) -> table
 -- The code of a kernel of an NVIDIA program, by its name, as fields of
 -- machine_code.new. Raises where a tool is missing or fails.
 function M.sass(kernel, prog)
-  local ptxas, nvdisasm = find "ptxas", find "nvdisasm"
+  local ptxas, nvdisasm = machine.tool "ptxas", machine.tool "nvdisasm"
   if not (ptxas and nvdisasm) then
     fail(("%s needed for the machine's code of NVIDIA's GPUs"):format(ptxas
       and "nvdisasm is" or nvdisasm and "ptxas is"
       or "ptxas and nvdisasm are"), PACKAGES)
   end
-  local text, note = ptx_of(prog)
-  local version = (run(ptxas, "--version") or ""):match "V([%d.]+)"
+  local version = run(ptxas, "--version"):match "V([%d.]+)"
     or "of an unknown version"
-  local dev, target = prog.context.device, text:match "%.target%s+(sm_%w+)"
-  if dev.nv_compute_capability_major and not target:find "%a$" then
-    target = ("sm_%d%d"):format(dev.nv_compute_capability_major,
-      dev.nv_compute_capability_minor or 0)
-  end
+  local text, note = ptx_of(prog)
+  local dev = prog.context.device
+  local target = target_of(text, dev)
+  local given, less = within(text)
   local name, _ <close> = file.temporary ".ptx"
   local cubin, _ <close> = file.temporary ".cubin"
-  local less
-  text, less = within(text)
-  file.write(name, text, "the PTX")
-  local log, reason = run(ptxas, ("-v -lineinfo --entry %s -arch=%s %s%s%s -o "
-    .. "%s"):format(kernel, target, passed(prog, "maxrregcount"),
-    passed(prog, "opt-level"), base_text.quote(name), base_text.quote(cubin)))
-  local shown = log
-  if log then
-    shown, reason = run(nvdisasm, ("-c %s %s"):format(note and "-gp" or "-g",
-      base_text.quote(cubin)))
+  file.write(name, given, "the PTX")
+  local log = run(ptxas, "-v -lineinfo --entry %s -arch=%s %s%s%s -o %s",
+    kernel, target, passed(prog, "maxrregcount"), passed(prog, "opt-level"),
+    base_text.quote(name), base_text.quote(cubin))
+  local shown = run(nvdisasm, "-c %s %s", note and "-gp" or "-g",
+    base_text.quote(cubin))
+  local source, where = base_text.lines(given), function(_, line)
+    return nil, line
   end
-  if not shown then
-    fail(reason, "prog:asm() is the PTX")
-  end
-  local source, where
-  if note then
-    source, where = ptx_places(text)
-  else
+  if not note then
     local only = text:match "%.file%s+%d+%s+\"([^\"]*)\""
     local _, count = text:gsub("%.file%s", "")
     source, where = places(program.original(prog), count == 1 and only or nil)
   end
-  local code = listing.sass(shown, kernel, where) or fail(
-    ("nvdisasm's listing has no instructions of %s"):format(kernel))
-  for key, value in pairs(listing.figures(log, kernel) or {}) do
-    code[key] = value
-  end
+  local code = options.with(listing.sass(shown, kernel, where) or fail(
+    "nvdisasm's listing has no instructions of " .. kernel),
+    listing.figures(log, kernel))
   code.local_bytes = code.local_bytes and code.local_bytes + less
   local own = text:match "Cuda compilation tools[^\n]-V([%d.]+)"
   code.notes = {note}
@@ -310,17 +275,16 @@ end
 
 -- ELF files ------------------------------------------------------------------
 
+local NUMBERS = {[0xcc] = ">I1", [0xcd] = ">I2", [0xce] = ">I4"} -- MessagePack
+
 -- The registers of a kernel in the metadata of AMD's compiler, MessagePack.
 local function amd_figures(bytes, kernel)
-  local at = bytes:find((".name%s%s"):format(string.char(0xa0 + #kernel),
-    kernel), 1, true)
+  local at = bytes:find("%.name..?" .. kernel .. "%f[^%w_]")
   local function number(key)
     local _, from = bytes:find(key, at or #bytes, true)
     local first = from and bytes:byte(from + 1)
-    return first and (first < 0x80 and first
-      or first == 0xcc and bytes:byte(from + 2)
-      or first == 0xcd and (string.unpack(">I2", bytes, from + 2))
-      or first == 0xce and (string.unpack(">I4", bytes, from + 2))) or nil
+    return NUMBERS[first] and (string.unpack(NUMBERS[first], bytes, from + 2))
+      or first and first < 0x80 and first or nil
   end
   local spills = number ".vgpr_spill_count"
   return {registers = number ".vgpr_count", spilled = spills and 4 * spills,
@@ -346,8 +310,10 @@ local function elf_of(binary, kernel, size)
 end
 
 local function of_elf(kernel, prog, size, plan)
-  local option = "-g"
-  local built <close>, reason = with_lines(prog, option)
+  -- For a new local size PoCL compiles the code that it has kept of a program
+  -- without its lines: so each local size has a program of its own.
+  local built <close>, reason = with_lines(prog, "-g -DCLSHELL_LINES="
+    .. base_text.shape(size or {0}))
   if built and plan and size then -- the driver compiles for a local size
     local main = plan.commands[plan.main]
     plan:run():wait()
@@ -359,39 +325,33 @@ local function of_elf(kernel, prog, size, plan)
     fail("the driver's binary has no code of " .. kernel.name,
       "prog:binary{raw = true} has the bytes")
   end
-  local machine = elf.machine == X86 and "x86-64"
+  local processor = elf.machine == X86 and "x86-64"
     or elf.machine == AMD and "AMD"
-  if not machine then
-    fail(("the instructions of this processor (ELF machine %d) have no "
+    or fail(("the instructions of this processor (ELF machine %d) have no "
       .. "classes here"):format(elf.machine), "prog:asm() is their text")
-  end
-  local shown, why, remedy = disassemble(elf, true)
-  if not shown then
-    fail(why, remedy)
-  end
   local source, where = places(prog)
-  local code = listing.objdump(shown, kernel.name, where, machine) or fail(
-    "the listing has no instructions of " .. kernel.name)
-  local old = elf_of(raw(prog), kernel.name, size)
-  local before = old and old.form == elf.form and disassemble(old)
-  local same = before and listing.objdump(before, kernel.name, where, machine)
+  local function code_of(file_of_code, lines)
+    return listing.objdump(disassemble(file_of_code, lines), kernel.name,
+      where, processor)
+  end
+  local code = code_of(elf, true) or fail("the listing has no instructions of "
+    .. kernel.name)
+  local plain = built and elf_of(raw(prog), kernel.name, size)
+  local same = plain and plain.form == elf.form and code_of(plain)
   code.notes = {not built and reason .. ": the lines are unknown" or nil}
   if same and #same.list ~= #code.list then
-    table.insert(code.notes, ("with lines (%s) the compiler makes %d "
-      .. "instructions, without them %d"):format(option, #code.list,
-      #same.list))
+    table.insert(code.notes, ("with lines (-g) the compiler makes %d "
+      .. "instructions, without them %d"):format(#code.list, #same.list))
   end
   if form == "for any local size" then
     table.insert(code.notes, "the driver makes another form for the local "
       .. 'size of a launch: asm{"gemm.tiled", {256}} shows that of a rung')
   end
-  for key, value in pairs(machine == "AMD"
-      and amd_figures(elf.bytes, kernel.name) or {}) do
-    code[key] = value
-  end
   code.source, code.unit, code.form = source, "line", ("%s code%s"):format(
-    machine == "AMD" and "an AMD GPU's" or machine, form and " " .. form or "")
-  return code
+    processor == "AMD" and "an AMD GPU's" or processor,
+    form and " " .. form or "")
+  return processor == "AMD"
+    and options.with(code, amd_figures(elf.bytes, kernel.name)) or code
 end
 
 -- asm ------------------------------------------------------------------------
@@ -410,17 +370,8 @@ local function subject_of(x)
     return subject_of(x[1]) -- {launch, options}, as compare takes it
   elseif type(x) == "string" or type(x) == "table" and getmetatable(x) == nil
       and type(x[1]) == "string" then
-    local workload = require "clshell.ladder.workload"
-    local list = type(x) == "table" and {table.unpack(x)} or {x}
-    local family = workload.find(list[1], "asm")
-    list[2] = list[2] or workload.sizes(family, 256)
-    local job = workload.of("asm", table.unpack(list))
-    local plan, reason = job.family.plan_for(job.rung, job.params,
-      job.operands)
-    if not plan then
-      cl.error(("asm: %s.%s refused: %s"):format(job.family.name, job.rung,
-        reason))
-    end
+    local plan = workload.plan("asm", 256, table.unpack(
+      type(x) == "table" and x or {x}, 1, 4))
     local launch = plan.commands[plan.main].launch
     return launch.kernel, launch.localsize, plan
   elseif type(x) == "table" and x.commands and x.main then

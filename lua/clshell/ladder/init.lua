@@ -200,7 +200,7 @@ end
 
 -- The options of a call of a rung from tables of parameters and operands.
 local function named(name, params, given)
-  return plan.merged(params, {kernel = name, queue = given.queue})
+  return options.with(params, {kernel = name, queue = given.queue})
 end
 
 --- family.plan(operands ... [, opts]) -> plan
@@ -339,7 +339,7 @@ function methods.check(family, name, params, target)
   local kernel, reason
   if type(target) == "table" then
     local _, fixed, conflict = operands.packed_for(family, target,
-      plan.merged(params, {kernel = name}))
+      options.with(params, {kernel = name}))
     p, reason = fixed or p, conflict
   end
   if not reason then

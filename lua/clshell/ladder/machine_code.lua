@@ -21,55 +21,54 @@ local function kind_of(i)
     or i.class
 end
 
-local function counts_of(list)
-  local counts = {}
-  for _, i in ipairs(list) do
-    counts[i.op] = (counts[i.op] or 0) + 1
-  end
-  return counts
+local function mnemonic_of(i)
+  return i.op
 end
 
--- "16 FFMA, 4 LDS.128": how often each of the mnemonics stands in a list.
-local function mnemonics(list, most)
-  local counts, words = counts_of(list), {}
-  local names = text.keys(counts)
-  table.sort(names, function(a, b)
-    if counts[a] ~= counts[b] then
-      return counts[a] > counts[b]
-    end
-    return a < b
+-- The entry {name, count} of a list that has its entries also by their names.
+local function entry(list, name)
+  if not list[name] then
+    list[name] = {name = name, count = 0}
+    list[#list + 1] = list[name]
+  end
+  return list[name]
+end
+
+-- Sorts entries, the highest count first.
+local function most_first(list)
+  table.sort(list, function(a, b)
+    return a.count > b.count or a.count == b.count and a.name < b.name
   end)
-  for n, name in ipairs(names) do
+  return list
+end
+
+-- Instructions by the names that name_of gives them: entries with the list of
+-- the instructions, and how many are in loops.
+local function groups_of(list, name_of)
+  local groups = {}
+  for _, i in ipairs(list) do
+    local group = entry(groups, name_of(i))
+    group.count = group.count + 1
+    group.looped = (group.looped or 0) + (i.depth and 1 or 0)
+    group.list = group.list or {}
+    table.insert(group.list, i)
+  end
+  return most_first(groups)
+end
+
+-- "112 FP32 arithmetic, 14 global loads of 4 B, ...": `most` groups in words.
+local function words_of(groups, most)
+  local words = {}
+  for n, group in ipairs(groups) do
     if most and n > most then
       words[n] = "..."
       break
     end
-    words[n] = ("%d %s"):format(counts[name], name)
+    words[n] = ("%d %s"):format(group.count, group.count == 1
+      and group.name:gsub("(load)s", "%1"):gsub("(store)s", "%1")
+      or group.name)
   end
   return table.concat(words, ", ")
-end
-
--- The classes of a list of instructions, the most frequent first.
-local function classes_of(list)
-  local classes, by = {}, {}
-  for _, i in ipairs(list) do
-    local name = kind_of(i)
-    local class = by[name]
-    if not class then
-      class = {name = name, count = 0, looped = 0, list = {}}
-      by[name], classes[#classes + 1] = class, class
-    end
-    class.count = class.count + 1
-    class.looped = class.looped + (i.depth and 1 or 0)
-    table.insert(class.list, i)
-  end
-  table.sort(classes, function(a, b)
-    if a.count ~= b.count then
-      return a.count > b.count
-    end
-    return a.name < b.name
-  end)
-  return classes
 end
 
 -- machine_code.new(fields) -> Code
@@ -80,7 +79,7 @@ end
 function M.new(fields)
   local code = setmetatable(fields, Code)
   code.instructions, code.lines = #code.list, {}
-  code.classes = classes_of(code.list)
+  code.classes = groups_of(code.list, kind_of)
   local called = 0
   for _, i in ipairs(code.list) do
     if i.line and i.line > 0 then
@@ -102,48 +101,30 @@ function M.new(fields)
     for n, place in ipairs(loop.places) do
       list[n] = code.list[place]
     end
-    loop.instructions, loop.classes = #list, classes_of(list)
+    loop.instructions, loop.classes = #list, groups_of(list, kind_of)
   end
   return code
 end
 
--- "112 FP32 arithmetic, 14 global loads of 4 B"
-local function words_of(classes, most)
-  local words = {}
-  for n, class in ipairs(classes) do
-    if n > most then
-      words[n] = "..."
-      break
-    end
-    words[n] = ("%d %s"):format(class.count, class.count == 1
-      and class.name:gsub("(load)s", "%1"):gsub("(store)s", "%1")
-      or class.name)
-  end
-  return table.concat(words, ", ")
-end
-
--- What the compiler tells: "32 registers, nothing spilled, ..."
-local function figures_of(code)
-  local words = {}
-  local function put(value, format)
-    words[#words + 1] = value and format:format(text.bytes(value)) or nil
-  end
-  words[1] = code.registers and text.count(code.registers, "register") or nil
-  if code.spilled == 0 then
-    words[#words + 1] = "nothing spilled"
-  else
-    put(code.spilled, "%s spilled and loaded again")
-  end
-  put(code.stack ~= 0 and code.stack, "%s of stack")
-  put(code.local_bytes ~= 0 and code.local_bytes, "%s of local memory")
-  return table.concat(words, ", ")
-end
+-- What the compiler tells, besides the registers.
+local FIGURES = {
+  {key = "spilled", words = "%s spilled and loaded again",
+    none = "nothing spilled"},
+  {key = "stack", words = "%s of stack"},
+  {key = "local_bytes", words = "%s of local memory"},
+}
 
 -- The head of a code: what it is, how much, what the compiler tells of it.
 local function head_of(code)
-  local figures = figures_of(code)
+  local words = {code.registers and text.count(code.registers, "register")}
+  for _, figure in ipairs(FIGURES) do
+    local n = code[figure.key]
+    words[#words + 1] = n == 0 and figure.none
+      or n and n > 0 and figure.words:format(text.bytes(n)) or nil
+  end
   return ("%s: %s of %s%s"):format(code.kernel, text.count(code.instructions,
-    "instruction"), code.form, figures ~= "" and "; " .. figures or "")
+    "instruction"), code.form, words[1] and "; " .. table.concat(words, ", ")
+    or "")
 end
 
 local COLUMNS = {
@@ -151,7 +132,7 @@ local COLUMNS = {
   {key = "count", title = "count", align = "right"},
   {key = "looped", title = "in loops", align = "right"},
   {title = "instructions", wrap = true, key = function(class)
-    return mnemonics(class.list, 4)
+    return words_of(groups_of(class.list, mnemonic_of), 4)
   end},
 }
 
@@ -221,6 +202,11 @@ local function keys_of(code)
   return keys
 end
 
+-- An instruction with a mark for each loop that it is in.
+local function row_of(i)
+  return ("  %6s %-3s %s"):format(i.address, ("|"):rep(i.depth or 0), i.text)
+end
+
 --- Code:line(n) -> string
 --- The instructions of line n of the source, or of a line of a file that it
 --- includes, such as "nv_hopper.cl:430", with the text of the line; each loop
@@ -240,14 +226,9 @@ function Code:line(n)
       tostring(n), self.kernel, known[1]
       and "; those that have: " .. text.values(known) or ""), {arg = "n"})
   end
-  local lines = {("%s %s: %s"):format(self.unit, n,
-    source_line(self, list[1])),
-    ("  %s: %s"):format(text.count(#list, "instruction"), mnemonics(list))}
-  for _, i in ipairs(list) do
-    lines[#lines + 1] = ("  %6s %-3s %s"):format(i.address,
-      ("|"):rep(i.depth or 0), i.text)
-  end
-  return table.concat(lines, "\n")
+  return ("%s %s: %s\n  %s: %s\n%s"):format(self.unit, n,
+    source_line(self, list[1]), text.count(#list, "instruction"),
+    words_of(groups_of(list, mnemonic_of)), text.values(list, "\n", row_of))
 end
 
 --- Code:listing() -> string
@@ -265,8 +246,7 @@ function Code:listing()
       lines[#lines + 1] = ("%s %s%d: %s"):format(self.unit, file
         and file:match "[^/]*$" .. ":" or "", line, source_line(self, i))
     end
-    lines[#lines + 1] = ("  %6s %-3s %s"):format(i.address,
-      ("|"):rep(i.depth or 0), i.text)
+    lines[#lines + 1] = row_of(i)
   end
   return table.concat(lines, "\n")
 end
@@ -328,47 +308,48 @@ local function aligned(a, b)
     end
     return rows
   end
-  local function alike(i, j)
-    return left[i] == right[j]
-  end
-  local best = {}
+  local length = {} -- of the common part from the lines i and j on
   for i = #one + 1, 1, -1 do
-    best[i] = {}
+    length[i] = {}
     for j = #other + 1, 1, -1 do
-      best[i][j] = (i > #one or j > #other) and 0
-        or alike(i, j) and best[i + 1][j + 1] + 1
-        or math.max(best[i + 1][j], best[i][j + 1])
+      length[i][j] = not (left[i] and right[j]) and 0
+        or left[i] == right[j] and length[i + 1][j + 1] + 1
+        or math.max(length[i + 1][j], length[i][j + 1])
     end
   end
   local i, j = 1, 1
-  while i <= #one or j <= #other do
-    if i <= #one and j <= #other and alike(i, j) then
-      rows[#rows + 1] = {a = one[i], b = other[j]}
-      i, j = i + 1, j + 1
-    elseif j > #other or i <= #one and best[i + 1][j] >= best[i][j + 1] then
-      rows[#rows + 1] = {a = one[i]}
-      i = i + 1
-    else
-      rows[#rows + 1] = {b = other[j]}
-      j = j + 1
+  while one[i] or other[j] do
+    local row = {a = one[i], b = other[j]}
+    if left[i] ~= right[j] then
+      local first = not row.b or row.a and length[i + 1][j] >= length[i][j + 1]
+      row[first and "b" or "a"] = nil
     end
+    i, j = i + (row.a and 1 or 0), j + (row.b and 1 or 0)
+    rows[#rows + 1] = row
   end
   return rows
 end
 
--- "FFMA 16 -> 32, LDS 4 -> 0": the mnemonics whose counts differ, or nil.
-local function changes(one, other)
-  local a, b, all, words = counts_of(one), counts_of(other), {}, {}
-  for _, counts in ipairs{a, b} do
-    for name in pairs(counts) do
-      all[name] = true
+-- The counts of two lists of groups side by side, as entries with a and b.
+local function beside(one, other)
+  local rows = {}
+  for side, groups in pairs{a = one, b = other} do
+    for _, group in ipairs(groups) do
+      local row = entry(rows, group.name)
+      row.a, row.b = row.a or 0, row.b or 0
+      row[side], row.count = group.count, math.max(row.count, group.count)
     end
   end
-  for _, name in ipairs(text.keys(all)) do
-    if a[name] ~= b[name] then
-      words[#words + 1] = ("%s %d -> %d"):format(name, a[name] or 0,
-        b[name] or 0)
-    end
+  return most_first(rows)
+end
+
+-- "FFMA 16 -> 32, LDS 4 -> 0": the mnemonics whose counts differ, or nil.
+local function changes(one, other)
+  local words = {}
+  for _, row in ipairs(beside(groups_of(one, mnemonic_of),
+      groups_of(other, mnemonic_of))) do
+    words[#words + 1] = row.a ~= row.b and ("%s %d -> %d"):format(row.name,
+      row.a, row.b) or nil
   end
   return words[1] and table.concat(words, ", ")
 end
@@ -381,43 +362,26 @@ end
 function M.compare(a, b)
   local p = setmetatable({a = a, b = b, counts = {}, lines = {}}, Pair)
   local function put(name, one, other)
-    if one and other then
-      table.insert(p.counts, {name = name, a = one, b = other})
-    end
+    p.counts[#p.counts + 1] = one and other and {name = name, a = one,
+      b = other} or nil
   end
   put("instructions", a.instructions, b.instructions)
-  for _, name in ipairs{"registers", "spilled", "stack", "local_bytes"} do
-    put(name:gsub("_", " "), a[name], b[name])
+  put("registers", a.registers, b.registers)
+  for _, figure in ipairs(FIGURES) do
+    put(figure.key:gsub("_", " "), a[figure.key], b[figure.key])
   end
   put("loops", #a.loops, #b.loops)
-  local counts, names = {{}, {}}, {}
-  for n, code in ipairs{a, b} do
-    for _, class in ipairs(code.classes) do
-      counts[n][class.name] = class.count
-      names[class.name] = math.max(names[class.name] or 0, class.count)
-    end
-  end
-  local sorted = text.keys(names)
-  table.sort(sorted, function(one, other)
-    if names[one] ~= names[other] then
-      return names[one] > names[other]
-    end
-    return one < other
-  end)
-  for _, name in ipairs(sorted) do
-    put(name, counts[1][name] or 0, counts[2][name] or 0)
-  end
+  local classes = beside(a.classes, b.classes)
+  table.move(classes, 1, #classes, #p.counts + 1, p.counts)
   for _, row in ipairs(aligned(a, b)) do
-    local one, other = row.a and a.lines[row.a], row.b and b.lines[row.b]
-    local words
+    local one, other = a.lines[row.a], b.lines[row.b]
+    local words = words_of(groups_of(one or other, mnemonic_of))
     if one and other then
       words = changes(one, other)
-    else
-      words = mnemonics(one or other)
     end
     if words then
       table.insert(p.lines, {line_a = row.a, line_b = row.b, words = words,
-        text = row.a and source_line(a, one[1]) or source_line(b, other[1])})
+        text = one and source_line(a, one[1]) or source_line(b, other[1])})
     end
   end
   return p
@@ -438,11 +402,9 @@ function Pair:__tostring()
     text.hang("b: ", head_of(self.b), width),
     text_table.format(self.counts, COUNTS, {width = width})}
   for _, row in ipairs(self.lines) do
-    local at = row.line_a and row.line_b and row.line_a ~= row.line_b
-      and ("%s, of b %s"):format(row.line_a, row.line_b)
-      or row.line_a and row.line_b and tostring(row.line_a)
-      or row.line_a and ("%s of a"):format(row.line_a)
-      or ("%s of b"):format(row.line_b)
+    local a, b = row.line_a, row.line_b
+    local at = a == b and a or not b and a .. " of a" or not a and b .. " of b"
+      or ("%s, of b %s"):format(a, b)
     lines[#lines + 1] = text.cut(("%s %s: %s"):format(self.a.unit, at,
       row.text), width, "...")
     lines[#lines + 1] = text.hang("  ", row.words, width)

@@ -297,17 +297,6 @@ function M.kernel(family, rung, p, s)
   return not reason and kernel or nil, reason
 end
 
--- The fields of two tables (nil: none) in one; `changes` win.
-function M.merged(o, changes)
-  local both = {}
-  for _, from in ipairs{o or {}, changes} do
-    for key, value in pairs(from) do
-      both[key] = value
-    end
-  end
-  return both
-end
-
 -- The NDRange of a launch of `count` matrices, in dimension 2; nil: without a
 -- batch.
 local function batched(count, global, size)
@@ -339,7 +328,8 @@ local function helper(plan, s)
     local path = program.locate(from.file, {family.folder}, family.name)
     local function make(later)
       local prog, reason = program.get(s.context, {path = path,
-        ptx = from.ptx}, M.merged(defines, {PLACED = count and 1}), nil, later)
+        ptx = from.ptx}, options.with(defines, {PLACED = count and 1}), nil,
+        later)
       assert(prog or later, reason)
       return prog and program.kernel(prog, name):range(batched(count, global,
         size))
@@ -356,7 +346,7 @@ end
 -- on operands `o` of shape `s`. Returns the reason of a refusal, or nil.
 local function launch(plan, run, s, o)
   local rung, p, spec = plan.rung, plan.params, plan.family.spec
-  local own = M.merged(o, rung.prepare and rung.prepare(s, p, o, run))
+  local own = options.with(o, rung.prepare and rung.prepare(s, p, o, run))
   local args, count, reason
   if rung.plain and not rung.args then
     args, reason = spec.plain_args(s, own, plan.kernel)

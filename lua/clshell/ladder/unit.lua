@@ -2,6 +2,7 @@
 -- the tensor cores for operands of a type. Each unit has a roof of its own.
 -- SPDX-License-Identifier: MIT
 
+local file = require "clshell.base.file"
 local rung = require "clshell.ladder.rung"
 local text = require "clshell.base.text"
 
@@ -74,8 +75,7 @@ end
 local function source_of(program)
   local parts = {program.source}
   for _, path in ipairs(program:info().files or {}) do
-    local f <close> = io.open(path, "rb")
-    parts[#parts + 1] = f and f:read "a"
+    parts[#parts + 1] = file.read(path)
   end
   return without_comments(table.concat(parts, "\n"))
 end

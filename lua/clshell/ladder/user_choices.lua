@@ -56,11 +56,11 @@ end
 
 -- The row of a file, or nil and the reason.
 local function read(path)
-  local f <close>, message = io.open(path or "", "rb")
-  if not f then
+  local content, message = file.read(path or "")
+  if not content then
     return nil, message
   end
-  local row, reason = json.decode(f:read("a") or "")
+  local row, reason = json.decode(content)
   reason = reason or fault(row)
   return not reason and row or nil, reason
 end

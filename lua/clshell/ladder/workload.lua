@@ -9,6 +9,7 @@ local lazy = require "clshell.base.lazy"
 local operands = require "clshell.ladder.operands"
 local rungs = require "clshell.ladder.rung"
 local text = require "clshell.base.text"
+local with = require "clshell.base.options".with
 
 local M = {}
 
@@ -182,11 +183,7 @@ function M.operands(family, shape, type, who, rung)
     shape.type = type
     check_memory(family, shape, who)
   elseif not shape.format and rung then -- the format of a sparse matrix
-    local copy = {format = rungs.find(family, rung, who).format}
-    for key, value in pairs(shape) do
-      copy[key] = value
-    end
-    shape = copy
+    shape = with({format = rungs.find(family, rung, who).format}, shape)
   end
   local o, given = family.spec.make(shape, M.SEED, type)
   return o, not given
@@ -296,6 +293,16 @@ function M.of(who, what, ...)
     {hint = text.class(what) == "Event"
       and LAUNCH:format "a launch that can be repeated"
       or ("%s(\"gemm.tiled\", {512, 512, 512}, {tile = 16})"):format(who)})
+end
+
+-- target.plan(who, n, what, shape, ...) -> plan, opts
+-- The plan of a rung, and the options, of the arguments of target.of; n stands
+-- for the sizes of a shape that is left out.
+function M.plan(who, n, what, shape, ...)
+  local w, opts = M.of(who, what, shape or M.sizes(M.find(what, who), n), ...)
+  local plan, reason = w.family.plan_for(w.rung, w.params or {}, w.operands)
+  return plan or cl.error(("%s: %s.%s refused: %s"):format(who, w.family.name,
+    w.rung, reason)), opts
 end
 
 -- target.ladder(who, what, shape [, type]) -> workload, or nil

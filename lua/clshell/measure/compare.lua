@@ -261,12 +261,7 @@ local function operands_of(job, other)
       or mine.rows ~= theirs.rows or mine.type ~= theirs.type then
     return job.operands
   end
-  local operands = {}
-  for key, value in pairs(other.operands) do
-    operands[key] = value
-  end
-  operands[output] = other.plan.output
-  return operands
+  return options.with(other.operands, {[output] = other.plan.output})
 end
 
 -- Runs a side whose results are expected, and raises where they are wrong.

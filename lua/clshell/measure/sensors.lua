@@ -6,22 +6,26 @@
 
 local argument = require "clshell.base.argument"
 local cl = require "cl"
+local options = require "clshell.base.options"
 local stats = require "clshell.measure.stats"
 local text = require "clshell.base.text"
 
 local M = {}
-
--- sensors.busy
--- The part of the time that launches must take for their watts to be known;
--- tests on a busy machine lower it.
-M.busy = 0.9
 
 local PERIOD = 0.05 -- seconds; with readings every 0.01 a kernel of 14 us took
                     -- 1.04 times as long on an H100
 local LEAST = 3     -- readings behind a number
 local METERED = 2   -- seconds, as a meter of energy moves in steps of 0.1 s
 local OFTEN = 0.25  -- the part of the readings that a reason must be in
-local LONG = {busy = 1.6, seconds = 4} -- a measurement that tells watts
+
+-- sensors.busy
+-- The part of the time that launches must take for their watts to be known;
+-- tests on a busy machine lower it.
+M.busy = 0.9
+
+-- sensors.LONG
+-- The options of bench that make a measurement long enough for its watts.
+M.LONG = {busy = 1.6, seconds = 4}
 
 -- Parts of the time, and what counts up during a launch.
 local PARTS = {"active", "occupancy", "tensor", "fp64", "fp32", "fp16", "dram"}
@@ -64,28 +68,26 @@ function M.watch(subject, other, period)
   return self
 end
 
--- The values of a name in the readings from one time to another.
+-- The values of a name in the readings, from one time to another, and the
+-- readings with the first and the last of them.
 local function values(readings, name, from, to)
-  local list = {}
+  local list, first, final = {}, nil, nil
   for _, r in ipairs(readings) do
-    if r[name] and r.ns >= from and r.ns <= to then
+    if r[name] and r.ns >= (from or 0) and r.ns <= (to or math.huge) then
+      first, final = first or r, r
       list[#list + 1] = r[name]
     end
   end
-  return list
+  return list, first, final
+end
+
+local function last(readings, name)
+  local list = values(readings, name)
+  return list[#list]
 end
 
 local function median(list)
   return #list >= LEAST and stats.median(list) or nil
-end
-
--- The last value of a name.
-local function last(readings, name)
-  for i = #readings, 1, -1 do
-    if readings[i][name] then
-      return readings[i][name]
-    end
-  end
 end
 
 -- What held the clock down, in words, in `part` of the readings.
@@ -115,12 +117,7 @@ end
 -- The growth of a meter a second, between its first and its last reading, and
 -- their times.
 local function rate(readings, name)
-  local first, final
-  for _, r in ipairs(readings) do
-    if r[name] then
-      first, final = first or r, r
-    end
-  end
+  local _, first, final = values(readings, name)
   if first and final.ns > first.ns and final[name] >= first[name] then
     return (final[name] - first[name]) / (final.ns - first.ns) * 1e9,
       first.ns, final.ns
@@ -179,9 +176,8 @@ function Watch:describe(r)
   r.watts_limit = r.watts and last(readings, "watts_limit")
   r.joule = r.watts and r.watts * r.median
   r.counters = counters(readings, log, from, to, r)
-  local others = values(readings, "others", 0, math.huge)
-  table.sort(others)
-  r.others = math.tointeger(others[#others])
+  local others = values(readings, "others")
+  r.others = others[1] and math.tointeger(math.max(table.unpack(others)))
 end
 
 -- watch:sides(r)
@@ -232,12 +228,6 @@ function M.side_words(r)
   return "both at " .. M.clock_words((r.mhz_a + r.mhz_b) / 2, r)
 end
 
--- sensors.long() -> limits
--- The options of bench that make a measurement long enough for its watts.
-function M.long()
-  return LONG
-end
-
 -- sensors.powerless(dev) -> reason or nil
 -- Why no power is known of a device's launches.
 function M.powerless(dev)
@@ -269,9 +259,7 @@ local function sensors(dev)
   cl.sleep(0.03)
   local list, now = sampler:stop(1), {}
   for _, reading in ipairs(list) do
-    for name, value in pairs(reading) do
-      now[name] = value
-    end
+    now = options.with(now, reading)
   end
   now.throttle = #list > 0 and reasons({list[#list]}, 0, math.huge, 0) or nil
   return #list > 0 and now or nil

@@ -428,8 +428,7 @@ local function png(svg_text)
   elseif not ok then
     cl.error("rsvg-convert failed: " .. complaints)
   end
-  local image <close> = assert(io.open(output, "rb"))
-  return image:read("a")
+  return assert(file.read(output))
 end
 
 local WRITE = {

@@ -470,7 +470,7 @@ end
 --- evaluation.options(opts) -> table
 --- The options of bench that a search passes on.
 function M.options(opts)
-  local long = opts.objective == "joule" and sensors.long() or {}
+  local long = opts.objective == "joule" and sensors.LONG or {}
   return {busy = long.busy, seconds = long.seconds,
     roof = false, tag = opts.tag, samples = opts.samples,
     cache = opts.cache, type = opts.type}

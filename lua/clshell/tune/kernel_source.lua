@@ -6,6 +6,8 @@ local arguments = require "clshell.ladder.operands"
 local cl = require "cl"
 local evaluation = require "clshell.tune.evaluation"
 local expect = require "clshell.measure.expect"
+local file = require "clshell.base.file"
+local options = require "clshell.base.options"
 local program = require "clshell.ladder.program"
 local rungs = require "clshell.ladder.rung"
 local space = require "clshell.tune.space"
@@ -55,8 +57,7 @@ local function source_of(kernel)
   end
   local path = program.locate(kernel, {"", program.script_folder(),
     cl.home .. "/kernels/"}, "tune")
-  local f <close> = assert(io.open(path, "rb"))
-  return {path = path}, f:read "a"
+  return {path = path}, assert(file.read(path))
 end
 
 -- The value of an option that may be a function of the point.
@@ -107,9 +108,7 @@ local function start_of(points, start)
   for _, param in ipairs(points.params) do
     p[param.name] = param.values[1]
   end
-  for name, v in pairs(start or {}) do
-    p[name] = v
-  end
+  p = options.with(p, start)
   if start and not points:number(p) then
     cl.error("tune: start is no point: " .. points:why(p))
   end

@@ -52,12 +52,8 @@ function M.new(source, opts)
   r.device = record.device(source.context)
   local store = stores.default()
   if store and not opts.fresh then
-    local ok, e = pcall(read, r, store)
-    if interrupt.is(e) then
-      error(e, 0)
-    elseif not ok then
-      r.fault = tostring(e):match "^[^\n]*"
-    end
+    local ok, e = interrupt.pcall(read, r, store)
+    r.fault = not ok and tostring(e):match "^[^\n]*" or nil
   end
   return r
 end

@@ -11,6 +11,7 @@
 local builders = require "clshell.tune.builders"
 local cachefile = require "clshell.base.cachefile"
 local cl = require "cl"
+local file = require "clshell.base.file"
 local parcel = require "clshell.calls.parcel"
 local record = require "clshell.measure.record"
 local remote = require "clshell.tune.remote_source"
@@ -35,15 +36,14 @@ local mpi
 local comm -- of all ranks, apart from the user's messages
 
 local function host()
-  local file <close> = io.open "/proc/sys/kernel/hostname"
-  return file and file:read "l" or ""
+  return (file.read "/proc/sys/kernel/hostname" or ""):match "^[^\n]*"
 end
 
 -- The state of a process of this host, a letter of proc(5), and its number;
 -- nil where there is no such process.
 local function process(number)
-  local file <close> = io.open(("/proc/%s/stat"):format(number))
-  local n, state = (file and file:read "a" or ""):match "^(%d+) .*%) (%a)"
+  local n, state = (file.read(("/proc/%s/stat"):format(number)) or ""):match
+    "^(%d+) .*%) (%a)"
   return state, n
 end
 

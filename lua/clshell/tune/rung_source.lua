@@ -4,6 +4,7 @@
 
 local cl = require "cl"
 local evaluation = require "clshell.tune.evaluation"
+local options = require "clshell.base.options"
 local progress = require "clshell.base.progress"
 local plans = require "clshell.ladder.plan"
 local program = require "clshell.ladder.program"
@@ -244,10 +245,8 @@ local function awkward_operands(self)
     for _, name in ipairs{"format", table.unpack(family.spec.extras)} do
       here[name] = type(s[name]) == "string" and s[name] or nil
     end
-    for key, v in pairs(fits_none) do
-      here[key] = v
-    end
-    local made, o = pcall(workload.ladder, "tune", family, here, s.type)
+    local made, o = pcall(workload.ladder, "tune", family,
+      options.with(here, fits_none), s.type)
     if not made then
       evaluation.reason(o)
       return cases

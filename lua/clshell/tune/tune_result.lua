@@ -4,6 +4,7 @@
 
 local cl = require "cl"
 local evaluation = require "clshell.tune.evaluation"
+local options = require "clshell.base.options"
 local progress = require "clshell.base.progress"
 local quantity = require "clshell.base.quantity"
 local text = require "clshell.base.text"
@@ -204,10 +205,7 @@ end
 --- the best over the evaluations follows at the end, where the best got
 --- better. It has a __close. Other options as for progress.new, for tests.
 function M.progress(opts)
-  local line = {}
-  for key, value in pairs(opts) do
-    line[key] = value
-  end
+  local line = options.with({}, opts)
   line.seconds = nil
   local v = {rows = {}, failed = 0, most = opts.total, seconds = opts.seconds,
     progress = progress.new(line)}
@@ -271,14 +269,6 @@ end
 
 Progress.__close = Progress.done
 
--- The options of a chart, with the user's options in their place.
-local function merged(own, opts)
-  for key, value in pairs(opts or {}) do
-    own[key] = value
-  end
-  return own
-end
-
 --- tune_result.frontier(rows [, opts]) -> chart
 --- The best value so far over the number of evaluations: a corner for each row
 --- that was better than all earlier rows. Options as for best:plot.
@@ -300,7 +290,7 @@ function M.frontier(rows, opts)
     cl.error("plot: no evaluation has a value")
   end
   corner(#rows)
-  return require "clshell.results.charts".line(list, merged({
+  return require "clshell.results.charts".line(list, options.with({
     x = "evaluations", y = key, title = "", log_x = false,
     y_label = key == "ms" and "best time" or "best objective"}, opts))
 end
@@ -316,8 +306,8 @@ local function parameter_chart(best, name, opts)
     list[#list + 1] = row.cost and {[name] = evaluation.parameter(row, name),
       [key] = row[key]} or nil
   end
-  return require "clshell.results.charts".line(list, merged({x = name, y = key,
-    title = best.name, scatter = true,
+  return require "clshell.results.charts".line(list, options.with({x = name,
+    y = key, title = best.name, scatter = true,
     y_label = key == "ms" and "time" or "objective"}, opts))
 end
 
@@ -329,7 +319,7 @@ local function plot(best, name, opts)
   if name ~= nil then
     return parameter_chart(best, name, opts)
   end
-  return M.frontier(best.rows, merged({title = best.name}, opts))
+  return M.frontier(best.rows, options.with({title = best.name}, opts))
 end
 
 -- The page of a report on the best results of a search.

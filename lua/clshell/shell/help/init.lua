@@ -4,6 +4,7 @@
 -- SPDX-License-Identifier: MIT
 
 local base_text = require "clshell.base.text"
+local options = require "clshell.base.options"
 local resolve = require "clshell.shell.prompt.resolve"
 
 local M = require "clshell.base.lazy".table(...)
@@ -170,11 +171,7 @@ end
 
 -- The view of the window, changed by the options.
 local function chosen(opts)
-  local view = window()
-  for key, value in pairs(opts or {}) do
-    view[key] = value
-  end
-  return room.page_layout.view(view)
+  return room.page_layout.view(options.with(window(), opts))
 end
 
 --- help.page([topic]) -> string

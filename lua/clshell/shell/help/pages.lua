@@ -6,6 +6,7 @@
 local cl = require "cl"
 local concepts = require "clshell.shell.help.concepts"
 local cuda = require "clshell.cuda.words"
+local file = require "clshell.base.file"
 local index = require "clshell.shell.help.index"
 local layout = require "clshell.shell.help.page_layout"
 local lazy = require "clshell.base.lazy"
@@ -14,11 +15,6 @@ local resolve = require "clshell.shell.prompt.resolve"
 local text = require "clshell.base.text"
 
 local M = {}
-
-local function read(path)
-  local f <close> = io.open(path, "rb")
-  return f and f:read "a" or ""
-end
 
 -- The head comment of a file of kernels or of Lua, indented, without comment
 -- markers.
@@ -37,7 +33,7 @@ function M.rung(family, rung, view)
     rows[i] = {("%s = %s"):format(one.name, one.default),
       ("(%s) %s"):format(text.values(one.values), one.help)}
   end
-  local source = rung.source or read(rung.path)
+  local source = rung.source or file.read(rung.path) or ""
   local first = head(source)
   return layout.sections(layout.prose(("%s - %s"):format(layout.heading(
     family.name .. "." .. rung.name, view), rung.lesson), view, ""), {
@@ -142,7 +138,7 @@ end
 -- The text of a listing by its path, or the listing itself.
 local function listing(topic)
   local path = topic:match "^%S+%.[chpy][chpxyu]*$"
-  return path and read(path) or topic
+  return not path and topic or file.read(path) or ""
 end
 
 --- pages.host(topic, view) -> string or nil
@@ -361,8 +357,8 @@ function M.everything()
   end
   for _, name in ipairs(require
       "clshell.shell.commands.completion".words.script()) do
-    add("%run " .. name, "", head(read(("%s/scripts/%s"):format(cl.home,
-      name))):gsub("^%s*[%w_.]+ %- ", ""), name)
+    add("%run " .. name, "", head(file.read(("%s/scripts/%s"):format(cl.home,
+      name)) or ""):gsub("^%s*[%w_.]+ %- ", ""), name)
   end
   for _, list in ipairs{reference.opencl, reference.errors,
       reference.lua} do

@@ -36,8 +36,8 @@ end
 -- tries}; of equal ones, the first.
 local function kept()
   local best, folder = {}, files.folder "DATA"
-  local file <close> = folder and io.open(folder .. "/exercises") or nil
-  for line in (file and file:read "a" or ""):gmatch "[^\n]+" do
+  for line in (folder and files.read(folder .. "/exercises") or ""):gmatch
+      "[^\n]+" do
     local name, verdict, points, of, time =
       line:match "^(%w+) (%u+) ([%d.]+) ([%d.]+) (%d+)$"
     local old = best[name]
@@ -130,9 +130,8 @@ local function submit(rest, name)
   if path == "" then
     cl.error "%exercise submit needs a file, or the text of a kernel"
   end
-  local file <close>, message = io.open(path, "rb")
-  name = name or named(file and file:read "a" or cl.error("cannot open "
-    .. message))
+  local content, message = files.read(path)
+  name = name or named(content or cl.error("cannot open " .. message))
   local board = judge.judge(path_of(name), path, {keep = false})
   local r = board[1]
   r.name, r.repro = name, not written and r.repro or nil

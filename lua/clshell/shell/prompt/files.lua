@@ -147,8 +147,7 @@ local function edit_text(text)
   local path, _ <close> = file.temporary(".lua")
   file.write(path, text .. "\n", "the text to edit")
   open_editor(path)
-  local edited <close> = assert(io.open(path))
-  return (edited:read("a"):gsub("%s+$", ""))
+  return (assert(file.read(path)):gsub("%s+$", ""))
 end
 
 -- The newest input that is Lua.

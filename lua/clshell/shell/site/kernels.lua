@@ -4,6 +4,7 @@
 
 local cl = require "cl"
 local families = require "clshell.ladder.families"
+local file = require "clshell.base.file"
 local index = require "clshell.shell.help.index"
 local markup = require "clshell.shell.site.markup"
 local text = require "clshell.base.text"
@@ -11,11 +12,6 @@ local text = require "clshell.base.text"
 local M = {}
 
 local escape = markup.escape
-
-local function read(path)
-  local f <close> = io.open(path, "rb")
-  return f and f:read "a"
-end
 
 -- The section of a rung: its lesson and its parameters.
 local function rung_section(item, book)
@@ -42,7 +38,7 @@ function M.files(book)
     text.quote(cl.home))))
   for path in p:lines() do
     local page = "kernel-" .. path:gsub("/", "-"):gsub("%.cl$", "")
-    local source = read(cl.home .. "/kernels/" .. path)
+    local source = file.read(cl.home .. "/kernels/" .. path)
     local about = (source:match "^/%* *([^\n]*)" or ""):gsub("^%S+ %- ", "")
     local folder, name = path:match "(.*)/(.*)"
     if not lists[folder] then
@@ -101,7 +97,7 @@ end
 --- kernels.families(book)
 --- The pages of the families, and of the notes.
 function M.families(book)
-  local notes = read(cl.home .. "/kernels/NOTES.md")
+  local notes = file.read(cl.home .. "/kernels/NOTES.md")
   local by, order = notes and notes_of(notes) or {}, families.own()
   if notes then
     book:find("notes", "notes.html", "Why the fast kernels are as they are",

@@ -4,6 +4,7 @@
 
 local build_error = require "clshell.errors.build_error"
 local cl = require "cl"
+local file = require "clshell.base.file"
 local lexer = require "clshell.base.lexer"
 local markup = require "clshell.shell.site.markup"
 local text = require "clshell.base.text"
@@ -58,8 +59,7 @@ local function all()
   local p <close> = assert(io.popen(("cd %s && find lua src -name '*.lua' -o "
     .. "-name '*.c' 2>/dev/null | LC_ALL=C sort"):format(text.quote(cl.home))))
   for path in p:lines() do
-    local f <close> = assert(io.open(cl.home .. "/" .. path, "rb"))
-    local source, calls = f:read "a", {}
+    local source, calls = assert(file.read(cl.home .. "/" .. path)), {}
     for _, pattern in ipairs(CALLS) do
       for call in source:gmatch(pattern) do
         calls[#calls + 1] = call

@@ -2,6 +2,7 @@
 -- without OpenCL, and the packages of programs
 -- SPDX-License-Identifier: MIT
 
+local file = require "clshell.base.file"
 local host = require "cl.host"
 local library = require "clshell.parts.mpi.library"
 local oclgrind = require "clshell.explain.oclgrind"
@@ -36,11 +37,6 @@ local function lines(command)
   return list
 end
 
-local function contents(path)
-  local f <close> = io.open(path)
-  return f and f:read("a")
-end
-
 local function variable(name)
   local value = os.getenv(name)
   return value ~= "" and value or nil
@@ -59,7 +55,7 @@ function M.library(part)
   if M.macos() then
     return "/System/Library/Frameworks/OpenCL.framework"
   end
-  for line in (contents "/proc/self/maps" or ""):gmatch("[^\n]+") do
+  for line in (file.read "/proc/self/maps" or ""):gmatch("[^\n]+") do
     local path = line:match("(/.*)$")
     if path and path:match("[^/]*$"):find(part, 1, true) then
       return path
@@ -70,14 +66,14 @@ end
 -- The driver of an .icd file, or a library of its own.
 local function icd(path)
   return path:find "%.icd$" and {file = path,
-    library = (contents(path) or ""):match "%S+" or ""} or {library = path}
+    library = (file.read(path) or ""):match "%S+" or ""} or {library = path}
 end
 
 local function icds(folder)
   local list = lines(("ls -d %s/*.icd 2>/dev/null"):format(
     text.quote(folder)))
-  for i, file in ipairs(list) do
-    list[i] = icd(file)
+  for i, path in ipairs(list) do
+    list[i] = icd(path)
   end
   return list
 end
@@ -89,7 +85,7 @@ function M.drivers()
   local where = variable "OCL_ICD_VENDORS" or M.VENDORS
   local list
   if where:find "%.icd$" then
-    list = {contents(where) and icd(where) or nil}
+    list = {file.read(where) and icd(where) or nil}
   else
     list = where:find "%.so" and {icd(where)} or icds(where)
   end
@@ -142,8 +138,8 @@ function M.gpus()
   local list = {}
   for _, folder in ipairs(lines "ls -d /sys/bus/pci/devices/* 2>/dev/null")
   do
-    local class = contents(folder .. "/class") or ""
-    local name = GPUS[(contents(folder .. "/vendor") or ""):match("%S+")]
+    local class = file.read(folder .. "/class") or ""
+    local name = GPUS[(file.read(folder .. "/vendor") or ""):match("%S+")]
     if name and (class:find("^0x03") or class:find("^0x12")
         and name ~= "Intel") then
       list[#list + 1] = {name = name, driver = name:lower(),
