@@ -44,20 +44,21 @@ local function measured(task, variables)
   local f <close> = assert(io.open(file, "wb"))
   f:write((assert(require "clshell.calls.parcel".pack(task))))
   f:close()
-  return t.capture(("CUDA_HOME='%s' LD_LIBRARY_PATH='%s' %s '%s' -n -e '"
+  local home = variables and variables.home or folder .. "/.."
+  return t.capture(("PATH='%s/bin':\"$PATH\" LD_LIBRARY_PATH='%s' %s '%s' -n "
+    .. "-e '"
     .. [[local task = require "clshell.calls.parcel".unpack(]]
     .. [[io.open("%s", "rb"):read "a") ]]
     .. [[local ok, r = pcall(require "clshell.counters".measure, task) ]]
     .. [[print(ok and r["dram__bytes_read.sum"] or r)']] .. " 2>&1"):format(
-    variables and variables.home or folder .. "/..", folder,
-    variables and variables.env or "", t.exe, file))
+    home, folder, variables and variables.env or "", t.exe, file))
 end
 
 local TASK <const> = {text = "4 8", name = "f", bus = "0000:17:00.0",
   sizes = {2, 3, 1, 4, 1, 1, 0}, memories = {"\1\2\3"},
   args = {("<i4"):pack(-2), {1, 1}}}
 
--- The folder of the scripts is bin of the home that CUDA_HOME names.
+-- The folder of the scripts is bin of a home, before those of a real ncu.
 t.capture(("mkdir -p '%s.home' && ln -sfn '%s' '%s.home/bin'"):format(folder,
   folder, folder))
 local HOME <const> = {home = folder .. ".home"}
