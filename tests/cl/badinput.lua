@@ -84,7 +84,8 @@ layer_test("what a driver prints while it compiles", function()
     t.ok(not said(text):find("generated", 1, true), text)
   end
   local out = said "a word of 2 errors"
-  t.ok(out:find("log: a word of 2 errors end\n", 1, true)
+  -- beside what the driver tells by itself
+  t.ok(out:find "log: .*a word of 2 errors.* end\n"
     and select(2, out:gsub("a word", "")) == 1, out)
   local code
   out, code = said "abort"

@@ -185,7 +185,6 @@ t.test("wrong declarations and values name their fault", function()
     ["struct a { int x; }"] = "expected ';' after struct",
     ["struct a { int x; int x; };"] = "duplicate member 'x'",
     ["struct a { int x : 3; };"] = "a bit-field",
-    ["struct a { int n; int x[0]; };"] = "x: an array must have elements",
     ["struct a { int n; int x[]; };"] = "x: an array must have a size",
     ["struct a { struct b x; };"] = "incomplete type 'struct b'",
     ["struct a { int x; b y; };"] = "unknown type name 'b'",
@@ -196,6 +195,12 @@ t.test("wrong declarations and values name their fault", function()
   } do
     t.raises(function() cl.struct(text) end, pieces)
   end
+  -- clshell's words, or those of a compiler that refuses it first
+  local empty = tostring(t.raises(function()
+    cl.struct "struct a { int n; int x[0]; };"
+  end))
+  t.ok(empty:find("x: an array must have elements", 1, true)
+    or empty:find("zero-length", 1, true), empty)
   t.raises(function() cl.struct() end, "text must be a string; got nothing")
   local s = cl.struct(PARTICLE)
   t.raises(function() return s{mass = 1} end, "no field 'mass'", "There are: ")
