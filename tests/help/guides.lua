@@ -157,11 +157,10 @@ local function new_folder()
 end
 
 local function open(folder)
-  local s = screen.open{width = 74, height = 60, command =
+  local s = screen.ready{width = 74, height = 60, command =
     ("sh -c %s"):format(quote(("cd %s && exec %s -q"):format(folder.path,
     PROGRAM))), env = ("PAGER=cat CLSHELL_HOME=%s CLSHELL_STORE=%s/runs.db")
     :format(quote(cl.home), folder.path)}
-  s:wait "cl>"
   return s
 end
 

@@ -224,8 +224,7 @@ t.test("%paste runs lines as one input", function()
   has(session "%paste\ny = 1\nx = = 2\n--\n3", "input:2:2: ",
     "near '='", "\n3\n")
   t.eq(session "%paste\n5", "5\n", "the end of the input ends it")
-  local s <close> = screen.open{options = ""}
-  s:wait "cl>"
+  local s <close> = screen.ready{options = ""}
   s:send "%paste\r"
   s:wait "ends them."
   s:send "local function f(x)\r\r  return x + 1\rend\rprint(f(41))\r"
@@ -254,9 +253,8 @@ t.test("%set precision, pager and keymap", function()
       "1 to 17")
   end
   has(session "%set keymap=v", "no value of keymap 'v'", "emacs, vi")
-  local s <close> = screen.open{height = 14,
+  local s <close> = screen.ready{height = 14,
     env = "PAGER='sed s/^/one:/'"}
-  s:wait "cl>"
   s:run("?cl.buffer", "one:")
   s:run "%set pager sed s/^/two:/"
   s:run("?cl.buffer", "two:")

@@ -413,8 +413,7 @@ end)
 t.test("complaint: one value floods the screen: at the prompt its input "
   .. "stays in sight", function()
   for _, env in ipairs{"TERM=screen", "TERM=dumb", "TERM=screen LC_ALL=C"} do
-    local s <close> = screen.open{env = env, width = 34, height = 14}
-    s:wait "cl>"
+    local s <close> = screen.ready{env = env, width = 34, height = 14}
     s:run "A = matrix.random(300)"
     has(s:run("A", "max 1"), "cl> A\n", "float 300", "min ")
     s:run "many = {}; for i = 1, 9999 do many[i] = i end"

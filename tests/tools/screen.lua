@@ -83,6 +83,14 @@ function screen.open(options)
   return self
 end
 
+--- screen.ready([options]) -> screen, to be closed
+--- The same once the prompt is there.
+function screen.ready(options)
+  local s = screen.open(options)
+  s:wait "cl>"
+  return s
+end
+
 --- s:send(text)
 --- Types text as it is; "\r" is the Enter key.
 function Screen:send(text)
