@@ -354,6 +354,16 @@ function t.test(name, fn)
   io.stdout:flush()
 end
 
+--- t.where(is, reason) -> test(name, fn)
+-- t.test for tests that are skipped with the reason unless `is`.
+function t.where(is, reason)
+  return function(name, fn)
+    t.test(name, is and fn or function()
+      t.skip(reason)
+    end)
+  end
+end
+
 --- t.done()
 -- Prints the counts and ends the process, closing the Lua state.
 function t.done()

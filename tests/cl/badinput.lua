@@ -36,14 +36,8 @@ end
 
 local layered = faulty("cl.devices()", ""):find("faultlayer:", 1, true)
 
-local function layer_test(name, fn)
-  t.test(name, function()
-    if not layered then
-      t.skip("the OpenCL loader takes no layers (OPENCL_LAYERS)")
-    end
-    fn()
-  end)
-end
+local layer_test = t.where(layered,
+  "the OpenCL loader takes no layers (OPENCL_LAYERS)")
 
 layer_test("a driver that tells no name, no memory and no limits", function()
   local untold = {}

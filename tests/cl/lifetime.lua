@@ -30,14 +30,8 @@ end
 -- Whether the ICD loader knows layers; ocl-icd does from 2.3.0 on.
 local layered = run("cl.devices()"):find("faultlayer:", 1, true) ~= nil
 
-local function layer_test(name, fn)
-  t.test(name, function()
-    if not layered then
-      t.skip("the OpenCL loader takes no layers (OPENCL_LAYERS)")
-    end
-    fn()
-  end)
-end
+local layer_test = t.where(layered,
+  "the OpenCL loader takes no layers (OPENCL_LAYERS)")
 
 local function balanced(out)
   local kinds = out:match("open: ([^\n]*)")

@@ -15,10 +15,7 @@ local verify = require "clshell.ladder.verify"
 t.keeps("Program", "Kernel", "Launch")
 local device = t.device()
 
-local TYPES = {"float"}
-if device:has "cl_khr_fp64" then
-  TYPES[2] = "double"
-end
+local TYPES = {"float", device:has "cl_khr_fp64" and "double" or nil}
 local SHAPES = {{1, 1}, {1, 300}, {300, 1}, {7, 16}, {64, 64}, {129, 67},
   {67, 1030}, {1030, 67}}
 local TRANSPOSED = {columns = true, split = true, strips = true,

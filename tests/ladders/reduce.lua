@@ -15,10 +15,8 @@ local verify = require "clshell.ladder.verify"
 t.keeps("Program", "Kernel", "Launch")
 local device = t.device()
 
-local TYPES = {"float", "int"}
-if device:has "cl_khr_fp64" then
-  TYPES[3] = "double"
-end
+local TYPES = {"float", "int",
+  device:has "cl_khr_fp64" and "double" or nil}
 local SIZES = {1, 7, 1000, 2^20 + 1 | 0}
 
 -- Whether a rung runs here with these parameters.

@@ -13,10 +13,8 @@ local tune = require "clshell.tune"
 t.keeps("Program", "Kernel")
 local device = t.device()
 
-local TYPES = {"float", "int"}
-if device:has "cl_khr_fp64" then
-  TYPES[3] = "double"
-end
+local TYPES = {"float", "int",
+  device:has "cl_khr_fp64" and "double" or nil}
 local SIZES = {1, 7, 1000, 70001}
 
 for number, rung in ipairs(scan.list) do

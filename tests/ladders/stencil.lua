@@ -14,10 +14,7 @@ local verify = require "clshell.ladder.verify"
 t.keeps("Program", "Kernel", "Launch")
 local device = t.device()
 
-local TYPES = {"float"}
-if device:has "cl_khr_fp64" then
-  TYPES[2] = "double"
-end
+local TYPES = {"float", device:has "cl_khr_fp64" and "double" or nil}
 local SHAPES = {{1, 1}, {1, 70}, {70, 1}, {2, 2}, {3, 3}, {17, 33}, {64, 64},
   {35, 132}, {130, 67}}
 local WEIGHTS = {centre = -3, left = 0.5, right = 2, up = -1, down = 1.25}
