@@ -213,6 +213,27 @@ function t.tmp(name)
   return path
 end
 
+--- t.write(path, ...) -> path
+-- Writes a file of these strings.
+function t.write(path, ...)
+  local f <close> = assert(io.open(path, "wb"))
+  f:write(...)
+  return path
+end
+
+--- t.read(path) -> string
+function t.read(path)
+  local f <close> = assert(io.open(path, "rb"))
+  return f:read "a"
+end
+
+--- t.list(x) -> list
+-- The elements of a Buffer, an Array or an expression.
+function t.list(x)
+  local h = cl.class(x) == "Array" and x or x:read()
+  return h:reshape(#h):table()
+end
+
 --- t.calm(fn, ...) -> what fn returns
 -- Calls a function without the collections of CLSHELL_GCSTRESS: for long loops
 -- over numbers, in which there is nothing to collect.

@@ -13,10 +13,7 @@ local TYPES = {"char", "uchar", "short", "ushort", "int", "uint", "long",
 local REAL = {half = true, float = true, double = true}
 local WIDE = {long = true, ulong = true}
 
-local function list(x)
-  local h <close> = x:read()
-  return h:reshape(#h):table()
-end
+local list = t.list
 
 -- Whether elements of the types may meet, without losing digits.
 local function may_meet(a, b)

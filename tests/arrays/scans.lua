@@ -7,10 +7,7 @@ local cl = require "cl"
 t.device()
 t.keeps("Program", "Kernel", "Context", "Queue", "Device", "Launch")
 
-local function list(x)
-  local h <close> = x:read()
-  return h:reshape(#h):table()
-end
+local list = t.list
 
 -- Compares a scan with that of a list of numbers by a function.
 local function compare(got, values, start, combine, exclusive, what)

@@ -14,10 +14,7 @@ local TYPES = {"char", "uchar", "short", "ushort", "int", "uint", "long",
 local REAL = {half = true, float = true, double = true}
 local NAN = 0 / 0
 
-local function list(x)
-  local h <close> = x:read()
-  return h:reshape(#h):table()
-end
+local list = t.list
 
 -- By name: the result of a list of numbers.
 local TRUTH = {

@@ -9,8 +9,7 @@ local PUBLIC = {"matrix", "dia", "csr", "gemm", "spmv", "transpose", "bench",
 local function output(code, options)
   local path = t.tmp("lazy.lua")
   do
-    local f <close> = assert(io.open(path, "w"))
-    f:write(code)
+    t.write(path, code)
   end
   local p <close> = assert(io.popen(("%s %s %s 2>&1 </dev/null"):format(t.exe,
     options or "", path)))

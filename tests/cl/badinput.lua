@@ -20,8 +20,7 @@ local SCALE = "kernel void f(global int *x, int n) "
 local function run(code, environment, prefix)
   local path = t.tmp("code.lua")
   do
-    local f <close> = assert(io.open(path, "w"))
-    f:write(code)
+    t.write(path, code)
   end
   local p <close> = assert(io.popen(("%s %s %s %s 2>&1 </dev/null; echo $?")
     :format(environment or "", prefix or "", t.exe, path)))

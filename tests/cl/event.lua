@@ -194,8 +194,7 @@ local WAIT = [==[
 local function waited(variables)
   local path = t.tmp "wait.lua"
   do
-    local f <close> = assert(io.open(path, "w"))
-    f:write(WAIT)
+    t.write(path, WAIT)
   end
   local out = t.capture(("%s %s %s 2>&1"):format(variables, t.exe, path))
   local slept, limit, right = out:match "(%d+)\t(%d+)\t(%l+)\n"

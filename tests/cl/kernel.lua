@@ -111,8 +111,7 @@ t.test("programs from files, with includes", function()
     return ('#include "%s"\n'):format(header:match "[^/]+$")
   end
   local function write(name, text)
-    local f <close> = assert(io.open(name, "w"))
-    f:write(text)
+    t.write(name, text)
   end
   write(factor, "#define FACTOR 3\n")
   write(path, include(factor) .. "kernel void scale(global int *x) "
@@ -144,8 +143,7 @@ t.test("a header of the working folder takes no other header's place",
   local folder = t.tmp "inner"
   os.execute(("mkdir -p %s/own"):format(folder))
   local function write(name, text)
-    local f <close> = assert(io.open(folder .. "/" .. name, "w"))
-    f:write(text)
+    t.write(folder .. "/" .. name, text)
   end
   for _, name in ipairs{"philox.cl", "op.cl", "real.cl", "part.h"} do
     write(name, "#error the working folder's\n")
@@ -170,8 +168,7 @@ t.test("folders with an apostrophe or a quotation mark", function()
   local folder = t.tmp "it" .. "'s"
   os.execute(('mkdir -p "%s"'):format(folder))
   local function write(name, text)
-    local f <close> = assert(io.open(folder .. "/" .. name, "w"))
-    f:write(text)
+    t.write(folder .. "/" .. name, text)
   end
   write("a.cl", '#include "one.h"\nkernel void f(global int *x) { *x = ONE; }')
   write("one.h", "#define ONE 1\n")
@@ -192,8 +189,7 @@ t.test("folders with a blank in their name", function()
   local quoted = "'" .. folder:gsub("'", "'\\''") .. "'"
   os.execute("mkdir -p " .. quoted .. "/deep")
   local function write(name, text)
-    local f <close> = assert(io.open(folder .. "/" .. name, "w"))
-    f:write(text)
+    t.write(folder .. "/" .. name, text)
   end
   write("a.cl", '#include "one.h"\n#include <deep/two.h>\n#include "one.h"\n'
     .. "kernel void f(global int *x) { x[0] = ONE + TWO; x[1] = __LINE__; }\n")
@@ -293,8 +289,7 @@ t.test("the binary of an earlier build instead of compiling", function()
   local folder = t.tmp "kept"
   os.execute("mkdir -p " .. folder)
   local function put(name, text)
-    local f <close> = assert(io.open(folder .. "/" .. name, "wb"))
-    f:write(text)
+    t.write(folder .. "/" .. name, text)
   end
   put("part.h", "#define PART 1\n")
   put("f.cl", "#include \"part.h\"\nkernel void f(global const int *x, \z

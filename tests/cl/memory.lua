@@ -9,10 +9,7 @@ t.keeps("Context", "Queue")
 
 local MIB = 1 << 20
 
-local function write(path, text)
-  local f <close> = assert(io.open(path, "w"))
-  f:write(text)
-end
+local write = t.write
 
 local function output(command)
   local p <close> = assert(io.popen(command .. " 2>&1 </dev/null"))

@@ -505,8 +505,7 @@ end)
 t.test("after a rebuild the recorded launches are those of before", function()
   local path = t.tmp "recorded.cl"
   local function write(n)
-    local f <close> = assert(io.open(path, "w"))
-    f:write(("kernel void f(global int *x) { x[0] += %d; }"):format(n))
+    t.write(path, ("kernel void f(global int *x) { x[0] += %d; }"):format(n))
   end
   write(1)
   local p <close> = cl.build(path)

@@ -403,8 +403,7 @@ t.test("a .cu file is built as CUDA, and again when it changes", function()
   need_device()
   local path = t.tmp "add.cu"
   local function write(text)
-    local file <close> = assert(io.open(path, "w"))
-    file:write(text)
+    t.write(path, text)
   end
   write "__global__ void k(int *a) { a[threadIdx.x] = 1; }"
   local prog = cl.build(path)

@@ -7,8 +7,7 @@ local capture = t.capture
 
 local function write(path, text)
   os.execute("mkdir -p '" .. path:match "(.*)/" .. "'")
-  local f <close> = assert(io.open(path, "wb"))
-  f:write(text)
+  t.write(path, text)
 end
 
 local function read(path)

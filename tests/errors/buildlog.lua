@@ -367,11 +367,7 @@ t.test("what is not understood is shown as it is", function()
   end
 end)
 
-local function write(path, content)
-  local f <close> = assert(io.open(path, "wb"))
-  f:write(content)
-  return path
-end
+local write = t.write
 
 -- The text of the error that a script of these lines ends with.
 local function fails(path, text)

@@ -555,8 +555,7 @@ t.test("no cause in the model: sectors count on a GPU alone", function()
     t.skip(missing)
   end
   local function text_of(name)
-    local f <close> = assert(io.open(cl.home .. "/kernels/gemm/" .. name))
-    return f:read "a"
+    return t.read(cl.home .. "/kernels/gemm/" .. name)
   end
   local source = text_of "naive.cl":gsub('#include "([^"]+)"', text_of)
   gemm.define{name = "unknown_map", source = source,

@@ -162,15 +162,9 @@ local function adapted(text, item)
   return text, item.arch
 end
 
-local function read(path)
-  local f <close> = assert(io.open(path))
-  return f:read("a")
-end
+local read = t.read
 
-local function write(path, text)
-  local f <close> = assert(io.open(path, "w"))
-  f:write(text)
-end
+local write = t.write
 
 -- The messages of the first command that fails, after the command; or nil.
 local function failure(commands)

@@ -189,8 +189,7 @@ end
 local function write(folder, block)
   local name = block[1]:match "^[-/#]+ ([%w_.]+%.%w+)$"
   if name then
-    local f <close> = assert(io.open(folder.path .. "/" .. name, "w"))
-    f:write(table.concat(block, "\n"), "\n")
+    t.write(folder.path .. "/" .. name, table.concat(block, "\n"), "\n")
   end
   return name
 end

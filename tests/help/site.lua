@@ -13,8 +13,7 @@ local dir, capture = scratch.dir, t.capture
 local out = dir .. "/site"
 
 local function read(name)
-  local f <close> = assert(io.open(out .. "/" .. name, "rb"))
-  return f:read "a"
+  return t.read(out .. "/" .. name)
 end
 
 local function has(name, words)

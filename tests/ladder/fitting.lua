@@ -69,8 +69,7 @@ local function pretended(limits, code)
   end
   local path = t.tmp "fitting.lua"
   do
-    local f <close> = assert(io.open(path, "w"))
-    f:write(code)
+    t.write(path, code)
   end
   local out = t.capture(("OPENCL_LAYERS=%s CLLIMIT=%s %s %s 2>&1"):format(
     layer, limits, t.exe, path))

@@ -385,8 +385,7 @@ t.test("the unit of a kernel is told by its code", function()
   end
   local folder = t.tmp "unit"
   local function write(name, text)
-    local f <close> = assert(io.open(folder .. name, "w"))
-    f:write(text)
+    t.write(folder .. name, text)
   end
   write("multiply.h", [[
     #define MMA "mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32"

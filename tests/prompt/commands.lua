@@ -9,10 +9,7 @@ local terminal = require "converse"
 local session, has = terminal.session, terminal.has
 local lacks = terminal.lacks
 
-local function slurp(path)
-  local f <close> = assert(io.open(path, "rb"))
-  return f:read("a")
-end
+local slurp = t.read
 
 t.test("%time and time", function()
   has(session "%time 6 * 7", "wall ", "processor ", "\n42\n")

@@ -7,11 +7,7 @@ local clshell = t.exe
 
 local quote = require("clshell.base.text").quote
 
-local function write(path, text)
-  local f <close> = assert(io.open(path, "wb"))
-  f:write(text)
-  return path
-end
+local write = t.write
 
 -- Standard error of a command, and its exit code.
 local function stderr(command)

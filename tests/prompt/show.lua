@@ -415,8 +415,7 @@ end)
 t.test("no pager where there is no terminal, or a dumb one", function()
   local path = t.tmp "code.lua"
   do
-    local f <close> = assert(io.open(path, "w"))
-    f:write(MANY, 'show(many, "all")')
+    t.write(path, MANY, 'show(many, "all")')
   end
   local p <close> = io.popen(("PAGER='sed s/^/paged:/' %s %s </dev/null")
     :format(t.exe, path))

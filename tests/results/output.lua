@@ -24,11 +24,7 @@ local function contents(path)
   return f and f:read("a")
 end
 
-local function write(path, text)
-  local f <close> = assert(io.open(path, "w"))
-  f:write(text)
-  return path
-end
+local write = t.write
 
 -- Runs a command; standard output, standard error and the exit code.
 local function run(command)

@@ -345,12 +345,7 @@ t.test("SVG is well formed and takes any text", function()
   t.ok(svg:find("prefers-color-scheme: dark", 1, true))
 end)
 
-local function contents(path)
-  local file = assert(io.open(path, "rb"))
-  local text = file:read("a")
-  file:close()
-  return text
-end
+local contents = t.read
 
 t.test("every chart is written as SVG, as text and as PNG", function()
   for i, make in ipairs{line, ladder, roofline} do

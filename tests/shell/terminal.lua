@@ -6,10 +6,7 @@ local screen = require "screen"
 
 local build, capture = t.build, t.capture
 
-local function read(path)
-  local f <close> = assert(io.open(path, "rb"))
-  return f:read "a"
-end
+local read = t.read
 
 -- The program on a screen: the last of its processes.
 local function process(s)
@@ -152,8 +149,7 @@ end)
 t.test("the user's inputrc, and keys as in vi", function()
   local rc = t.tmp "inputrc"
   do
-    local f <close> = assert(io.open(rc, "w"))
-    f:write("set editing-mode vi\n\"\\C-t\": history-search-backward\n")
+    t.write(rc, "set editing-mode vi\n\"\\C-t\": history-search-backward\n")
   end
   local s <close> = screen.ready{env = "INPUTRC=" .. rc}
   s:run "first = 1"
