@@ -200,4 +200,12 @@ function M.table(name)
     or {}
 end
 
+--- lazy.callable(t, f) -> t
+--- The table of a module that is a function, too: t(...) is f(...).
+function M.callable(t, f)
+  return setmetatable(t, {__call = function(_, ...)
+    return f(...)
+  end})
+end
+
 return M

@@ -385,6 +385,4 @@ function M.run(launch, ...)
   return c
 end
 
-return setmetatable(M, {__call = function(_, ...)
-  return M.run(...)
-end})
+return require "clshell.base.lazy".callable(M, M.run)

@@ -585,6 +585,4 @@ local function occupancy(launch, opts)
   return o
 end
 
-return setmetatable(M, {__call = function(_, ...)
-  return occupancy(...)
-end})
+return require "clshell.base.lazy".callable(M, occupancy)

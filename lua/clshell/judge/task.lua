@@ -407,6 +407,4 @@ end
 
 M.PARTS = PARTS
 
-return setmetatable(M, {__call = function(_, ...)
-  return M.new(...)
-end})
+return require "clshell.base.lazy".callable(M, M.new)
