@@ -169,6 +169,13 @@ function t.skip(reason)
   error(setmetatable({reason = reason}, Skip), 0)
 end
 
+--- t.skip_if(is, reason)
+function t.skip_if(is, reason)
+  if is then
+    t.skip(reason)
+  end
+end
+
 --- t.nodevices()
 --- Skips the test where OCL_ICD_VENDORS cannot take the drivers away: not
 --- every OpenCL loader heeds it.
@@ -379,8 +386,9 @@ end
 -- t.test for tests that are skipped with the reason unless `is`.
 function t.where(is, reason)
   return function(name, fn)
-    t.test(name, is and fn or function()
-      t.skip(reason)
+    t.test(name, function()
+      t.skip_if(not is, reason)
+      fn()
     end)
   end
 end

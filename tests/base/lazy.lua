@@ -157,9 +157,7 @@ end)
 
 t.test("methods announced are functions, and load at the call", function()
   t.keeps("Context", "Device", "Queue")
-  if not pcall(cl.device) then
-    t.skip("no OpenCL device")
-  end
+  t.skip_if(not pcall(cl.device), "no OpenCL device")
   local code = [[
     local A <close> = cl.buffer("float", {2, 3}, 1)
     assert(type(A.transposed) == "function" and next(matrix) == nil)

@@ -370,9 +370,7 @@ t.test("two devices do not mix", function()
     print(a:read()[1], b:read()[1])
   ]], "POCL_DEVICES='basic basic' CLSHELL_DEVICE=")
   t.eq(code, 0, out)
-  if out:find "one device" then
-    t.skip("one device")
-  end
+  t.skip_if(out:find "one device", "one device")
   for name, message in pairs{queue = "different contexts",
       argument = "another context",
       on = "another context", after = "another context"} do

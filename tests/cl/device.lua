@@ -66,9 +66,7 @@ t.test("a device by the words that the prompt prints", function()
   for _, other in ipairs(cl.devices()) do
     alike = alike + (other.name == device.name and 1 or 0)
   end
-  if alike > 1 then
-    t.skip "several devices have this name"
-  end
+  t.skip_if(alike > 1, "several devices have this name")
   t.ok(cl.use(name) == device, name)
   t.raises(function() cl.use(name .. " and more") end, "no device matches")
   t.raises(function() cl.use("no such, " .. device.name) end,

@@ -137,9 +137,7 @@ end)
 
 t.test("a header of the working folder takes no other header's place",
   function()
-  if not cl.home then
-    t.skip "stock Lua has no kernels that came along"
-  end
+  t.skip_if(not cl.home, "stock Lua has no kernels that came along")
   local folder = t.tmp "inner"
   os.execute(("mkdir -p %s/own"):format(folder))
   local function write(name, text)
@@ -352,9 +350,8 @@ t.test("local memory that a kernel declares", function()
       barrier(CLK_LOCAL_MEM_FENCE);
       x[0] = y[0];
     }]]
-  if scratch.local_mem_size == 0 then
-    t.skip "the driver counts no local memory of kernels"
-  end
+  t.skip_if(scratch.local_mem_size == 0,
+    "the driver counts no local memory of kernels")
   t.ok(scratch.local_mem_size >= 64 * 4, scratch.local_mem_size)
   t.ok(plain.local_mem_size < scratch.local_mem_size, plain.local_mem_size)
 end)

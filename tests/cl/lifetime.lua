@@ -133,9 +133,8 @@ end)
 
 layer_test("what the driver's command buffers refuse runs one by one",
 function()
-  if not cl.device():has "cl_khr_command_buffer" then
-    t.skip("the device has no command buffers")
-  end
+  t.skip_if(not cl.device():has "cl_khr_command_buffer",
+    "the device has no command buffers")
   for fault, words in pairs{["clCreateCommandBufferKHR:1:-35"] = "one by one",
       ["clFinalizeCommandBufferKHR:1:-59"] = "one by one",
       ["clEnqueueCommandBufferKHR:1:-59"] = "all well",

@@ -62,9 +62,7 @@ for version, line in ipairs{":memory:", "0::"} do
 end
 
 t.test("buffers that no command has touched count", function()
-  if not device.host_unified_memory then
-    t.skip "the device has memory of its own"
-  end
+  t.skip_if(not device.host_unified_memory, "the device has memory of its own")
   local out = grouped(2, [[
     local n, keep = 0, {}
     for i = 1, 100 do
@@ -77,9 +75,8 @@ t.test("buffers that no command has touched count", function()
     end
     keep = nil
     print(cl.buffer("char", 32 << 20))]])
-  if out:find("unshare", 1, true) or not out:find "^%d" then
-    t.skip("no cgroups of version 2 to stand in for")
-  end
+  t.skip_if(out:find("unshare", 1, true) or not out:find "^%d",
+    "no cgroups of version 2 to stand in for")
   t.ok(tonumber(out:match "^%d+") < 20, out)
   t.ok(out:find("\nBuffer char[33554432]\n", 1, true), "collected: " .. out)
 end)

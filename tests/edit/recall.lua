@@ -175,9 +175,7 @@ end)
 
 t.test("history lost or locked: a lock of someone else's does not stop it",
   function()
-    if capture "command -v flock" == "" then
-      t.skip("no flock")
-    end
+    t.skip_if(capture "command -v flock" == "", "no flock")
     local h <close> = home()
     write(h.file, "#1\nold = 1\n")
     local s <close> = screen.ready{dir = h.dir}

@@ -472,9 +472,7 @@ t.test("options: clshell's own left out, long ones cut", function()
 end)
 
 t.test("warnings of a build that succeeds are in prog.log", function()
-  if not pocl then
-    t.skip "not every driver warns of this"
-  end
+  t.skip_if(not pocl, "not every driver warns of this")
   local p <close> = cl.build([[
     kernel void f(global int *x) { x[0]; x[1] = 2; }]])
   local list = buildlog.parse(p.log)

@@ -71,9 +71,8 @@ t.test("the child runs the launch by CUDA's driver", function()
 end)
 
 t.test("the arguments of a launch become a task", function()
-  if cl.device().nv_compute_capability_major then
-    t.skip "the driver of this device would load the false driver of CUDA"
-  end
+  t.skip_if(cl.device().nv_compute_capability_major,
+    "the driver of this device would load the false driver of CUDA")
   local said = t.tmp "said"
   ncu(("\"$@\" >'%s' || exit 1\ncat >$log <<'END'\n%sEND"):format(said, CSV))
   local offsets
@@ -179,9 +178,7 @@ t.test("model and counters stand side by side", function()
 end)
 
 t.test("other devices have a reason", function()
-  if cl.device().nv_compute_capability_major then
-    t.skip "this is an NVIDIA GPU"
-  end
+  t.skip_if(cl.device().nv_compute_capability_major, "this is an NVIDIA GPU")
   local k = cl.kernel "kernel void f(global int *x) { *x = 1; }"
   t.raises(function() counters(k:range(1), cl.buffer("int", 1)) end,
     "is no NVIDIA GPU", "access(...) models")

@@ -198,12 +198,9 @@ for _, entry in ipairs(concepts.list) do
   if entry.guide then
     t.test("the examples of ?" .. entry.name, function()
       local needs = entry.text:find "%%check" or entry.text:find "%%access"
-      if needs and not simulated then
-        t.skip "there is no simulator, or no plugin for it"
-      end
-      if cl.device().type ~= "cpu" then
-        t.skip "the outputs are of a CPU"
-      end
+      t.skip_if(needs and not simulated,
+        "there is no simulator, or no plugin for it")
+      t.skip_if(cl.device().type ~= "cpu", "the outputs are of a CPU")
       local folder <close> = new_folder()
       local session <close> = setmetatable({}, {__close = function(self)
         if self.screen then

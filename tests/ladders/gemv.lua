@@ -24,9 +24,7 @@ local TRANSPOSED = {columns = true, split = true, strips = true,
 -- NVIDIA's rungs on any device whose work-groups can wait for earlier ones.
 t.test("the last work-group adds the parts that all have told", function()
   local why = tiling.mute(device)
-  if why then
-    t.skip(why)
-  end
+  t.skip_if(why, why)
   local _ <close> = t.swap(tiling, "lacks", function() end)
   for _, type in ipairs(TYPES) do
     for _, shape in ipairs{{1, 1}, {3, 5001}, {300, 1}, {67, 1030}} do

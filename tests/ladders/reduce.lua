@@ -108,9 +108,7 @@ end)
 
 t.test("the last work-group reduces what all have told", function()
   local why = tiling.mute(device)
-  if why then
-    t.skip(why)
-  end
+  t.skip_if(why, why)
   local _ <close> = t.swap(tiling, "lacks", function() end)
   for _, type in ipairs(TYPES) do
     for _, op in ipairs{"sum", "min", "max"} do

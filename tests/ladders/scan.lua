@@ -39,9 +39,7 @@ end
 t.test("nv_stream: numbers of tiles", function()
   local params = {wg = 256, units = 3, wave = 32}
   local fits, why = scan.check("nv_stream", params, {n = 1})
-  if not fits then
-    t.skip(why)
-  end
+  t.skip_if(not fits, why)
   for _, type in ipairs(TYPES) do
     local tile = 256 * 3 * 16 // cl.typesize(type)
     for _, n in ipairs{tile - 1, tile, tile + 1, 32 * tile - 1, 32 * tile,
@@ -58,9 +56,7 @@ end)
 
 t.test("lookback: waves of tiles, the same bits in each run", function()
   local fits, why = scan.check("lookback", nil, {n = 1})
-  if not fits then
-    t.skip(why)
-  end
+  t.skip_if(not fits, why)
   local x = cl.random(70001, {type = "float", seed = 6, lo = -1})
   for _, wg in ipairs{32, 64} do -- a sum for each work-item, or fewer
     local opts = {kernel = "lookback", wg = wg, each = 4, wave = 32}

@@ -137,9 +137,7 @@ t.test("what is kept of a device survives, and damage is seen", function()
   local path = cachefile.path(dev)
   t.eq({cachefile.load(dev)}, {})
   local fine, reason = cachefile.save(dev, {a = 1 / 3, ["peak.b"] = 2})
-  if not fine then
-    t.skip(reason)
-  end
+  t.skip_if(not fine, reason)
   local _ <close> = setmetatable({}, {__close = function()
     os.remove(path)
   end})

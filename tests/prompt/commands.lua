@@ -87,9 +87,8 @@ t.test("%exercise asks, checks an answer, and keeps a score", function()
 end)
 
 t.test("%exercise has the judge decide on kernels", function()
-  if not require "clshell.explain.oclgrind".driver() then
-    t.skip "the simulator Oclgrind is not installed"
-  end
+  t.skip_if(not require "clshell.explain.oclgrind".driver(),
+    "the simulator Oclgrind is not installed")
   local out = exercise "%exercise edge"
   has(out, "kernel void neighbour(int n, ", "/edge_beyond.cl:", "y[i] = s[at "
     .. "^ 1];", "Type: %exercise submit FILE")
@@ -166,9 +165,7 @@ t.test("%check, %access and %bench of a misspelt family name the nearest",
 t.test("%access tells what a launch asks of memory", function()
   terminal.device()
   local plugin, missing = require "clshell.explain.trace".plugin()
-  if not plugin then
-    t.skip(missing)
-  end
+  t.skip_if(not plugin, missing)
   local start = [[
     k = cl.kernel("kernel void f(global int *x, int n) {"
       .. "x[n * get_global_id(0)] = 1; }")

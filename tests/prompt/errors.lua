@@ -425,9 +425,7 @@ end)
 
 t.test("at the prompt: a kernel's text is shown at the input's line",
   function()
-    if session "print(#cl.devices())\n" == "0\n" then
-      t.skip "no OpenCL device"
-    end
+    t.skip_if(session "print(#cl.devices())\n" == "0\n", "no OpenCL device")
     local text = session [=[
 k = cl.kernel [[
 kernel void mm(global float *C, int n) {

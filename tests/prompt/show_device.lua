@@ -230,9 +230,7 @@ t.test("kernels, programs, launches with their signatures", function()
 end)
 
 t.test("images", function()
-  if not device.image_support then
-    t.skip("the device has no images")
-  end
+  t.skip_if(not device.image_support, "the device has no images")
   local function place(...)
     local sum = 0
     for _, i in ipairs{...} do

@@ -146,9 +146,7 @@ end)
 
 t.test("Ctrl-C and an error stand where the file cannot be written",
   function()
-    if not io.open("/dev/full", "w") then
-      t.skip("there is no /dev/full")
-    end
+    t.skip_if(not io.open("/dev/full", "w"), "there is no /dev/full")
     local full = " --format csv -o /dev/full"
     converse(script(ROW .. WAIT) .. full, "expect first", CTRL_C,
       "expect cannot write the results to /dev/full: No space",

@@ -355,9 +355,8 @@ t.test("every chart is written as SVG, as text and as PNG", function()
     make():save(txt)
     t.eq(contents(txt), make():text{color = false} .. "\n")
   end
-  if not os.execute("rsvg-convert --version >/dev/null 2>&1") then
-    t.skip("rsvg-convert is not installed")
-  end
+  t.skip_if(not os.execute("rsvg-convert --version >/dev/null 2>&1"),
+    "rsvg-convert is not installed")
   local rows = records.ladder()
   rows[1].name = "gemm.'`id`\" \\ $x {a}_b <b>\255"
   for i, chart in ipairs{line(), plot.ladder(rows), roofline()} do

@@ -162,9 +162,8 @@ t.test("bench_access.lua: formulas, a CUDA program, counters", function()
   csv:write(NCU):close()
   _, err, code = run(("%s --ncu %s"):format(script "bench_access", cuda))
   t.ok(code == 2 and err:find("has no table of ncu --csv", 1, true), err)
-  if not require "clshell.explain.trace".plugin() then
-    t.skip("the simulator's plugin is not built")
-  end
+  t.skip_if(not require "clshell.explain.trace".plugin(),
+    "the simulator's plugin is not built")
   local out
   out, err, code = run(("%s --ncu %s"):format(script "bench_access", counters))
   t.eq(code, 0, err)

@@ -90,9 +90,8 @@ end
 --- converse.device()
 -- Skips the test where there is no OpenCL device.
 function M.device()
-  if M.capture(M.build .. "/clshell --devices 2>/dev/null") == "" then
-    t.skip("no OpenCL device")
-  end
+  t.skip_if(M.capture(M.build .. "/clshell --devices 2>/dev/null") == "",
+    "no OpenCL device")
 end
 
 --- converse.clean()

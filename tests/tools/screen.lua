@@ -63,9 +63,7 @@ end
 --- Skips the test where there is no tmux.
 function screen.open(options)
   options = options or {}
-  if capture "command -v tmux" == "" then
-    t.skip("no tmux")
-  end
+  t.skip_if(capture "command -v tmux" == "", "no tmux")
   local dir = capture("mktemp -d"):gsub("\n", "")
   local self = setmetatable({dir = dir}, Screen)
   local home = options.dir or dir
