@@ -371,9 +371,7 @@ end)
 
 t.test("a kernel prints in order with the script", function()
   local path = t.tmp("prints.lua")
-  do
-    local f <close> = assert(io.open(path, "w"))
-    f:write([[
+  t.write(path, [[
       local x = cl.buffer("int", 1, 0)
       local l = cl.kernel('kernel void f(global int *x) '
         .. '{ printf("kernel\\n"); }'):range(1)
@@ -382,7 +380,6 @@ t.test("a kernel prints in order with the script", function()
       io.write "b\n"
       l(x)
       print "c"]])
-  end
   local p <close> = assert(io.popen(("%s %s"):format(t.exe, path)))
   t.eq(p:read("a"), "a\nkernel\nb\nkernel\nc\n")
 end)

@@ -67,8 +67,7 @@ t.test("programs from SPIR-V, with constants", function()
   t.eq(value{constants = {[7] = cl.uint(0xffffffff)}, name = "spec"},
     0xffffffff)
   local path = os.tmpname()
-  local f <close> = io.open(path, "wb")
-  f:write(module()):close()
+  t.write(path, module())
   t.eq(value(nil, path), 40)
   os.remove(path)
   for list, piece in pairs{[3] = "must be a table", [{x = 1}] = "SpecId",

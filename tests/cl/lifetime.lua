@@ -18,9 +18,7 @@ local layer = build .. "/tests/faultlayer.so"
 -- Returns all its output and the exit code.
 local function run(code, faults)
   local path = t.tmp("code.lua")
-  local f <close> = assert(io.open(path, "w"))
-  f:write(code)
-  f:close()
+  t.write(path, code)
   local p <close> = assert(io.popen(("OPENCL_LAYERS=%s CLFAULT=%s %s %s 2>&1"
     .. " </dev/null; echo $?"):format(layer, faults or "", t.exe, path)))
   local out, exit = p:read("a"):match("^(.*)(%f[%d]%d+)\n$")

@@ -180,9 +180,7 @@ end)
 t.test("a call that fails in the middle raises, and the next one works",
   function()
     local path = t.tmp "fails.lua"
-    do
-      local f <close> = assert(io.open(path, "w"))
-      f:write [[
+    t.write(path, [[
         local n = 3 << 20
         local h = cl.array("int", n):random(1)
         local b = cl.buffer("int", n, 0)
@@ -190,8 +188,7 @@ t.test("a call that fails in the middle raises, and the next one works",
         b:write(h, {pinned = true})
         print(b:read{pinned = true}:equal(h))
         print(pcall(b.read, b, {pinned = true}))
-        print(b:read{pinned = true}:equal(h))]]
-    end
+        print(b:read{pinned = true}:equal(h))]])
     local out = t.capture(("OPENCL_LAYERS=%s/tests/faultlayer.so CLFAULT="
       .. "clEnqueueWriteBuffer:3:-5,clEnqueueReadBuffer:10:-5 %s %s 2>&1")
       :format(t.build, t.exe, path))

@@ -41,9 +41,7 @@ end
 -- What counters.measure(task) gives in a process that finds the scripts.
 local function measured(task, variables)
   local file = t.tmp "task"
-  local f <close> = assert(io.open(file, "wb"))
-  f:write((assert(require "clshell.calls.parcel".pack(task))))
-  f:close()
+  t.write(file, (assert(require "clshell.calls.parcel".pack(task))))
   return t.capture(("CUDA_HOME='%s' LD_LIBRARY_PATH='%s' %s '%s' -n -e '"
     .. [[local task = require "clshell.calls.parcel".unpack(]]
     .. [[io.open("%s", "rb"):read "a") ]]

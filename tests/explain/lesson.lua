@@ -579,8 +579,7 @@ print(lesson.ladder(rows, opts))
 opts.access = false
 print(lesson.ladder(rows, opts))]]
   local path = t.tmp "ladder.lua"
-  local f = assert(io.open(path, "w"))
-  f:write(code):close()
+  t.write(path, code)
   local out = t.capture(("COLUMNS=200 CLSHELL_OCLGRIND=none %s %s"):format(
     t.exe, path))
   contains(out, "the model sees no cause\n")

@@ -320,14 +320,11 @@ end)
 -- The output of a script under tests/faultlayer.c.
 local function faulty(code, faults)
   local path = t.tmp "code.lua"
-  do
-    local f <close> = assert(io.open(path, "w"))
-    f:write([[
+  t.write(path, [[
 local show = require "clshell.shell.prompt.show"
 local o = {width = 80, height = 24, name = "A"}
 local function text(x) print(show.text(x, o)) end
 ]] .. code)
-  end
   local p <close> = assert(io.popen(("LC_ALL=C OPENCL_LAYERS=%s/tests/"
     .. "faultlayer.so CLFAULT=%s %s %s 2>&1 </dev/null"):format(build,
     faults or "", t.exe, path)))

@@ -115,9 +115,7 @@ throughput, FLOPS
 -- The output of another interpreter under some variables.
 local function under(variables, code)
   local script = t.tmp("under.lua")
-  local file = assert(io.open(script, "w"))
-  file:write(("package.path = %q\n"):format(package.path), code)
-  file:close()
+  t.write(script, ("package.path = %q\n"):format(package.path), code)
   local pipe = assert(io.popen(("%s '%s' '%s' 2>&1"):format(variables, t.exe,
     script)))
   local words = pipe:read("a")

@@ -85,10 +85,8 @@ local function own_file(name)
     return ""
   end
   local path = t.tmp("small.mtx")
-  local f <close> = assert(io.open(path, "w"))
-  f:write("%%MatrixMarket matrix coordinate real general\n3 3 4\n",
-    "1 1 2\n2 2 3\n3 3 4\n3 1 -1\n")
-  return path
+  return t.write(path, "%%MatrixMarket matrix coordinate real general\n",
+    "3 3 4\n1 1 2\n2 2 3\n3 3 4\n3 1 -1\n")
 end
 
 for name, case in pairs(small) do
@@ -158,8 +156,7 @@ t.test("bench_access.lua: formulas, a CUDA program, counters", function()
   t.ok(text:find("launch(\"transpose_tiled_even\", R\"PTX(", 1, true)
     or err:find("left out, as the driver's binary is no PTX text:%s+gemm_"),
     err)
-  local csv = assert(io.open(counters, "w"))
-  csv:write(NCU):close()
+  t.write(counters, NCU)
   _, err, code = run(("%s --ncu %s"):format(script "bench_access", cuda))
   t.ok(code == 2 and err:find("has no table of ncu --csv", 1, true), err)
   t.skip_if(not require "clshell.explain.trace".plugin(),
@@ -268,9 +265,7 @@ end)
 
 t.test("the line of the best row of a script's table is bold", function()
   local path = t.tmp("table.lua")
-  do
-    local f <close> = assert(io.open(path, "w"))
-    f:write [[
+  t.write(path, [[
 local output, script = require "clshell.output", require "clshell.script"
 local parser = script.parser("table.lua", "Samples that are given", "")
 output.options(parser)
@@ -283,8 +278,7 @@ for name, ms in pairs{fast = 1, slow = 2} do
   end
   part:add(bench.of(name, samples, {flop = 1e9}))
 end
-]]
-  end
+]])
   local out, err = run("--color always --store none " .. path)
   t.ok(out:find("fast +999%.%d", 1), out .. err)
   t.ok(out:find("\27[1mbest: fast\27[0m\n", 1, true), out .. err)

@@ -23,9 +23,7 @@ end
 -- Writes a file in that folder.
 function M.file(name, text)
   local path = M.folder() .. "/" .. name
-  local f <close> = assert(io.open(path, "wb"))
-  f:write(text)
-  return path
+  return t.write(path, text)
 end
 
 --- converse.command(script, command [, env])
