@@ -355,9 +355,6 @@ function M.judge(a, b, threshold)
     row.change = 100 * (row.ratio - 1)
     row.p = stats.mann_whitney(samples_a, samples_b)
     row.lo, row.hi = stats.ratio(samples_a, samples_b)
-    if row.lo then -- it holds the ratio of the medians, too
-      row.lo, row.hi = math.min(row.lo, row.ratio), math.max(row.hi, row.ratio)
-    end
     row.threshold = math.max(least, spread_a, spread_b)
     local away = math.abs(row.ratio - 1)
     if away > row.threshold and row.p < CHANCE then
