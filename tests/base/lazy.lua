@@ -11,9 +11,8 @@ local function output(code, options)
   do
     t.write(path, code)
   end
-  local p <close> = assert(io.popen(("%s %s %s 2>&1 </dev/null"):format(t.exe,
-    options or "", path)))
-  return p:read("a")
+  return t.capture(("%s %s %s 2>&1 </dev/null"):format(t.exe,
+    options or "", path))
 end
 
 t.test("slow to start: a script that uses no module loads none", function()

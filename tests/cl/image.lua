@@ -692,9 +692,8 @@ end)
 
 -- What clshell prints of Lua code, by these words before and behind its name.
 local function said(environment, options, code)
-  local p <close> = assert(io.popen(("%s %s %s -e '%s' 2>&1"):format(
-    environment, t.exe, options, code)))
-  return p:read "a"
+  return t.capture(("%s %s %s -e '%s' 2>&1"):format(
+    environment, t.exe, options, code))
 end
 
 t.test("a device without images says what to use instead", function()

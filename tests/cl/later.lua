@@ -208,9 +208,8 @@ end)
 
 t.test("the wishes of a queue reach the driver", function()
   local function said(layers, code)
-    local p <close> = assert(io.popen(("%s %s -e '%s' 2>&1"):format(layers,
-      t.exe, code)))
-    return p:read "a"
+    return t.capture(("%s %s -e '%s' 2>&1"):format(layers,
+      t.exe, code))
   end
   local layer = ("OPENCL_LAYERS=%s/tests/faultlayer.so CLFAULT=hints:1:0")
     :format(t.build)

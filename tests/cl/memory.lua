@@ -12,8 +12,7 @@ local MIB = 1 << 20
 local write = t.write
 
 local function output(command)
-  local p <close> = assert(io.popen(command .. " 2>&1 </dev/null"))
-  return p:read "a"
+  return t.capture(command .. " 2>&1 </dev/null")
 end
 
 -- What a script prints in a mount namespace where the files of cgroups tell

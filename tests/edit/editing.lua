@@ -16,8 +16,7 @@ local function count(text, what)
 end
 
 t.test("a statement is typed, runs, and the prompt is back", function()
-  local s <close> = screen.open()
-  s:wait_screen "cl>"
+  local s <close> = screen.ready()
   s:run("print(6 * 7)", "42")
   t.eq(s:text(), "cl> print(6 * 7)\n42\ncl>")
   t.eq({s:cursor()}, {4, 2})

@@ -372,9 +372,8 @@ local write = t.write
 -- The text of the error that a script of these lines ends with.
 local function fails(path, text)
   write(path, text)
-  local p <close> = assert(io.popen(("NO_COLOR=1 '%s' %s 2>&1 >/dev/null")
-    :format(t.exe, path)))
-  return p:read("a")
+  return t.capture(("NO_COLOR=1 '%s' %s 2>&1 >/dev/null")
+    :format(t.exe, path))
 end
 
 local device = t.device()

@@ -325,10 +325,9 @@ local show = require "clshell.shell.prompt.show"
 local o = {width = 80, height = 24, name = "A"}
 local function text(x) print(show.text(x, o)) end
 ]] .. code)
-  local p <close> = assert(io.popen(("LC_ALL=C OPENCL_LAYERS=%s/tests/"
+  return t.capture(("LC_ALL=C OPENCL_LAYERS=%s/tests/"
     .. "faultlayer.so CLFAULT=%s %s %s 2>&1 </dev/null"):format(build,
-    faults or "", t.exe, path)))
-  return p:read "a"
+    faults or "", t.exe, path))
 end
 
 local layered = faulty("cl.devices()"):find("faultlayer:", 1, true)

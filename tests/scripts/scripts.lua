@@ -305,19 +305,17 @@ end)
 t.test("no device: exit 3 and what to install", function()
   t.nodevices()
   for _, name in ipairs{"bench_tiles", "devices", "hello"} do
-    local p <close> = assert(io.popen(("OCL_ICD_VENDORS=/nonexistent "
+    local text = t.capture(("OCL_ICD_VENDORS=/nonexistent "
       .. "CLSHELL_DEVICE= %s %s 2>&1 >/dev/null; echo $?"):format(t.exe,
-      script(name))))
-    local text = p:read("a")
+      script(name)))
     t.ok(text:find("no OpenCL device", 1, true), text)
     t.ok(text:find("\n3\n", 1, true), text)
   end
 end)
 
 t.test("an output that is closed early ends the script quietly", function()
-  local p <close> = assert(io.popen(("{ %s %s 2>&1; } | head -n 1")
-    :format(t.exe, script "devices")))
-  local text = p:read("a")
+  local text = t.capture(("{ %s %s 2>&1; } | head -n 1")
+    :format(t.exe, script "devices"))
   t.ok(not text:find("traceback", 1, true), text)
 end)
 
