@@ -201,10 +201,10 @@ function M.table(name)
 end
 
 --- lazy.callable(t, f) -> t
---- The table of a module that is a function, too: t(...) is f(...).
+--- The table of a module that is a function, too: f, or the field f of it.
 function M.callable(t, f)
   return setmetatable(t, {__call = function(_, ...)
-    return f(...)
+    return (t[f] or f)(...)
   end})
 end
 

@@ -570,4 +570,4 @@ function M.run(launch, ...)
   return a
 end
 
-return require "clshell.base.lazy".callable(M, M.run)
+return require "clshell.base.lazy".callable(M, "run")

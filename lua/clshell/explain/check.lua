@@ -602,4 +602,4 @@ function M.run(what, ...)
   return check_launch(launch, args, opts)
 end
 
-return require "clshell.base.lazy".callable(M, M.run)
+return require "clshell.base.lazy".callable(M, "run")

@@ -381,4 +381,4 @@ function M.run(launch, ...)
   return c
 end
 
-return require "clshell.base.lazy".callable(M, M.run)
+return require "clshell.base.lazy".callable(M, "run")

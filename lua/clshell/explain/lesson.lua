@@ -94,4 +94,4 @@ end
 --- print(lesson.ladder(rows))
 M.ladder = ladder.text
 
-return require "clshell.base.lazy".callable(M, M.lesson)
+return require "clshell.base.lazy".callable(M, "lesson")

@@ -424,4 +424,4 @@ function M.judge(path, submissions, opts)
   return board:finish()
 end
 
-return require "clshell.base.lazy".callable(M, M.judge)
+return require "clshell.base.lazy".callable(M, "judge")

@@ -407,4 +407,4 @@ end
 
 M.PARTS = PARTS
 
-return require "clshell.base.lazy".callable(M, M.new)
+return require "clshell.base.lazy".callable(M, "new")

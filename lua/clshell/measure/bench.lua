@@ -565,4 +565,4 @@ function M.calibration(context)
   return calibrate.device{context = context}
 end
 
-return require "clshell.base.lazy".callable(M, M.run)
+return require "clshell.base.lazy".callable(M, "run")

@@ -328,4 +328,4 @@ function M.canary(context, c)
   end
 end
 
-return require "clshell.base.lazy".callable(M, M.device)
+return require "clshell.base.lazy".callable(M, "device")

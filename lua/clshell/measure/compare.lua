@@ -482,4 +482,4 @@ function M.compare(a, b, opts)
   return setmetatable(r, printing)
 end
 
-return require "clshell.base.lazy".callable(M, M.compare)
+return require "clshell.base.lazy".callable(M, "compare")

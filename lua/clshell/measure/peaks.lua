@@ -341,4 +341,4 @@ function M.peaks(opts)
   return p
 end
 
-return require "clshell.base.lazy".callable(M, M.peaks)
+return require "clshell.base.lazy".callable(M, "peaks")

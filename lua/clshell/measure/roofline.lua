@@ -298,4 +298,4 @@ function M.roofline(r)
   return setmetatable(list, listing)
 end
 
-return require "clshell.base.lazy".callable(M, M.roofline)
+return require "clshell.base.lazy".callable(M, "roofline")

@@ -78,9 +78,8 @@ local function listed(list, columns)
       or report.format(self, columns, opts) .. (list.words
         and list.words(opts and opts.width or report.width()) or "")
   end
-  return setmetatable(list, {__tostring = function(self)
-    return format(self)
-  end, __index = {table = format}})
+  return setmetatable(list, {__tostring = format,
+    __index = {table = format}})
 end
 
 local NAME = {key = "name", title = "name", cut = 16}

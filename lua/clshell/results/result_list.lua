@@ -100,4 +100,4 @@ Results.html = html.write
 Results.__tostring = Results.table
 argument.methods("results", Results, Results.__name)
 
-return require "clshell.base.lazy".callable(M, M.new)
+return require "clshell.base.lazy".callable(M, "new")

@@ -235,4 +235,4 @@ function M.tune(what, shape, opts)
     end)
 end
 
-return require "clshell.base.lazy".callable(M, M.tune)
+return require "clshell.base.lazy".callable(M, "tune")
