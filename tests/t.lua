@@ -169,6 +169,13 @@ function t.skip(reason)
   error(setmetatable({reason = reason}, Skip), 0)
 end
 
+--- t.skip_if(is, reason)
+function t.skip_if(is, reason)
+  if is then
+    t.skip(reason)
+  end
+end
+
 --- t.nodevices()
 --- Skips the test where OCL_ICD_VENDORS cannot take the drivers away: not
 --- every OpenCL loader heeds it.
@@ -211,6 +218,27 @@ function t.tmp(name)
   temporary[#temporary + 1] = base
   temporary[#temporary + 1] = path
   return path
+end
+
+--- t.write(path, ...) -> path
+-- Writes a file of these strings.
+function t.write(path, ...)
+  local f <close> = assert(io.open(path, "wb"))
+  f:write(...)
+  return path
+end
+
+--- t.read(path) -> string
+function t.read(path)
+  local f <close> = assert(io.open(path, "rb"))
+  return f:read "a"
+end
+
+--- t.list(x) -> list
+-- The elements of a Buffer, an Array or an expression.
+function t.list(x)
+  local h = cl.class(x) == "Array" and x or x:read()
+  return h:reshape(#h):table()
 end
 
 --- t.calm(fn, ...) -> what fn returns
@@ -352,6 +380,17 @@ function t.test(name, fn)
     timed = now
   end
   io.stdout:flush()
+end
+
+--- t.where(is, reason) -> test(name, fn)
+-- t.test for tests that are skipped with the reason unless `is`.
+function t.where(is, reason)
+  return function(name, fn)
+    t.test(name, function()
+      t.skip_if(not is, reason)
+      fn()
+    end)
+  end
 end
 
 --- t.done()

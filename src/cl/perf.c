@@ -4,6 +4,8 @@
 ** read them (see perf_event_open(2)). Time in the kernel does not count.
 ** SPDX-License-Identifier: MIT
 */
+#include "sensor.h"
+
 #ifdef __linux__
 #include <dirent.h>
 #include <linux/perf_event.h>
@@ -12,8 +14,6 @@
 #include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
-
-#include "sensor.h"
 
 #define THREADS 256
 #define COUNTERS 4
@@ -105,20 +105,6 @@ static bool perf_read(void *state, Reading *r, int depth) {
   c->time = sum[3];
   return true;
 }
-#else
-#include "sensor.h"
-
-static void *perf_open(const Address *a) {
-  (void)a;
-  return NULL;
-}
-static bool perf_read(void *state, Reading *r, int depth) {
-  (void)state, (void)r, (void)depth;
-  return false;
-}
-static void perf_close(void *state) {
-  (void)state;
-}
-#endif
 
 const Source clsh_perf_source = {perf_open, perf_read, perf_close};
+#endif

@@ -58,8 +58,14 @@ static const char *const limits[] = {
     "power limit", "temperature",   "current limit", "hardware slowdown",
     "power brake", "clock setting", "sync boost"};
 
-static const Source *const sources[] = {&clsh_nvml_source, &clsh_sysfs_source,
-                                        &clsh_perf_source};
+/* Of two that know a value the last one counts. */
+static const Source *const sources[] = {
+    &clsh_nvml_source,
+    &clsh_sysfs_source,
+#ifdef __linux__
+    &clsh_perf_source,
+#endif
+};
 #define NSOURCES (sizeof sources / sizeof *sources)
 
 typedef struct Run {

@@ -13,10 +13,7 @@ local TYPES = {"char", "uchar", "short", "ushort", "int", "uint", "long",
 local REAL = {half = true, float = true, double = true}
 local WIDE = {long = true, ulong = true}
 
-local function list(x)
-  local h <close> = x:read()
-  return h:reshape(#h):table()
-end
+local list = t.list
 
 -- Whether elements of the types may meet, without losing digits.
 local function may_meet(a, b)
@@ -291,9 +288,7 @@ t.test("a number takes the highest type that it meets", function()
   t.raises(function() return u:gt(1):where(0.5, u) end, "ulong and float")
   local small <close> = cl.buffer("uchar", 3, {1, 2, 3})
   t.eq(list(small:clamp(-2, i)), {-1, 0, 3})
-  if not double then
-    t.skip "no doubles"
-  end
+  t.skip_if(not double, "no doubles")
   local d <close> = cl.buffer("double", 3, {1, -1, 2})
   t.eq(list(d:gt(0):where(0.1, d)), {0.1, -1.0, 0.1})
   t.eq(list(d:gt(0):where(d, 0.1)), {1.0, 0.1, 2.0})

@@ -8,10 +8,7 @@ local cl = require "cl"
 t.device()
 t.keeps("Program", "Kernel", "Context", "Queue", "Device", "Launch")
 
-local function list(x)
-  local h = cl.class(x) == "Array" and x or x:read()
-  return h:reshape(#h):table()
-end
+local list = t.list
 
 t.test("an Array is an operand beside Buffers, and the result a Buffer",
   function()

@@ -10,10 +10,7 @@ t.keeps("Program", "Kernel", "Context", "Queue", "Device", "Launch")
 local TYPES = {"char", "uchar", "short", "ushort", "int", "uint", "long",
   "ulong", "half", "float"}
 
-local function list(x)
-  local h <close> = x:read()
-  return h:reshape(#h):table()
-end
+local list = t.list
 
 t.test("gather and scatter of random places", function()
   local n, m = 500, 300

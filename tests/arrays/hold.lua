@@ -28,9 +28,7 @@ local none = without()
 
 local function test(name, fn)
   t.test(name, function()
-    if none then
-      t.skip "this device holds no memory for results"
-    end
+    t.skip_if(none, "this device holds no memory for results")
     cl.context():trim()
     local x <close> = cl.buffer("float", N, function(i) return i end)
     fn(cl.context(), x)
@@ -361,9 +359,8 @@ local function faulty(faults, code)
   local out, err = sh(("OPENCL_LAYERS=%s/tests/faultlayer.so CLFAULT=%s "
     .. "CLSHELL_DEVICE=%d $clshell held.lua"):format(t.build, faults,
     device.index))
-  if not err:find("faultlayer:", 1, true) then
-    t.skip "the OpenCL loader takes no layers (OPENCL_LAYERS)"
-  end
+  t.skip_if(not err:find("faultlayer:", 1, true),
+    "the OpenCL loader takes no layers (OPENCL_LAYERS)")
   return out, err
 end
 
@@ -439,9 +436,7 @@ test("at most a 16th of the device's memory is held", function()
 end)
 
 t.test("none on the simulator, which sees what is never written", function()
-  if not oclgrind.driver() then
-    t.skip "Oclgrind is not installed"
-  end
+  t.skip_if(not oclgrind.driver(), "Oclgrind is not installed")
   create("simulated.lua", [[
     local x = cl.buffer("float", 10, 1);
     (x + 1):eval():close()

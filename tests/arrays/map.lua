@@ -7,10 +7,7 @@ local cl = require "cl"
 t.device()
 t.keeps("Program", "Kernel", "Context", "Queue", "Device", "Launch")
 
-local function list(x)
-  local h <close> = x:read()
-  return h:reshape(#h):table()
-end
+local list = t.list
 
 t.test("Buffers that are set, old and new, in the order of the text",
   function()

@@ -12,10 +12,7 @@ local WHOLE = {"char", "uchar", "short", "ushort", "int", "uint", "long",
   "ulong"}
 local REALS = {"half", "float", double and "double" or nil}
 
-local function list(x)
-  local h <close> = x:read()
-  return h:reshape(#h):table()
-end
+local list = t.list
 
 -- Known answers of Random123: counter, key, result.
 local KNOWN = {

@@ -7,10 +7,7 @@ local cl = require "cl"
 t.device()
 t.keeps("Program", "Kernel", "Context", "Queue", "Device", "Launch")
 
-local function list(x)
-  local h <close> = x:read()
-  return h:reshape(#h):table()
-end
+local list = t.list
 
 -- Compares a scan with that of a list of numbers by a function.
 local function compare(got, values, start, combine, exclusive, what)
@@ -168,9 +165,8 @@ t.test("work-groups scan after their totals, as on GPUs", function()
 end)
 
 t.test("work-groups ask those before them, as on NVIDIA's GPUs", function()
-  if not cl.device():has "cl_khr_int64_base_atomics" then
-    t.skip "the device lacks cl_khr_int64_base_atomics"
-  end
+  t.skip_if(not cl.device():has "cl_khr_int64_base_atomics",
+    "the device lacks cl_khr_int64_base_atomics")
   on_groups(true)
 end)
 

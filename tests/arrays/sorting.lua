@@ -11,10 +11,7 @@ local double = t.device():has "cl_khr_fp64"
 local TYPES = {"char", "uchar", "short", "ushort", "int", "uint", "long",
   "ulong", "half", "float", double and "double" or nil}
 
-local function list(x)
-  local h <close> = x:read()
-  return h:reshape(#h):table()
-end
+local list = t.list
 
 t.test("sort and argsort, of Buffers, Expressions and Arrays", function()
   local h <close> = cl.array("int", 3001):random(11, -50, 50)

@@ -14,10 +14,7 @@ local TYPES = {"char", "uchar", "short", "ushort", "int", "uint", "long",
 local REAL = {half = true, float = true, double = true}
 local NAN = 0 / 0
 
-local function list(x)
-  local h <close> = x:read()
-  return h:reshape(#h):table()
-end
+local list = t.list
 
 -- By name: the result of a list of numbers.
 local TRUTH = {
@@ -386,9 +383,8 @@ t.test("a device without doubles sums floats", function()
     :format(t.build)
   local x = [[-p 'cl.buffer("%s", 10, 2):sum()' 2>&1]]
   local out = t.capture(layer .. t.exe .. " " .. x:format "double")
-  if not out:find "cl_khr_fp64" then
-    t.skip "the OpenCL loader takes no layers (OPENCL_LAYERS)"
-  end
+  t.skip_if(not out:find "cl_khr_fp64",
+    "the OpenCL loader takes no layers (OPENCL_LAYERS)")
   out = t.capture(layer .. t.exe .. " " .. x:format "float")
   t.eq(out:match "^[^\n]*", "20.0", out)
 end)

@@ -11,10 +11,7 @@ local double = cl.device():has "cl_khr_fp64"
 local TYPES = {"char", "uchar", "short", "ushort", "int", "uint", "half",
   "float", double and "double" or nil}
 
-local function list(x)
-  local h = cl.class(x) == "Array" and x or x:read()
-  return h:reshape(#h):table()
-end
+local list = t.list
 
 -- The variance of a list of numbers.
 local function truth(v, ddof)

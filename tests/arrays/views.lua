@@ -8,10 +8,7 @@ local cl = require "cl"
 t.device()
 t.keeps("Program", "Kernel", "Context", "Queue", "Device", "Launch")
 
-local function list(x)
-  local h = cl.class(x) == "Array" and x or x:read()
-  return h:reshape(#h):table()
-end
+local list = t.list
 
 -- A view in Lua: {shape, at}: at(indexes) is the place, from 1, in a list.
 local function whole(shape)

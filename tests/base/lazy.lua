@@ -9,12 +9,10 @@ local PUBLIC = {"matrix", "dia", "csr", "gemm", "spmv", "transpose", "bench",
 local function output(code, options)
   local path = t.tmp("lazy.lua")
   do
-    local f <close> = assert(io.open(path, "w"))
-    f:write(code)
+    t.write(path, code)
   end
-  local p <close> = assert(io.popen(("%s %s %s 2>&1 </dev/null"):format(t.exe,
-    options or "", path)))
-  return p:read("a")
+  return t.capture(("%s %s %s 2>&1 </dev/null"):format(t.exe,
+    options or "", path))
 end
 
 t.test("slow to start: a script that uses no module loads none", function()
@@ -158,9 +156,7 @@ end)
 
 t.test("methods announced are functions, and load at the call", function()
   t.keeps("Context", "Device", "Queue")
-  if not pcall(cl.device) then
-    t.skip("no OpenCL device")
-  end
+  t.skip_if(not pcall(cl.device), "no OpenCL device")
   local code = [[
     local A <close> = cl.buffer("float", {2, 3}, 1)
     assert(type(A.transposed) == "function" and next(matrix) == nil)

@@ -26,12 +26,11 @@ local function sweep(...)
   end
   local exe = t.exe:find "^/" and t.exe or t.here .. "/" .. t.exe
   local folder = quote(t.tmp "misuse")
-  local pipe <close> = assert(io.popen(("%s mkdir -p %s && cd %s && "
+  local out = t.capture(("%s mkdir -p %s && cd %s && "
     .. "CLSHELL_STORE=none %s %s %s %d %s 2>&1 >/dev/null </dev/null; "
     .. "rm -rf %s"):format(MEMORY, folder, folder, quote(exe), t.brief,
     quote(t.here .. "/tests/tools/misuse.lua"), t.seed,
-    table.concat(words, " "), folder)))
-  local out = pipe:read "a"
+    table.concat(words, " "), folder))
   t.ok(tonumber(out:match "(%d+) calls\n$" or 0) > 100,
     "the calls did not end: " .. out:sub(-2000))
   t.ok(not out:find "finding: ", out:sub(-4000))

@@ -139,9 +139,7 @@ end
 local function file(ending, read)
   local path = t.tmp("mutant." .. ending)
   return function(s)
-    local f <close> = assert(io.open(path, "wb"))
-    f:write(s)
-    f:close()
+    t.write(path, s)
     local value, message = read(path)
     if type(value) == "userdata" and value.close then
       value:close()

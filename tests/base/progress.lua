@@ -94,9 +94,7 @@ local device = t.device()
 
 local function create(name, text)
   local path = t.tmp(name)
-  local f <close> = assert(io.open(path, "w"))
-  f:write(text)
-  return path
+  return t.write(path, text)
 end
 
 -- A script that measures one thing and then does what `more` says.

@@ -45,9 +45,7 @@ plant "bad"
 t.test("commands do not run the working folder's files", function()
   create("runs.jsonl", '{"name":"gemm.mine","median":0.5}\n')
   local go = "cd bad; export CLSHELL_STORE=../kept.db; $clshell "
-  if not search.library "dbd.sqlite3" then
-    t.skip "SQLite for Lua is missing"
-  end
+  t.skip_if(not search.library "dbd.sqlite3", "SQLite for Lua is missing")
   safe(go .. "import ../runs.jsonl")
   create("bad/history", "io.stderr:write('HOSTILE\n')")
   safe(go .. "history", "gemm.mine")
@@ -128,9 +126,7 @@ t.test("a user's module beside the script is found", function()
 end)
 
 t.test("an installed C module comes before a Lua file here", function()
-  if not search.library "dbd.sqlite3" then
-    t.skip "SQLite for Lua is missing"
-  end
+  t.skip_if(not search.library "dbd.sqlite3", "SQLite for Lua is missing")
   create("bad/c.lua", "print(type((require 'dbd.sqlite3').New))")
   safe("cd bad; $clshell c.lua", "function")
   safe("cd bad; $clshell -p 'type((require \"dbd.sqlite3\").New)'",

@@ -92,9 +92,8 @@ t.test("a name of a file or an error with escapes in it", function()
 end)
 
 t.test("imported records do not steer the terminal", function()
-  if not require "clshell.base.search".library "dbd.sqlite3" then
-    t.skip "SQLite for Lua is missing"
-  end
+  t.skip_if(not require "clshell.base.search".library "dbd.sqlite3",
+    "SQLite for Lua is missing")
   local json = require "clshell.base.json"
   scratch.create("evil.jsonl", json.encode{name = EVIL, tag = EVIL,
     config = EVIL, title = EVIL, device = {name = EVIL, driver = EVIL},

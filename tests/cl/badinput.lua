@@ -20,8 +20,7 @@ local SCALE = "kernel void f(global int *x, int n) "
 local function run(code, environment, prefix)
   local path = t.tmp("code.lua")
   do
-    local f <close> = assert(io.open(path, "w"))
-    f:write(code)
+    t.write(path, code)
   end
   local p <close> = assert(io.popen(("%s %s %s %s 2>&1 </dev/null; echo $?")
     :format(environment or "", prefix or "", t.exe, path)))
@@ -36,14 +35,8 @@ end
 
 local layered = faulty("cl.devices()", ""):find("faultlayer:", 1, true)
 
-local function layer_test(name, fn)
-  t.test(name, function()
-    if not layered then
-      t.skip("the OpenCL loader takes no layers (OPENCL_LAYERS)")
-    end
-    fn()
-  end)
-end
+local layer_test = t.where(layered,
+  "the OpenCL loader takes no layers (OPENCL_LAYERS)")
 
 layer_test("a driver that tells no name, no memory and no limits", function()
   local untold = {}
@@ -378,9 +371,7 @@ t.test("two devices do not mix", function()
     print(a:read()[1], b:read()[1])
   ]], "POCL_DEVICES='basic basic' CLSHELL_DEVICE=")
   t.eq(code, 0, out)
-  if out:find "one device" then
-    t.skip("one device")
-  end
+  t.skip_if(out:find "one device", "one device")
   for name, message in pairs{queue = "different contexts",
       argument = "another context",
       on = "another context", after = "another context"} do

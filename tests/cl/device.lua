@@ -66,9 +66,7 @@ t.test("a device by the words that the prompt prints", function()
   for _, other in ipairs(cl.devices()) do
     alike = alike + (other.name == device.name and 1 or 0)
   end
-  if alike > 1 then
-    t.skip "several devices have this name"
-  end
+  t.skip_if(alike > 1, "several devices have this name")
   t.ok(cl.use(name) == device, name)
   t.raises(function() cl.use(name .. " and more") end, "no device matches")
   t.raises(function() cl.use("no such, " .. device.name) end,
@@ -245,8 +243,7 @@ end)
 
 t.test("a pretended device keeps the limits of another", function()
   local path = t.tmp "as.lua"
-  local f <close> = assert(io.open(path, "w"))
-  f:write [==[
+  t.write(path, [==[
     local dev = cl.device()
     print(dev.pretends, dev.name, dev.max_work_group_size, dev.local_mem_size,
       dev:info().max_constant_buffer_size, dev.max_work_item_sizes[2])
@@ -265,8 +262,7 @@ t.test("a pretended device keeps the limits of another", function()
     print("rung", gemm.check("tiled", {tile = 32}, {m = 64, n = 64, k = 64}))
     print("unit", occupancy{wg = 64, registers = 64}.gpu)
     print(bench("gemm.naive", {32, 32, 32}, nil, {effort = "quick"}).note)
-  ]==]
-  f:close()
+  ]==])
   local out = t.capture(("%s --as m1 -q -n %s 2>&1"):format(t.exe, path))
   for _, words in ipairs{"^M1\t.* %(pretends to be M1%)\t256\t32768\t65536"
       .. "\t256\n", "group\t256\t.*local 512 over global 512: the device "

@@ -194,8 +194,7 @@ local WAIT = [==[
 local function waited(variables)
   local path = t.tmp "wait.lua"
   do
-    local f <close> = assert(io.open(path, "w"))
-    f:write(WAIT)
+    t.write(path, WAIT)
   end
   local out = t.capture(("%s %s %s 2>&1"):format(variables, t.exe, path))
   local slept, limit, right = out:match "(%d+)\t(%d+)\t(%l+)\n"
@@ -205,17 +204,14 @@ end
 
 t.test("a wait for a CPU leaves it the processors", function()
   local f <close> = io.open "/proc/thread-self/status"
-  if cl.device().type ~= "cpu" or not f then
-    t.skip "for CPU devices on Linux"
-  end
+  t.skip_if(cl.device().type ~= "cpu" or not f, "for CPU devices on Linux")
   local slept, limit = waited ""
   t.ok(slept <= limit, ("slept %d times, at most %d"):format(slept, limit))
   local layer = t.build .. "/tests/faultlayer.so"
   local _, _, out = waited(("OPENCL_LAYERS=%s CLFAULT=clSetEventCallback:1:-5")
     :format(layer)) -- a driver that will not tell: the wait ends as well
-  if not out:find("faultlayer:", 1, true) then
-    t.skip "the OpenCL loader takes no layers (OPENCL_LAYERS)"
-  end
+  t.skip_if(not out:find("faultlayer:", 1, true),
+    "the OpenCL loader takes no layers (OPENCL_LAYERS)")
   t.ok(out:find("faultlayer: 1 faults", 1, true), out)
 end)
 

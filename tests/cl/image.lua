@@ -10,9 +10,7 @@ t.keeps("Context", "Queue")
 -- A test that needs images; its kernels, by `kernel`, end with it.
 local function image_test(name, fn)
   t.test(name, function()
-    if not device.image_support then
-      t.skip("the device has no images")
-    end
+    t.skip_if(not device.image_support, "the device has no images")
     local kernels = {}
     fn(function(source)
       kernels[#kernels + 1] = cl.kernel(source)
@@ -694,17 +692,15 @@ end)
 
 -- What clshell prints of Lua code, by these words before and behind its name.
 local function said(environment, options, code)
-  local p <close> = assert(io.popen(("%s %s %s -e '%s' 2>&1"):format(
-    environment, t.exe, options, code)))
-  return p:read "a"
+  return t.capture(("%s %s %s -e '%s' 2>&1"):format(
+    environment, t.exe, options, code))
 end
 
 t.test("a device without images says what to use instead", function()
   local layer = ("OPENCL_LAYERS=%s/tests/faultlayer.so CLFAULT=images:1:0")
     :format(t.build)
-  if not said(layer, "", "cl.devices()"):find("faultlayer:", 1, true) then
-    t.skip("the OpenCL loader takes no layers (OPENCL_LAYERS)")
-  end
+  t.skip_if(not said(layer, "", "cl.devices()"):find("faultlayer:", 1, true),
+    "the OpenCL loader takes no layers (OPENCL_LAYERS)")
   for _, call in ipairs{"cl.image{width = 4}", "cl.sampler()"} do
     local out = said(layer, "", call)
     t.ok(out:find("the device has no images (image_support is false); use a "
@@ -735,9 +731,7 @@ image_test("two contexts do not mix", function()
     try(k:range(1), b, cl.sampler())
     try(k:range(1), a, cl.sampler{context = two})
     try(cl.image, {buffer = x})]])
-  if out:find "one device" then
-    t.skip "one device"
-  end
+  t.skip_if(out:find "one device", "one device")
   for _, text in ipairs{"Images of different contexts", "the Image and the "
       .. "Buffer are of different", "the Image and the Queue are of different",
       "the Image is of another", "the Sampler is of another",

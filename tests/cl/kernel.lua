@@ -111,8 +111,7 @@ t.test("programs from files, with includes", function()
     return ('#include "%s"\n'):format(header:match "[^/]+$")
   end
   local function write(name, text)
-    local f <close> = assert(io.open(name, "w"))
-    f:write(text)
+    t.write(name, text)
   end
   write(factor, "#define FACTOR 3\n")
   write(path, include(factor) .. "kernel void scale(global int *x) "
@@ -138,14 +137,11 @@ end)
 
 t.test("a header of the working folder takes no other header's place",
   function()
-  if not cl.home then
-    t.skip "stock Lua has no kernels that came along"
-  end
+  t.skip_if(not cl.home, "stock Lua has no kernels that came along")
   local folder = t.tmp "inner"
   os.execute(("mkdir -p %s/own"):format(folder))
   local function write(name, text)
-    local f <close> = assert(io.open(folder .. "/" .. name, "w"))
-    f:write(text)
+    t.write(folder .. "/" .. name, text)
   end
   for _, name in ipairs{"philox.cl", "op.cl", "real.cl", "part.h"} do
     write(name, "#error the working folder's\n")
@@ -170,8 +166,7 @@ t.test("folders with an apostrophe or a quotation mark", function()
   local folder = t.tmp "it" .. "'s"
   os.execute(('mkdir -p "%s"'):format(folder))
   local function write(name, text)
-    local f <close> = assert(io.open(folder .. "/" .. name, "w"))
-    f:write(text)
+    t.write(folder .. "/" .. name, text)
   end
   write("a.cl", '#include "one.h"\nkernel void f(global int *x) { *x = ONE; }')
   write("one.h", "#define ONE 1\n")
@@ -192,8 +187,7 @@ t.test("folders with a blank in their name", function()
   local quoted = "'" .. folder:gsub("'", "'\\''") .. "'"
   os.execute("mkdir -p " .. quoted .. "/deep")
   local function write(name, text)
-    local f <close> = assert(io.open(folder .. "/" .. name, "w"))
-    f:write(text)
+    t.write(folder .. "/" .. name, text)
   end
   write("a.cl", '#include "one.h"\n#include <deep/two.h>\n#include "one.h"\n'
     .. "kernel void f(global int *x) { x[0] = ONE + TWO; x[1] = __LINE__; }\n")
@@ -293,8 +287,7 @@ t.test("the binary of an earlier build instead of compiling", function()
   local folder = t.tmp "kept"
   os.execute("mkdir -p " .. folder)
   local function put(name, text)
-    local f <close> = assert(io.open(folder .. "/" .. name, "wb"))
-    f:write(text)
+    t.write(folder .. "/" .. name, text)
   end
   put("part.h", "#define PART 1\n")
   put("f.cl", "#include \"part.h\"\nkernel void f(global const int *x, \z
@@ -357,9 +350,8 @@ t.test("local memory that a kernel declares", function()
       barrier(CLK_LOCAL_MEM_FENCE);
       x[0] = y[0];
     }]]
-  if scratch.local_mem_size == 0 then
-    t.skip "the driver counts no local memory of kernels"
-  end
+  t.skip_if(scratch.local_mem_size == 0,
+    "the driver counts no local memory of kernels")
   t.ok(scratch.local_mem_size >= 64 * 4, scratch.local_mem_size)
   t.ok(plain.local_mem_size < scratch.local_mem_size, plain.local_mem_size)
 end)
@@ -379,9 +371,7 @@ end)
 
 t.test("a kernel prints in order with the script", function()
   local path = t.tmp("prints.lua")
-  do
-    local f <close> = assert(io.open(path, "w"))
-    f:write([[
+  t.write(path, [[
       local x = cl.buffer("int", 1, 0)
       local l = cl.kernel('kernel void f(global int *x) '
         .. '{ printf("kernel\\n"); }'):range(1)
@@ -390,7 +380,6 @@ t.test("a kernel prints in order with the script", function()
       io.write "b\n"
       l(x)
       print "c"]])
-  end
   local p <close> = assert(io.popen(("%s %s"):format(t.exe, path)))
   t.eq(p:read("a"), "a\nkernel\nb\nkernel\nc\n")
 end)

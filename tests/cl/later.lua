@@ -67,8 +67,7 @@ t.test("programs from SPIR-V, with constants", function()
   t.eq(value{constants = {[7] = cl.uint(0xffffffff)}, name = "spec"},
     0xffffffff)
   local path = os.tmpname()
-  local f <close> = io.open(path, "wb")
-  f:write(module()):close()
+  t.write(path, module())
   t.eq(value(nil, path), 40)
   os.remove(path)
   for list, piece in pairs{[3] = "must be a table", [{x = 1}] = "SpecId",
@@ -209,9 +208,8 @@ end)
 
 t.test("the wishes of a queue reach the driver", function()
   local function said(layers, code)
-    local p <close> = assert(io.popen(("%s %s -e '%s' 2>&1"):format(layers,
-      t.exe, code)))
-    return p:read "a"
+    return t.capture(("%s %s -e '%s' 2>&1"):format(layers,
+      t.exe, code))
   end
   local layer = ("OPENCL_LAYERS=%s/tests/faultlayer.so CLFAULT=hints:1:0")
     :format(t.build)

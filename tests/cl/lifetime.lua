@@ -18,9 +18,7 @@ local layer = build .. "/tests/faultlayer.so"
 -- Returns all its output and the exit code.
 local function run(code, faults)
   local path = t.tmp("code.lua")
-  local f <close> = assert(io.open(path, "w"))
-  f:write(code)
-  f:close()
+  t.write(path, code)
   local p <close> = assert(io.popen(("OPENCL_LAYERS=%s CLFAULT=%s %s %s 2>&1"
     .. " </dev/null; echo $?"):format(layer, faults or "", t.exe, path)))
   local out, exit = p:read("a"):match("^(.*)(%f[%d]%d+)\n$")
@@ -30,14 +28,8 @@ end
 -- Whether the ICD loader knows layers; ocl-icd does from 2.3.0 on.
 local layered = run("cl.devices()"):find("faultlayer:", 1, true) ~= nil
 
-local function layer_test(name, fn)
-  t.test(name, function()
-    if not layered then
-      t.skip("the OpenCL loader takes no layers (OPENCL_LAYERS)")
-    end
-    fn()
-  end)
-end
+local layer_test = t.where(layered,
+  "the OpenCL loader takes no layers (OPENCL_LAYERS)")
 
 local function balanced(out)
   local kinds = out:match("open: ([^\n]*)")
@@ -139,9 +131,8 @@ end)
 
 layer_test("what the driver's command buffers refuse runs one by one",
 function()
-  if not cl.device():has "cl_khr_command_buffer" then
-    t.skip("the device has no command buffers")
-  end
+  t.skip_if(not cl.device():has "cl_khr_command_buffer",
+    "the device has no command buffers")
   for fault, words in pairs{["clCreateCommandBufferKHR:1:-35"] = "one by one",
       ["clFinalizeCommandBufferKHR:1:-59"] = "one by one",
       ["clEnqueueCommandBufferKHR:1:-59"] = "all well",

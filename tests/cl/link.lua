@@ -71,8 +71,7 @@ end)
 t.test("a compiled file is compiled again where it changed", function()
   local path = os.tmpname()
   local function write(text)
-    local f <close> = io.open(path, "w")
-    f:write(text)
+    t.write(path, text)
   end
   write "int twice(int x) { return 2 * x; }\n"
   local a <close> = compile(path)

@@ -9,14 +9,10 @@ t.keeps("Context", "Queue")
 
 local MIB = 1 << 20
 
-local function write(path, text)
-  local f <close> = assert(io.open(path, "w"))
-  f:write(text)
-end
+local write = t.write
 
 local function output(command)
-  local p <close> = assert(io.popen(command .. " 2>&1 </dev/null"))
-  return p:read "a"
+  return t.capture(command .. " 2>&1 </dev/null")
 end
 
 -- What a script prints in a mount namespace where the files of cgroups tell
@@ -65,9 +61,7 @@ for version, line in ipairs{":memory:", "0::"} do
 end
 
 t.test("buffers that no command has touched count", function()
-  if not device.host_unified_memory then
-    t.skip "the device has memory of its own"
-  end
+  t.skip_if(not device.host_unified_memory, "the device has memory of its own")
   local out = grouped(2, [[
     local n, keep = 0, {}
     for i = 1, 100 do
@@ -80,9 +74,8 @@ t.test("buffers that no command has touched count", function()
     end
     keep = nil
     print(cl.buffer("char", 32 << 20))]])
-  if out:find("unshare", 1, true) or not out:find "^%d" then
-    t.skip("no cgroups of version 2 to stand in for")
-  end
+  t.skip_if(out:find("unshare", 1, true) or not out:find "^%d",
+    "no cgroups of version 2 to stand in for")
   t.ok(tonumber(out:match "^%d+") < 20, out)
   t.ok(out:find("\nBuffer char[33554432]\n", 1, true), "collected: " .. out)
 end)

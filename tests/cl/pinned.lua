@@ -104,9 +104,7 @@ t.test("what such a transfer refuses", function()
 end)
 
 t.test("Buffers of two contexts, by pieces of one or of both", function()
-  if not fine or #parts < 2 then
-    t.skip "the device has no parts"
-  end
+  t.skip_if(not fine or #parts < 2, "the device has no parts")
   for _, way in ipairs{"piece", "pieces"} do
     for _, n in ipairs{5, 2^20, 2^21 + 77} do
       n = math.tointeger(n)
@@ -138,9 +136,7 @@ t.test("Buffers of two contexts, by pieces of one or of both", function()
 end)
 
 t.test("what a copy between contexts refuses", function()
-  if not fine or #parts < 2 then
-    t.skip "the device has no parts"
-  end
+  t.skip_if(not fine or #parts < 2, "the device has no parts")
   local a <close> = cl.buffer("int", 10, 1)
   local b <close> = cl.buffer("int", 10, 0, {context = context})
   t.raises(function() a:copy(b, {way = "driver"}) end,
@@ -163,9 +159,7 @@ t.test("what a copy between contexts refuses", function()
 end)
 
 t.test("a context that is closed gives its pieces back", function()
-  if not fine then
-    t.skip "the device has no parts"
-  end
+  t.skip_if(not fine, "the device has no parts")
   local made, list = pcall(cl.contexts, {parts[1], parts[2]})
   if not made then
     t.skip(list.message)
@@ -186,9 +180,7 @@ end)
 t.test("a call that fails in the middle raises, and the next one works",
   function()
     local path = t.tmp "fails.lua"
-    do
-      local f <close> = assert(io.open(path, "w"))
-      f:write [[
+    t.write(path, [[
         local n = 3 << 20
         local h = cl.array("int", n):random(1)
         local b = cl.buffer("int", n, 0)
@@ -196,14 +188,12 @@ t.test("a call that fails in the middle raises, and the next one works",
         b:write(h, {pinned = true})
         print(b:read{pinned = true}:equal(h))
         print(pcall(b.read, b, {pinned = true}))
-        print(b:read{pinned = true}:equal(h))]]
-    end
+        print(b:read{pinned = true}:equal(h))]])
     local out = t.capture(("OPENCL_LAYERS=%s/tests/faultlayer.so CLFAULT="
       .. "clEnqueueWriteBuffer:3:-5,clEnqueueReadBuffer:10:-5 %s %s 2>&1")
       :format(t.build, t.exe, path))
-    if not out:find("faultlayer:", 1, true) then
-      t.skip "the OpenCL loader takes no layers (OPENCL_LAYERS)"
-    end
+    t.skip_if(not out:find("faultlayer:", 1, true),
+      "the OpenCL loader takes no layers (OPENCL_LAYERS)")
     t.ok(out:find("^false\t[^\n]*clEnqueueWriteBuffer: "
       .. "CL_OUT_OF_RESOURCES[^\n]*\ntrue\nfalse\t[^\n]*clEnqueueReadBuffer"
       .. "[^\n]*\ntrue\n"), out)

@@ -13,8 +13,7 @@ local folder = t.tmp "rebuild"
 
 local function put(name, text)
   os.execute("mkdir -p " .. folder)
-  local f <close> = assert(io.open(folder .. "/" .. name, "wb"))
-  f:write(text)
+  t.write(folder .. "/" .. name, text)
 end
 
 local function clean()

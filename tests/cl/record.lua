@@ -475,9 +475,7 @@ end)
 t.test("all launches are of one context", function()
   local d = cl.device()
   local fine, parts = pcall(d.partition, d, {equally = 1})
-  if not fine or #parts < 2 then
-    t.skip("the device has no two parts")
-  end
+  t.skip_if(not fine or #parts < 2, "the device has no two parts")
   local one, two = cl.context(parts[1]), cl.context(parts[2])
   local x = cl.buffer("int", 8, 1, {context = one})
   local y = cl.buffer("int", 8, 1, {context = two})
@@ -505,8 +503,7 @@ end)
 t.test("after a rebuild the recorded launches are those of before", function()
   local path = t.tmp "recorded.cl"
   local function write(n)
-    local f <close> = assert(io.open(path, "w"))
-    f:write(("kernel void f(global int *x) { x[0] += %d; }"):format(n))
+    t.write(path, ("kernel void f(global int *x) { x[0] += %d; }"):format(n))
   end
   write(1)
   local p <close> = cl.build(path)
@@ -560,9 +557,7 @@ t.test("what kernels print comes before the script's next line", function()
     end
     print "over"]])
   local out = scratch.sh "$clshell prints.lua"
-  if not out:find("<", 1, true) then
-    t.skip "the driver prints nothing"
-  end
+  t.skip_if(not out:find("<", 1, true), "the driver prints nothing")
   t.eq(out, "run\t1\n<1><2>run\t2\n<1><2>over\n")
 end)
 

@@ -256,9 +256,7 @@ t.test("Intel's files, of i915 and xe", function()
 end)
 
 t.test("a processor's clock, and its counters where allowed", function()
-  if cl.device().type ~= "cpu" then
-    t.skip "the device is no processor"
-  end
+  t.skip_if(cl.device().type ~= "cpu", "the device is no processor")
   local clocks = {}
   for i = 0, 40 do -- some stand for all
     local folder = ("devices/system/cpu/cpu%d/cpufreq/"):format(i)

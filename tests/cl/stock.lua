@@ -15,8 +15,7 @@ end
 
 t.test("cl.so under " .. lua:match("[^ ]+$"), function()
   local path = t.tmp("stock.lua")
-  local f <close> = assert(io.open(path, "w"))
-  f:write [[
+  t.write(path, [[
     local cl = require "cl"
     local x <close> = cl.buffer("float", 100, function(i) return i end)
     local k = cl.kernel("kernel void f(global float *x, float a)"
@@ -29,8 +28,7 @@ t.test("cl.so under " .. lua:match("[^ ]+$"), function()
     assert(require "cl.host".gemm_loop(A, A):at(1, 2) == 18)
     print(cl.version, require "cl" == cl)
     local left = {x:map(), cl.queue(), k}
-  ]]
-  f:close()
+  ]])
   local out, ok = output(("LUA_CPATH='%s/?.so' %s %s"):format(build, lua,
     path))
   t.ok(ok and out:find "^%d+%.%d+%.%d+\ttrue\n", out)
@@ -39,9 +37,7 @@ end)
 t.test("a failed build has the raw log under " .. lua:match("[^ ]+$"),
   function()
     local path = t.tmp "fails.lua"
-    do
-      local f <close> = assert(io.open(path, "w"))
-      f:write [==[
+    t.write(path, [==[
         local cl = require "cl"
         local source = "kernel void f(global float *x) { x[0] = nothere; }"
         local function check(plain)
@@ -60,8 +56,7 @@ t.test("a failed build has the raw log under " .. lua:match("[^ ]+$"),
         assert(e.message == "in words" and e.extra == 1)
         cl.explain_build(function() error "wrong" end)
         check(true)
-        assert(not pcall(cl.explain_build, 1)) ]==]
-    end
+        assert(not pcall(cl.explain_build, 1)) ]==])
     local out, ok = output(("LUA_CPATH='%s/?.so' %s %s"):format(build, lua,
       path))
     t.ok(ok and out:find(path .. ":4: clBuildProgram: "

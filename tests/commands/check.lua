@@ -18,9 +18,7 @@ local function check(arguments, before)
 end
 
 local function need_device()
-  if #cl.devices() == 0 then
-    t.skip("no OpenCL device")
-  end
+  t.skip_if(#cl.devices() == 0, "no OpenCL device")
 end
 
 -- The arguments of the first call in a text: values, false where unknown.

@@ -242,9 +242,7 @@ end)
 t.test("--devices and --device", function()
   local devices = cl.devices()
   local n = #devices
-  if n == 0 then
-    t.skip("no OpenCL device")
-  end
+  t.skip_if(n == 0, "no OpenCL device")
   local out, e, code = sh "$clshell --devices"
   t.eq(code, 0, e)
   local lines = {}
@@ -285,9 +283,7 @@ t.test("-p and --devices in formats for programs", function()
     '1\n"two"\n')
   fails([[$clshell -o /no/such/folder -p 1]], 2, "/no/such/folder")
   fails([[$clshell -o /no/such/folder -f csv --devices]], 2, "/no/such")
-  if sh "$clshell -p '#cl.devices()'" == "0\n" then
-    t.skip("no OpenCL device")
-  end
+  t.skip_if(sh "$clshell -p '#cl.devices()'" == "0\n", "no OpenCL device")
   local out = sh "$clshell --devices --format json"
   local list = assert(require("clshell.base.json").decode(out))
   for i, d in ipairs(cl.devices()) do

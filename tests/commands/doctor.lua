@@ -118,9 +118,7 @@ t.test("installed drivers that no .icd file names are found", function()
 end)
 
 t.test("PoCL's cache in a folder that cannot be written", function()
-  if not facts.registered "pocl" then
-    t.skip("no PoCL")
-  end
+  t.skip_if(not facts.registered "pocl", "no PoCL")
   local out = doctor("OCL_ICD_VENDORS= POCL_CACHE_DIR=/proc/none/kcache")
   has(out, "!!  /proc/none/kcache cannot be written", "POCL_CACHE_DIR to a")
   t.ok(facts.writable(dir .. "/deep/down"))

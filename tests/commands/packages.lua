@@ -39,12 +39,10 @@ local BECOME = t.capture "id -u" ~= "0\n" and ""
 
 -- Builds a package of the program as it is; gives the path of the package.
 local function make(kind)
-  if t.build:find("asan", 1, true) then
-    t.skip "a package is not built for a sanitizer"
-  end
-  if not os.execute "command -v dpkg-shlibdeps >/dev/null" then
-    t.skip "dpkg-dev is not installed"
-  end
+  t.skip_if(t.build:find("asan", 1, true),
+    "a package is not built for a sanitizer")
+  t.skip_if(not os.execute "command -v dpkg-shlibdeps >/dev/null",
+    "dpkg-dev is not installed")
   local out, err, code = scratch.sh(("make -s -C %s BUILD=%s %s BUILT=true "
     .. "DEPS=true"):format(t.here, t.build, kind))
   t.eq(code, 0, out .. err)
@@ -123,9 +121,7 @@ end)
 local function environment(extra)
   local wheel = make "wheel"
   local _, _, code = scratch.sh "/usr/bin/python3 -m ensurepip --version"
-  if code ~= 0 then
-    t.skip "Debian's python3-venv is not installed"
-  end
+  t.skip_if(code ~= 0, "Debian's python3-venv is not installed")
   scratch.sh("install -m 644 " .. wheel .. " .")
   local out
   out, _, code = as_user(("python3 -m venv env && env/bin/pip -q install "
@@ -136,9 +132,7 @@ local function environment(extra)
 end
 
 t.test("pip installs the wheel without a network; it multiplies", function()
-  if not os.getenv "CLSHELL_PACKAGES" then
-    t.skip(LONG)
-  end
+  t.skip_if(not os.getenv "CLSHELL_PACKAGES", LONG)
   local clshell, code, out = environment()
   t.eq(code, 0, out)
   multiplies(clshell)
@@ -149,9 +143,7 @@ t.test("pip installs the wheel without a network; it multiplies", function()
 end)
 
 t.test("extra [cpu] brings a device, beside the system's", function()
-  if not os.getenv "CLSHELL_PACKAGES" then
-    t.skip(LONG)
-  end
+  t.skip_if(not os.getenv "CLSHELL_PACKAGES", LONG)
   local clshell, code, out = environment "[cpu]"
   if code ~= 0 then
     t.skip("pip could not install Intel's driver: " .. out:match "[^\n]*\n$")
@@ -178,14 +170,11 @@ local SYSTEMS = {Debian = {[[
 
 for name, system in pairs(SYSTEMS) do
   t.test("the .deb is installed and removed on a bare " .. name, function()
-    if not os.getenv "CLSHELL_PACKAGES" then
-      t.skip(LONG)
-    end
+    t.skip_if(not os.getenv "CLSHELL_PACKAGES", LONG)
     local _, _, lacks = scratch.sh
       "test $(id -u) = 0 && PATH=$PATH:/usr/sbin command -v debootstrap"
-    if lacks ~= 0 then
-      t.skip "only root can make a bare system, and with debootstrap"
-    end
+    t.skip_if(lacks ~= 0,
+      "only root can make a bare system, and with debootstrap")
     local deb = make "deb"
     local _, _, code = scratch.sh(system[1] .. [[
 

@@ -18,9 +18,7 @@ end
 -- A device that says nothing of itself runs the command too; without any the
 -- tests that search are skipped.
 local function need_device()
-  if #cl.devices() == 0 then
-    t.skip "no device"
-  end
+  t.skip_if(#cl.devices() == 0, "no device")
 end
 
 -- Two configurations are measured: today's choice, one work-item that does all

@@ -303,9 +303,8 @@ __global__ void extremes(const int *x, int *r, unsigned int *mask, int n) {
 end)
 
 t.test("atomics of 64 bits", function()
-  if not cl.device():has "cl_khr_int64_base_atomics" then
-    t.skip "no cl_khr_int64_base_atomics"
-  end
+  t.skip_if(not cl.device():has "cl_khr_int64_base_atomics",
+    "no cl_khr_int64_base_atomics")
   local prog = build [=[
 __global__ void total(const int *x, unsigned long long *sum, double *d) {
   unsigned long long v = x[threadIdx.x] * 10000000000ULL;

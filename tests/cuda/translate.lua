@@ -35,9 +35,7 @@ local function refused(source, opts)
 end
 
 local function need_device()
-  if #cl.devices() == 0 then
-    t.skip "no OpenCL device"
-  end
+  t.skip_if(#cl.devices() == 0, "no OpenCL device")
 end
 
 t.test("words", function()
@@ -361,9 +359,8 @@ t.test("min of two types names the cast", function()
   local ok, e = pcall(cl.build, [[
 __global__ void k(int *a, int n) { a[0] = min(blockDim.x, n); }]],
     {cuda = true})
-  if ok or not e.log:find "ambiguous" then
-    t.skip "the compiler takes min of two types"
-  end
+  t.skip_if(ok or not e.log:find "ambiguous",
+    "the compiler takes min of two types")
   has(tostring(e), "CUDA: min; here: min of two values of one type")
   ok, e = pcall(cl.build, "__global__ void k(float *a, int n) "
     .. "{ a[0] = sqrt(n); }", {cuda = true})
@@ -403,8 +400,7 @@ t.test("a .cu file is built as CUDA, and again when it changes", function()
   need_device()
   local path = t.tmp "add.cu"
   local function write(text)
-    local file <close> = assert(io.open(path, "w"))
-    file:write(text)
+    t.write(path, text)
   end
   write "__global__ void k(int *a) { a[threadIdx.x] = 1; }"
   local prog = cl.build(path)

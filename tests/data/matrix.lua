@@ -227,9 +227,7 @@ end)
 
 local function create(name, ...)
   local path = t.tmp(name)
-  local f <close> = assert(io.open(path, "wb"))
-  f:write(...)
-  return path
+  return t.write(path, ...)
 end
 
 t.test("images", function()
@@ -314,10 +312,8 @@ t.test("files that do not work", function()
   c:save(path)
   t.raises(function() matrix.load(path) end, "2x2x2")
   path = t.tmp("huge.mtx")
-  local f <close> = io.open(path, "w")
-  f:write("%%MatrixMarket matrix coordinate real general\n",
+  t.write(path, "%%MatrixMarket matrix coordinate real general\n",
     "2000000000 2000000000 1\n1 1 1\n")
-  f:close()
   t.raises(function() matrix.load(path) end, "csr.load")
 end)
 

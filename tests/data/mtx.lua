@@ -18,13 +18,11 @@ local function test(name, fn)
 end
 
 local function create(...)
-  local f <close> = assert(io.open(path, "wb"))
-  f:write(table.concat({...}, "\n"), "\n")
+  t.write(path, table.concat({...}, "\n"), "\n")
 end
 
 local function content()
-  local f <close> = assert(io.open(path, "rb"))
-  return f:read("a")
+  return t.read(path)
 end
 
 -- A file with this kind of header, read as a dense matrix in one line of

@@ -15,13 +15,11 @@ local function test(name, fn)
 end
 
 local function create(bytes)
-  local f <close> = assert(io.open(path, "wb"))
-  f:write(bytes)
+  t.write(path, bytes)
 end
 
 local function content()
-  local f <close> = assert(io.open(path, "rb"))
-  return f:read("a")
+  return t.read(path)
 end
 
 -- A file with this header text and data.

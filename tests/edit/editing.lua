@@ -16,8 +16,7 @@ local function count(text, what)
 end
 
 t.test("a statement is typed, runs, and the prompt is back", function()
-  local s <close> = screen.open()
-  s:wait_screen "cl>"
+  local s <close> = screen.ready()
   s:run("print(6 * 7)", "42")
   t.eq(s:text(), "cl> print(6 * 7)\n42\ncl>")
   t.eq({s:cursor()}, {4, 2})
@@ -26,8 +25,7 @@ t.test("a statement is typed, runs, and the prompt is back", function()
 end)
 
 t.test("Enter submits a complete statement only", function()
-  local s <close> = screen.open()
-  s:wait "cl>"
+  local s <close> = screen.ready()
   s:send "for i = 1, 2 do\rprint('n', i)\r"
   s:wait_screen "cl> for i = 1, 2 do\n..>   print('n', i)\n..>"
   s:send "end"
@@ -42,8 +40,7 @@ t.test("Enter submits a complete statement only", function()
 end)
 
 t.test("Alt-Enter and Ctrl-O begin a line in a complete statement", function()
-  local s <close> = screen.open()
-  s:wait "cl>"
+  local s <close> = screen.ready()
   s:send "a = 1"
   s:keys "M-Enter"
   s:send "b = 2"
@@ -55,8 +52,7 @@ t.test("Alt-Enter and Ctrl-O begin a line in a complete statement", function()
 end)
 
 t.test("Up and Down keep the column", function()
-  local s <close> = screen.open()
-  s:wait "cl>"
+  local s <close> = screen.ready()
   s:send "x = {1234567,\r2,\r'日本語',\r1234567"
   s:wait "..>   1234567"
   s:keys("Left") -- column 8, in the middle of a wide character
@@ -71,8 +67,7 @@ t.test("Up and Down keep the column", function()
 end)
 
 t.test("Home, End, C-a, C-e, C-k and C-u act on a line", function()
-  local s <close> = screen.open()
-  s:wait "cl>"
+  local s <close> = screen.ready()
   s:send "f(1,\r22,\r333"
   s:wait "..>   333"
   s:keys("Up", "Home", "A", "End", "B", "C-a", "C", "C-e", "D")
@@ -88,8 +83,7 @@ t.test("Home, End, C-a, C-e, C-k and C-u act on a line", function()
 end)
 
 t.test("long lines wrap", function()
-  local s <close> = screen.open{width = 20, height = 8}
-  s:wait "cl>"
+  local s <close> = screen.ready{width = 20, height = 8}
   s:send "x = '45678901234567"
   s:wait "cl> x = '45678901234"
   s:send "89012345678901234567"
@@ -110,8 +104,7 @@ t.test("long lines wrap", function()
 end)
 
 t.test("wide, combining and unprintable characters", function()
-  local s <close> = screen.open()
-  s:wait "cl>"
+  local s <close> = screen.ready()
   s:send "s = '日本e\u{301}xü'"
   s:wait "日本e\u{301}xü'"
   t.eq({s:cursor()}, {4 + 5 + 4 + 3 + 1, 0})
@@ -129,8 +122,7 @@ end)
 
 t.test("a text taller than the window scrolls, and is written once at the end",
   function()
-    local s <close> = screen.open{height = 6}
-    s:wait "cl>"
+    local s <close> = screen.ready{height = 6}
     s:run("print 'before'", "before")
     s:send "x = {\r"
     for i = 1, 12 do
@@ -156,8 +148,7 @@ t.test("a text taller than the window scrolls, and is written once at the end",
   end)
 
 t.test("resizing the window", function()
-  local s <close> = screen.open{width = 60, height = 10}
-  s:wait "cl>"
+  local s <close> = screen.ready{width = 60, height = 10}
   s:run("print 'above'", "above")
   s:send "x = {'aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa',\r'bbbb'"
   s:wait "'bbbb'"
@@ -173,8 +164,7 @@ t.test("resizing the window", function()
 end)
 
 t.test("a window of another size keeps the lines above a statement", function()
-  local s <close> = screen.open{width = 60, height = 15}
-  s:wait "cl>"
+  local s <close> = screen.ready{width = 60, height = 15}
   s:run("for i = 1, 30 do print('above' .. i) end", "above30")
   s:send("for i = 1, 2 do x = {'" .. ("a"):rep(75) .. "',\r'bbbb'}\rprint(x)")
   s:wait "print(x)"
@@ -191,8 +181,7 @@ t.test("a window of another size keeps the lines above a statement", function()
 end)
 
 t.test("Delete at the end of a text adds no line to later inputs", function()
-  local s <close> = screen.open()
-  s:wait "cl>"
+  local s <close> = screen.ready()
   s:send "print(1)"
   s:keys("DC", "M-y")
   s:run("", "\n1\ncl>")
@@ -201,8 +190,7 @@ t.test("Delete at the end of a text adds no line to later inputs", function()
 end)
 
 t.test("frames neither scroll nor clear the window", function()
-  local s <close> = screen.open{height = 8}
-  s:wait "cl>"
+  local s <close> = screen.ready{height = 8}
   s:record()
   s:send "local function f(a)\rreturn (a)\r"
   s:keys("Up", "C-a", "Left", "Left")
@@ -222,8 +210,7 @@ end)
 t.test("unreadable colours: 16 colours, none without leave", function()
   local text = "local x = 'a' .. 12 -- note (y"
   local function colors(options)
-    local s <close> = screen.open(options)
-    s:wait "cl>"
+    local s <close> = screen.ready(options)
     s:send(text)
     s:wait(text)
     return s:colors()
@@ -246,8 +233,7 @@ t.test("unreadable colours: 16 colours, none without leave", function()
 end)
 
 t.test("what is open is marked, and brackets that belong together", function()
-  local s <close> = screen.open()
-  s:wait "cl>"
+  local s <close> = screen.ready()
   s:send "f(x[1], '("
   s:until_true("the quote", function()
     return s:colors():find "\27%[31m'\27%[32m%("
@@ -261,8 +247,7 @@ end)
 
 t.test("Ctrl-C clears the whole statement; twice it tells how to leave",
   function()
-    local s <close> = screen.open()
-    s:wait "cl>"
+    local s <close> = screen.ready()
     s:send "for i = 1, 2 do\rprint(i)"
     s:wait "print(i)"
     s:keys("Up", "C-c")
@@ -281,8 +266,7 @@ t.test("Ctrl-C clears the whole statement; twice it tells how to leave",
   end)
 
 t.test("output that does not end its line stays", function()
-  local s <close> = screen.open()
-  s:wait "cl>"
+  local s <close> = screen.ready()
   s:send "do io.write 'abc' end\r"
   s:wait_end "\nabc\ncl>"
   s:send "do io.write(('x'):rep(80)) end\r"
@@ -290,8 +274,7 @@ t.test("output that does not end its line stays", function()
 end)
 
 t.test("Ctrl-L clears the window, not the text", function()
-  local s <close> = screen.open()
-  s:wait "cl>"
+  local s <close> = screen.ready()
   s:run("print 'old'", "\nold\n")
   s:send "half"
   s:keys "C-l"
@@ -299,8 +282,7 @@ t.test("Ctrl-L clears the window, not the text", function()
 end)
 
 t.test("a line begins as deep as the blocks that are open", function()
-  local s <close> = screen.open()
-  s:wait "cl>"
+  local s <close> = screen.ready()
   s:send "for i = 1, 2 do\rif i == 1 then\rprint {\r1,\r}\relse\rx = [[\ra"
   s:wait "..> a"
   s:send "]]\rend\rend\r"
@@ -313,8 +295,7 @@ t.test("a line begins as deep as the blocks that are open", function()
 end)
 
 t.test("undo takes back a word, and the signs after it", function()
-  local s <close> = screen.open()
-  s:wait "cl>"
+  local s <close> = screen.ready()
   s:send "local näme = fun(alpha_1 + 22222, 'a string of many words')"
   for _, left in ipairs{"local näme = fun(alpha_1 + 22222, 'a string of many",
       "local näme = fun(alpha_1 + 22222, 'a string of",
@@ -335,8 +316,7 @@ t.test("undo takes back a word, and the signs after it", function()
 end)
 
 t.test("keys without a function insert nothing", function()
-  local s <close> = screen.open()
-  s:wait "cl>"
+  local s <close> = screen.ready()
   s:send "x"
   s:keys("S-Up", "S-Left", "S-Right", "S-Down", "C-PPage", "C-NPage", "F2",
     "F5", "F6", "F7", "F8", "F9", "F10", "F11", "F12", "S-F5", "M-S-Up",

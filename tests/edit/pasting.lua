@@ -6,8 +6,7 @@ local highlight = require "clshell.shell.prompt.highlight"
 local paste = require "clshell.shell.prompt.paste"
 
 t.test("paste runs half a block or adds indent: it does neither", function()
-  local s <close> = screen.open()
-  s:wait "cl>"
+  local s <close> = screen.ready()
   s:paste("for i = 1, 2 do\r\n\tif true then\r\n    print('n', i)\n" ..
     "\tend\r\n", true)
   s:wait_screen("cl> for i = 1, 2 do\n..>         if true then\n" ..
@@ -21,8 +20,7 @@ t.test("paste runs half a block or adds indent: it does neither", function()
 end)
 
 t.test("a paste is undone at once", function()
-  local s <close> = screen.open()
-  s:wait "cl>"
+  local s <close> = screen.ready()
   s:send "x = "
   s:wait "cl> x ="
   s:paste "{1,\n2,\n3}"
@@ -35,8 +33,7 @@ t.test("a paste is undone at once", function()
 end)
 
 t.test("the inputs of a pasted transcript run one after another", function()
-  local s <close> = screen.open{height = 40}
-  s:wait "cl>"
+  local s <close> = screen.ready{height = 40}
   s:paste("note: some output\n    cl> a = 4\n    cl> a + 1\n    5\n" ..
     "    cl> error 'no'\n    cl> %who\n    cl> for i = 1, 2 do\n" ..
     "    ..>   print(i)\n    ..> end\n    1\n    2\n    cl> \n")
@@ -54,8 +51,7 @@ t.test("the inputs of a pasted transcript run one after another", function()
 end)
 
 t.test("Ctrl-C ends a pasted transcript", function()
-  local s <close> = screen.open()
-  s:wait "cl>"
+  local s <close> = screen.ready()
   s:paste("cl> x = 'ju' .. 'st'\ncl> print('go' .. 'ing') while true do end" ..
     "\ncl> x = 'no'")
   s:wait "cl> x = 'no'"
@@ -67,8 +63,7 @@ t.test("Ctrl-C ends a pasted transcript", function()
 end)
 
 t.test("an error ends a pasted transcript where %set paste asks", function()
-  local s <close> = screen.open{options = ""}
-  s:wait "cl>"
+  local s <close> = screen.ready{options = ""}
   s:run "%set paste stop"
   s:paste "cl> a = 4\ncl> error 'no'\ncl> a = 5\n"
   s:send "\r"
@@ -78,8 +73,7 @@ t.test("an error ends a pasted transcript where %set paste asks", function()
 end)
 
 t.test("the last input of a transcript may be unfinished", function()
-  local s <close> = screen.open()
-  s:wait "cl>"
+  local s <close> = screen.ready()
   s:paste "cl> x = {'[[', 1}\ncl> y = {2,"
   s:wait_screen "cl> x = {'[[', 1}\ncl> y = {2,"
   s:send "\r3}\r"
@@ -102,8 +96,7 @@ t.test("Tab and the colours belong to the input at the cursor", function()
 end)
 
 t.test("a large paste", function()
-  local s <close> = screen.open()
-  s:wait "cl>"
+  local s <close> = screen.ready()
   local lines = {}
   for i = 1, 5000 do
     lines[i] = ("n = (n or 0) + %d -- padded to be long enough"):format(i)
@@ -116,8 +109,7 @@ t.test("a large paste", function()
 end)
 
 t.test("lines that come without brackets are lines", function()
-  local s <close> = screen.open()
-  s:wait "cl>"
+  local s <close> = screen.ready()
   s:send "a = {1,\r2}\rprint(#a)\r"
   s:wait "\n2\ncl>"
   -- io.read has the terminal once its statement prints: a line that comes

@@ -47,9 +47,8 @@ t.test("the few lines of an experiment", function()
 end)
 
 t.test("the lines for several processes, in one", function()
-  if not io.open(terminal.build .. "/mpi.so") then
-    t.skip "module mpi is not built"
-  end
+  t.skip_if(not io.open(terminal.build .. "/mpi.so"),
+    "module mpi is not built")
   t.eq(blocks[3][1], "lua")
   t.eq(#blocks, 3)
   paste(blocks[3][2], "expect 0\t1\t1.5\nrefute input:", [[

@@ -7,8 +7,7 @@ local capture = t.capture
 
 local function write(path, text)
   os.execute("mkdir -p '" .. path:match "(.*)/" .. "'")
-  local f <close> = assert(io.open(path, "wb"))
-  f:write(text)
+  t.write(path, text)
 end
 
 local function read(path)
@@ -32,8 +31,7 @@ end
 t.test("a statement is one entry, also after a restart", function()
   local h <close> = home()
   do
-    local s <close> = screen.open{dir = h.dir}
-    s:wait "cl>"
+    local s <close> = screen.ready{dir = h.dir}
     s:send "for i = 1, 2 do\rprint('n' .. i)\rend\r"
     s:wait "n2\ncl>"
     s:run("print(7)", "\n7\n")
@@ -45,8 +43,7 @@ t.test("a statement is one entry, also after a restart", function()
     "|for i = 1, 2 do\n  print('n' .. i)\nend\n|print(7)\n|os.exit(3)\n")
   t.eq(capture("ls -l " .. h.file):sub(1, 10), "-rw-------")
   t.eq(capture("ls -ld " .. h.file:match "(.*)/"):sub(1, 10), "drwx------")
-  local s <close> = screen.open{dir = h.dir}
-  s:wait "cl>"
+  local s <close> = screen.ready{dir = h.dir}
   s:keys("Up", "Up", "Up")
   s:wait_screen "cl> for i = 1, 2 do\n..>   print('n' .. i)\n..> end"
   t.eq({s:cursor()}, {19, 0}) -- so that Up goes on
@@ -65,8 +62,7 @@ end)
 
 t.test("Up-arrow never loses or mutates what was typed", function()
   local h <close> = home()
-  local s <close> = screen.open{dir = h.dir}
-  s:wait "cl>"
+  local s <close> = screen.ready{dir = h.dir}
   s:run("first = 1")
   s:run("second = 2")
   s:send "f(draft,\rtwo"
@@ -96,8 +92,7 @@ t.test("Up-arrow never loses or mutates what was typed", function()
 end)
 
 t.test("PgUp and PgDn go by what is before the cursor", function()
-  local s <close> = screen.open()
-  s:wait "cl>"
+  local s <close> = screen.ready()
   for _, line in ipairs{"alpha = 1", "beta = 2", "alpha = 3", "gamma = 4"} do
     s:run(line)
   end
@@ -115,8 +110,7 @@ t.test("PgUp and PgDn go by what is before the cursor", function()
 end)
 
 t.test("Ctrl-R searches, also in statements of several lines", function()
-  local s <close> = screen.open()
-  s:wait "cl>"
+  local s <close> = screen.ready()
   s:run("needle = 1")
   s:send "function f()\rreturn 'needle'\rend\r"
   s:wait "end\ncl>"
@@ -181,13 +175,10 @@ end)
 
 t.test("history lost or locked: a lock of someone else's does not stop it",
   function()
-    if capture "command -v flock" == "" then
-      t.skip("no flock")
-    end
+    t.skip_if(capture "command -v flock" == "", "no flock")
     local h <close> = home()
     write(h.file, "#1\nold = 1\n")
-    local s <close> = screen.open{dir = h.dir}
-    s:wait "cl>"
+    local s <close> = screen.ready{dir = h.dir}
     os.execute(([[sh -c 'exec 9>>%s; flock 9; echo >%s/locked
       exec sleep 60' >%s/null 2>&1 & echo $! >%s/pid]]):format(h.file, h.dir,
       h.dir, h.dir))
@@ -203,8 +194,7 @@ t.test("history lost or locked: what cannot be read is skipped", function()
   local h <close> = home()
   write(h.file, "plain line\n#5\none = 1\n#6\nb\0roken\n#7\nx = [[\n" ..
     "\\#123\n]]\n\0\0\0\n#8\n#9\n\xFF\xFE = 1\n#10\nlast = 1")
-  local s <close> = screen.open{dir = h.dir}
-  s:wait "cl>"
+  local s <close> = screen.ready{dir = h.dir}
   s:keys("Up")
   s:wait_end "cl> last = 1"
   s:keys("Up")
@@ -224,8 +214,7 @@ end)
 t.test("a line that looks like a time comes back", function()
   local h <close> = home()
   write(h.file, "#7\nx = [[\n\\#123\n\\\\#4\n]]\n")
-  local s <close> = screen.open{dir = h.dir}
-  s:wait "cl>"
+  local s <close> = screen.ready{dir = h.dir}
   s:keys "Up"
   s:wait_screen "cl> x = [[\n..> #123\n..> \\#4\n..> ]]"
 end)
@@ -242,8 +231,7 @@ t.test("a long history is cut, and nothing of other sessions is lost",
       parts[i] = ("#%d\nx = {\n%d}\n"):format(i, i)
     end
     write(h.file, table.concat(parts))
-    local s <close> = screen.open{dir = h.dir}
-    s:wait "cl>"
+    local s <close> = screen.ready{dir = h.dir}
     s:run "after = 2"
     before:run "before = 2"
     local text = read(h.file)
@@ -258,8 +246,7 @@ t.test("a long history is cut, and nothing of other sessions is lost",
   end)
 
 t.test("history that cannot be written is a note, once", function()
-  local s <close> = screen.open{env = "XDG_STATE_HOME=/dev/null/x"}
-  s:wait "cl>"
+  local s <close> = screen.ready{env = "XDG_STATE_HOME=/dev/null/x"}
   s:run("a = 1", "note: history is not kept: /dev/null/x/clshell/history")
   s:keys "C-l"
   s:wait_screen "cl>"
@@ -272,8 +259,7 @@ end)
 t.test("an entry that begins with an empty line is read back", function()
   local h <close> = home()
   write(h.file, "#1700000000\n\nx = 5\n#1700000001\n\n\n#1700000002\ny = 6\n")
-  local s <close> = screen.open{dir = h.dir}
-  s:wait "cl>"
+  local s <close> = screen.ready{dir = h.dir}
   s:keys "Up"
   s:wait_end "cl> y = 6"
   s:keys "Up"
@@ -281,8 +267,7 @@ t.test("an entry that begins with an empty line is read back", function()
 end)
 
 t.test("Alt-. inserts the last argument of the entry before", function()
-  local s <close> = screen.open()
-  s:wait "cl>"
+  local s <close> = screen.ready()
   s:run("a = math.max(1, (2 + 3))")
   s:run("--", "cl>")
   s:run("b = {kernel = 'x', 7}")
@@ -311,8 +296,7 @@ t.test("Alt-. inserts the last argument of the entry before", function()
 end)
 
 t.test("an entry of the history is suggested where that is set", function()
-  local s <close> = screen.open()
-  s:wait "cl>"
+  local s <close> = screen.ready()
   s:run("value = 6 * 7")
   s:run("print('other')", "\nother\n")
   s:send "val"

@@ -5,8 +5,7 @@ local t = require "t"
 local screen = require "screen"
 
 t.test("Tab completes a name, or lists the candidates", function()
-  local s <close> = screen.open()
-  s:wait_screen "cl>"
+  local s <close> = screen.ready()
   s:send "collectg"
   s:keys "Tab"
   s:wait_screen "cl> collectgarbage"
@@ -29,8 +28,7 @@ t.test("Tab completes a name, or lists the candidates", function()
 end)
 
 t.test("Tab in strings, calls and statements of several lines", function()
-  local s <close> = screen.open()
-  s:wait_screen "cl>"
+  local s <close> = screen.ready()
   s:send "gemm(A, B, {kern"
   s:keys "Tab"
   s:wait "{kernel ="
@@ -57,8 +55,7 @@ end)
 
 -- ux.md, section 4: "Tab hangs, or runs code".
 t.test("Tab neither hangs nor runs code", function()
-  local s <close> = screen.open()
-  s:wait_screen "cl>"
+  local s <close> = screen.ready()
   s:run [[function ran() print 'RAN' while true do end end]]
   s:run [[evil = setmetatable({}, {__index = ran, __pairs = ran})]]
   s:run [[getmetatable(evil).__tostring, getmetatable(evil).__call = ran, ran]]
@@ -83,8 +80,7 @@ t.test("Tab neither hangs nor runs code", function()
 end)
 
 t.test("Tab opens no driver", function()
-  local s <close> = screen.open{env = "OCL_ICD_VENDORS=/nonexistent"}
-  s:wait_screen "cl>"
+  local s <close> = screen.ready{env = "OCL_ICD_VENDORS=/nonexistent"}
   s:send "cl.use 'g"
   s:keys "Tab"
   s:wait "cl.use 'gpu'"
@@ -95,8 +91,7 @@ t.test("Tab opens no driver", function()
 end)
 
 t.test("Tab again shows the rest of a long list", function()
-  local s <close> = screen.open{height = 8, width = 40}
-  s:wait_screen "cl>"
+  local s <close> = screen.ready{height = 8, width = 40}
   s:run "many = {}; for i = 1, 20 do many['a_long_name_' .. i + 10] = i end"
   s:send "many.a"
   s:keys "Tab"

@@ -367,18 +367,13 @@ t.test("what is not understood is shown as it is", function()
   end
 end)
 
-local function write(path, content)
-  local f <close> = assert(io.open(path, "wb"))
-  f:write(content)
-  return path
-end
+local write = t.write
 
 -- The text of the error that a script of these lines ends with.
 local function fails(path, text)
   write(path, text)
-  local p <close> = assert(io.popen(("NO_COLOR=1 '%s' %s 2>&1 >/dev/null")
-    :format(t.exe, path)))
-  return p:read("a")
+  return t.capture(("NO_COLOR=1 '%s' %s 2>&1 >/dev/null")
+    :format(t.exe, path))
 end
 
 local device = t.device()
@@ -476,9 +471,7 @@ t.test("options: clshell's own left out, long ones cut", function()
 end)
 
 t.test("warnings of a build that succeeds are in prog.log", function()
-  if not pocl then
-    t.skip "not every driver warns of this"
-  end
+  t.skip_if(not pocl, "not every driver warns of this")
   local p <close> = cl.build([[
     kernel void f(global int *x) { x[0]; x[1] = 2; }]])
   local list = buildlog.parse(p.log)

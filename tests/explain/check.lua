@@ -13,9 +13,7 @@ t.device()
 t.keeps("Context", "Queue")
 
 local function simulator()
-  if not oclgrind.driver() then
-    t.skip("Oclgrind is not installed")
-  end
+  t.skip_if(not oclgrind.driver(), "Oclgrind is not installed")
 end
 
 -- "race 6 7": the kind of a finding and its lines in order.
@@ -385,9 +383,8 @@ end)
 
 t.test("what the simulator cannot build", function()
   simulator()
-  if not cl.device():has "cl_khr_fp16" then
-    t.skip("the device has no half precision")
-  end
+  t.skip_if(not cl.device():has "cl_khr_fp16",
+    "the device has no half precision")
   local x <close> = cl.buffer("half", 4, 0)
   local k <close> = cl.kernel [[
     #pragma OPENCL EXTENSION cl_khr_fp16 : enable

@@ -194,9 +194,7 @@ end)
 
 t.test("what the simulator counts is exact", function()
   local _, missing = trace.plugin()
-  if missing then
-    t.skip(missing)
-  end
+  t.skip_if(missing, missing)
   local list = claims.new{n = 8}
   for _, c in ipairs{{"B13", 2, "50 % of the lanes active, against 100 %"},
       {"B16", 32 / 24, "32 warps in place of 24"},

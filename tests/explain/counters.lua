@@ -41,9 +41,7 @@ end
 -- What counters.measure(task) gives in a process that finds the scripts.
 local function measured(task, variables)
   local file = t.tmp "task"
-  local f <close> = assert(io.open(file, "wb"))
-  f:write((assert(require "clshell.calls.parcel".pack(task))))
-  f:close()
+  t.write(file, (assert(require "clshell.calls.parcel".pack(task))))
   local home = variables and variables.home or folder .. "/.."
   return t.capture(("PATH='%s/bin':\"$PATH\" LD_LIBRARY_PATH='%s' %s '%s' -n "
     .. "-e '"
@@ -72,9 +70,8 @@ t.test("the child runs the launch by CUDA's driver", function()
 end)
 
 t.test("the arguments of a launch become a task", function()
-  if cl.device().nv_compute_capability_major then
-    t.skip "the driver of this device would load the false driver of CUDA"
-  end
+  t.skip_if(cl.device().nv_compute_capability_major,
+    "the driver of this device would load the false driver of CUDA")
   local said = t.tmp "said"
   ncu(("\"$@\" >'%s' || exit 1\ncat >$log <<'END'\n%sEND"):format(said, CSV))
   local offsets
@@ -180,9 +177,7 @@ t.test("model and counters stand side by side", function()
 end)
 
 t.test("other devices have a reason", function()
-  if cl.device().nv_compute_capability_major then
-    t.skip "this is an NVIDIA GPU"
-  end
+  t.skip_if(cl.device().nv_compute_capability_major, "this is an NVIDIA GPU")
   local k = cl.kernel "kernel void f(global int *x) { *x = 1; }"
   t.raises(function() counters(k:range(1), cl.buffer("int", 1)) end,
     "is no NVIDIA GPU", "access(...) models")

@@ -490,9 +490,7 @@ end
 
 t.test("no cause in the model: the simulator names a line", function()
   local plugin, missing = trace.plugin()
-  if not plugin then
-    t.skip(missing)
-  end
+  t.skip_if(not plugin, missing)
   local text = step("tiled", {edge = "guard"}, "tiled", {edge = "pad"}, CPU)
   contains(text, "paid  new over old: x1.50 (1.49 to 1.51); the model sees no "
     .. "cause; simulated at 64x64x64, instructions 1/1.")
@@ -515,9 +513,7 @@ end
 
 t.test("the simulator's line is not one that was only rewritten", function()
   local plugin, missing = trace.plugin()
-  if not plugin then
-    t.skip(missing)
-  end
+  t.skip_if(not plugin, missing)
   local square = {rows = 64, cols = 64}
   local product_of = {m = 64, n = 64, k = 64}
   local words = difference("gemm", "tiled", "tiled_swizzled", product_of, CPU)
@@ -535,9 +531,7 @@ end)
 
 t.test("products of diagonals have a small size too", function()
   local plugin, missing = trace.plugin()
-  if not plugin then
-    t.skip(missing)
-  end
+  t.skip_if(not plugin, missing)
   local shape = {rows = 1000, cols = 1000, ndiags = 5, nnz = 5000}
   local words = difference("spmv", "pitch", "local_offsets", shape, CPU)
   t.ok(words:find("^simulated at 256 rows of 5 diagonals side by side, bytes "
@@ -551,12 +545,9 @@ end)
 
 t.test("no cause in the model: sectors count on a GPU alone", function()
   local plugin, missing = trace.plugin()
-  if not plugin then
-    t.skip(missing)
-  end
+  t.skip_if(not plugin, missing)
   local function text_of(name)
-    local f <close> = assert(io.open(cl.home .. "/kernels/gemm/" .. name))
-    return f:read "a"
+    return t.read(cl.home .. "/kernels/gemm/" .. name)
   end
   local source = text_of "naive.cl":gsub('#include "([^"]+)"', text_of)
   gemm.define{name = "unknown_map", source = source,
@@ -588,8 +579,7 @@ print(lesson.ladder(rows, opts))
 opts.access = false
 print(lesson.ladder(rows, opts))]]
   local path = t.tmp "ladder.lua"
-  local f = assert(io.open(path, "w"))
-  f:write(code):close()
+  t.write(path, code)
   local out = t.capture(("COLUMNS=200 CLSHELL_OCLGRIND=none %s %s"):format(
     t.exe, path))
   contains(out, "the model sees no cause\n")
@@ -606,9 +596,7 @@ end)
 
 t.test("rows of the run store have words for a device and a shape", function()
   local s <close>, reason = require("clshell.store").open(t.tmp "runs.db")
-  if not s then
-    t.skip(reason)
-  end
+  t.skip_if(not s, reason)
   s:keep(product("tiled", 512, 1, {params = {tile = 16}}))
   s:keep(product("naive", 512, 0.5, {params = {},
     device = {name = cl.device().name}}))

@@ -19,9 +19,7 @@ local A = matrix.random(5, 4, {seed = 1})
 print(transpose(A, {kernel = "tiled"}).rows)]])
 
 t.test("each defect once, with the launch's place; exit code 1", function()
-  if not oclgrind.driver() then
-    t.skip("Oclgrind is not installed")
-  end
+  t.skip_if(not oclgrind.driver(), "Oclgrind is not installed")
   local out, err, code = sh "$clshell -d cpu --memcheck edge.lua 'a b' -d"
   t.eq(out, "mine\ta b\t-d\t1\n")
   has(err, "check: 1 finding in f over 5, local 1, launched at edge.lua:4",
@@ -37,9 +35,7 @@ t.test("each defect once, with the launch's place; exit code 1", function()
 end)
 
 t.test("the launches of a recording are looked at when it runs", function()
-  if not oclgrind.driver() then
-    t.skip("Oclgrind is not installed")
-  end
+  t.skip_if(not oclgrind.driver(), "Oclgrind is not installed")
   create("recorded.lua", [[
 local k = cl.kernel "kernel void f(global int *x, int a) { x[a] = a; }"
 local x = cl.buffer("int", 4, 0)
@@ -59,9 +55,7 @@ print(x:read()[4], steps.native)]])
 end)
 
 t.test("memory that is used again counts as written where it is", function()
-  if not oclgrind.driver() then
-    t.skip("Oclgrind is not installed")
-  end
+  t.skip_if(not oclgrind.driver(), "Oclgrind is not installed")
   create("again.lua", [[
 local function copy(name)
   return cl.kernel(("kernel void %s(global const int *x, global int *y) {"
@@ -85,9 +79,7 @@ end)
 
 t.test("the rest of a memory stays written where a part is written anew",
   function()
-  if not oclgrind.driver() then
-    t.skip("Oclgrind is not installed")
-  end
+  t.skip_if(not oclgrind.driver(), "Oclgrind is not installed")
   create("parts.lua", [[
 local k = cl.kernel("kernel void f(global const char *m, global int *o) { "
   .. "int i = get_global_id(0); if (m[i]) o[i] = 1; }",
@@ -122,9 +114,7 @@ k:range(1)(cl.buffer("char", 4))]])
 end)
 
 t.test("check and access in a script find what they find without", function()
-  if not oclgrind.driver() then
-    t.skip("Oclgrind is not installed")
-  end
+  t.skip_if(not oclgrind.driver(), "Oclgrind is not installed")
   create("inner.lua", [[
 local k = cl.kernel "kernel void f(global int *x) { x[get_global_id(0)] = 1; }"
 local r = check(k:range(5, 1), cl.buffer("int", 4, 0))
@@ -143,9 +133,7 @@ end]])
 end)
 
 t.test("images are simulated, and their pixels count as written", function()
-  if not oclgrind.driver() then
-    t.skip("Oclgrind is not installed")
-  end
+  t.skip_if(not oclgrind.driver(), "Oclgrind is not installed")
   create("image.lua", [[
 local k = cl.kernel "kernel void f(read_only image2d_t i, sampler_t s, ]]
     .. [[global float *y) { int g = get_global_id(0); float v = ]]

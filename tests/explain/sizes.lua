@@ -15,9 +15,7 @@ t.device()
 t.keeps("Context", "Queue", "Program", "Kernel")
 
 local function simulator()
-  if not oclgrind.driver() then
-    t.skip("Oclgrind is not installed")
-  end
+  t.skip_if(not oclgrind.driver(), "Oclgrind is not installed")
 end
 
 local HEAD = [[

@@ -167,9 +167,7 @@ for turn, item in ipairs(gemm.kernels()) do
         end
       end
     end
-    if ran == 0 then
-      t.skip(reason)
-    end
+    t.skip_if(ran == 0, reason)
   end)
 end
 
@@ -202,9 +200,7 @@ for _, item in ipairs(gemm.kernels()) do
         t.ok(r.err > 0, "random numbers and no rounding at all?")
       end
     end
-    if ran == 0 then
-      t.skip(reason)
-    end
+    t.skip_if(ran == 0, reason)
   end)
 end
 

@@ -118,9 +118,7 @@ for _, item in ipairs(gemm.kernels()) do
         end
       end
     end
-    if ran == 0 then
-      t.skip(reason)
-    end
+    t.skip_if(ran == 0, reason)
   end)
 end
 

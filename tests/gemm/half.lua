@@ -19,9 +19,7 @@ end
 -- Skips where no rung takes these operands, with its reason.
 local function need(operands)
   local fine, reason = gemm.check("nv_hgemm", nil, operands)
-  if not fine then
-    t.skip(reason)
-  end
+  t.skip_if(not fine, reason)
 end
 
 t.test("C of floats: each size, transposed, with beta, in a batch", function()

@@ -8,6 +8,7 @@ local t = require "t"
 local cl = require "cl"
 local gemm = require "clshell.gemm"
 local ladder = require "ladder"
+local options = require "clshell.base.options"
 local plan = require "clshell.ladder.plan"
 local ptx = require "clshell.ladder.ptx"
 local rungs = require "clshell.ladder.rung"
@@ -99,7 +100,7 @@ local function add_programs(add, rung, p, s)
     mark = rung.ptx, tile = tile}
   local function helper(file, _, defines)
     local from = type(file) == "table" and file or {file = file}
-    defines = plan.merged(defines, {PLACED = s.placed and 1 or nil})
+    defines = options.with(defines, {PLACED = s.placed and 1 or nil})
     local folder = from.file:find "^/" and "" or gemm.folder
     add{path = folder .. from.file, words = words(defines), arch = arch,
       mark = from.ptx, tile = tile}
@@ -108,7 +109,7 @@ local function add_programs(add, rung, p, s)
   for _, name in ipairs{"A", "B", "C"} do
     o[name] = {ld = s["ld" .. name:lower()], count = s.batch}
   end
-  local own = plan.merged(o, rung.prepare
+  local own = options.with(o, rung.prepare
     and rung.prepare(s, p, o, helper))
   if rung.finish then
     rung.finish(s, p, own, helper, o)
@@ -162,15 +163,7 @@ local function adapted(text, item)
   return text, item.arch
 end
 
-local function read(path)
-  local f <close> = assert(io.open(path))
-  return f:read("a")
-end
-
-local function write(path, text)
-  local f <close> = assert(io.open(path, "w"))
-  f:write(text)
-end
+local read, write = t.read, t.write
 
 -- The messages of the first command that fails, after the command; or nil.
 local function failure(commands)

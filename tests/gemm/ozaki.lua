@@ -17,9 +17,7 @@ local device = t.device()
 
 local function test(name, f)
   t.test(name, function()
-    if not device:has "cl_khr_fp64" then
-      t.skip "the device has no double"
-    end
+    t.skip_if(not device:has "cl_khr_fp64", "the device has no double")
     f()
   end)
 end
@@ -278,9 +276,8 @@ end)
 local function nv_ozaki(name, f)
   test("nv_ozaki: " .. name, function()
     local major = device.nv_compute_capability_major
-    if major ~= 9 then
-      t.skip "the device is no NVIDIA GPU of compute capability 9.0"
-    end
+    t.skip_if(major ~= 9,
+      "the device is no NVIDIA GPU of compute capability 9.0")
     f()
   end)
 end

@@ -85,9 +85,7 @@ for _, name in ipairs{"small", "small_simd"} do
         t.seed + i)
       local reason = try(name, {vector = name == "small_simd" and 32 or nil},
         o, C, exact, ("%s, form %d"):format(table.concat(shape, "x"), form))
-      if reason then
-        t.skip(reason)
-      end
+      t.skip_if(reason, reason)
     end
   end)
   t.test(name .. " says what is too large", function()

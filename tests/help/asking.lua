@@ -6,8 +6,7 @@ local t = require "t"
 local screen = require "screen"
 
 t.test("?name, name? and ??word", function()
-  local s <close> = screen.open{width = 80, height = 40}
-  s:wait "cl>"
+  local s <close> = screen.ready{width = 80, height = 40}
   s:run("?cl.queue", "out_of_order  (false)")
   s:send "\12"
   s:run("cl.queue?", "A new command queue.")
@@ -20,8 +19,7 @@ t.test("?name, name? and ??word", function()
 end)
 
 t.test("help does nothing in Lua: ? alone and help list the topics", function()
-  local s <close> = screen.open{width = 80, height = 50}
-  s:wait "cl>"
+  local s <close> = screen.ready{width = 80, height = 50}
   s:run("?", "%tutorial")
   s:keys "C-l"
   s:run("help", "Modules and functions")
@@ -29,8 +27,7 @@ end)
 
 t.test("?name of a function typed at the prompt has its comment and source",
   function()
-    local s <close> = screen.open{width = 80, height = 40}
-    s:wait "cl>"
+    local s <close> = screen.ready{width = 80, height = 40}
     s:paste "-- Doubles a number.\nfunction twice(x)\n  return 2 * x\nend"
     s:send "\r"
     s:wait_end "\ncl>"
@@ -44,8 +41,7 @@ t.test("?name of a function typed at the prompt has its comment and source",
 
 t.test("F1 shows help on the call at the cursor and keeps the line",
   function()
-    local s <close> = screen.open{width = 80, height = 60}
-    s:wait "cl>"
+    local s <close> = screen.ready{width = 80, height = 60}
     s:send "cl.queue{out_of_order = "
     s:keys "F1"
     s:wait "A new command queue."
@@ -55,8 +51,7 @@ t.test("F1 shows help on the call at the cursor and keeps the line",
 
 t.test("help fits the window and has colours only on demand",
   function()
-    local s <close> = screen.open{width = 50, height = 40}
-    s:wait "cl>"
+    local s <close> = screen.ready{width = 50, height = 40}
     s:run("?Kernel:range", "work-item dimension 0")
     t.ok(s:colors():find("\27[1mKernel:range", 1, true), s:colors())
     local plain <close> = screen.open{width = 50, height = 40,
@@ -67,9 +62,8 @@ t.test("help fits the window and has colours only on demand",
   end)
 
 t.test("a page longer than the window goes through the pager", function()
-  local s <close> = screen.open{width = 80, height = 20,
+  local s <close> = screen.ready{width = 80, height = 20,
     env = "PAGER='head -n 3'"}
-  s:wait "cl>"
   s:run("?gemm", "gemm(A, B [, opts]) -> C, event")
   t.ok(not s:text(true):find("Functions", 1, true), s:text(true))
   s:run("?string.rep", "reference manual") -- this one fits

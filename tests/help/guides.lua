@@ -157,11 +157,10 @@ local function new_folder()
 end
 
 local function open(folder)
-  local s = screen.open{width = 74, height = 60, command =
+  local s = screen.ready{width = 74, height = 60, command =
     ("sh -c %s"):format(quote(("cd %s && exec %s -q"):format(folder.path,
     PROGRAM))), env = ("PAGER=cat CLSHELL_HOME=%s CLSHELL_STORE=%s/runs.db")
     :format(quote(cl.home), folder.path)}
-  s:wait "cl>"
   return s
 end
 
@@ -190,8 +189,7 @@ end
 local function write(folder, block)
   local name = block[1]:match "^[-/#]+ ([%w_.]+%.%w+)$"
   if name then
-    local f <close> = assert(io.open(folder.path .. "/" .. name, "w"))
-    f:write(table.concat(block, "\n"), "\n")
+    t.write(folder.path .. "/" .. name, table.concat(block, "\n"), "\n")
   end
   return name
 end
@@ -200,12 +198,9 @@ for _, entry in ipairs(concepts.list) do
   if entry.guide then
     t.test("the examples of ?" .. entry.name, function()
       local needs = entry.text:find "%%check" or entry.text:find "%%access"
-      if needs and not simulated then
-        t.skip "there is no simulator, or no plugin for it"
-      end
-      if cl.device().type ~= "cpu" then
-        t.skip "the outputs are of a CPU"
-      end
+      t.skip_if(needs and not simulated,
+        "there is no simulator, or no plugin for it")
+      t.skip_if(cl.device().type ~= "cpu", "the outputs are of a CPU")
       local folder <close> = new_folder()
       local session <close> = setmetatable({}, {__close = function(self)
         if self.screen then

@@ -619,9 +619,7 @@ t.test("F1 shows as much as fits above the input", function()
 end)
 
 t.test("F1 shows the parameters of the kernel that is called", function()
-  if #cl.devices() == 0 then
-    t.skip "no OpenCL device"
-  end
+  t.skip_if(#cl.devices() == 0, "no OpenCL device")
   local p <close> = cl.build "kernel void one(global const int *x, int n) {}"
   rawset(_G, "prog_of_test", p)
   local tip = "one(\n  global const int* x,\n  int n)"

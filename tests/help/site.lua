@@ -13,8 +13,7 @@ local dir, capture = scratch.dir, t.capture
 local out = dir .. "/site"
 
 local function read(name)
-  local f <close> = assert(io.open(out .. "/" .. name, "rb"))
-  return f:read "a"
+  return t.read(out .. "/" .. name)
 end
 
 local function has(name, words)
@@ -107,9 +106,7 @@ end)
 local function browse(address, options)
   local found = "command -v chromium chromium-browser google-chrome"
   local browser = capture(found):match "^[^\n]+"
-  if not browser then
-    t.skip "there is no Chromium"
-  end
+  t.skip_if(not browser, "there is no Chromium")
   return capture(("HOME=%s XDG_CONFIG_HOME=%s timeout 120 %s --headless "
     .. "--no-sandbox --disable-gpu --allow-file-access-from-files "
     .. "--virtual-time-budget=20000 %s %s 2>/dev/null"):format(quote(dir),

@@ -333,9 +333,7 @@ t.test("dia_to_csr: a finalizer changes the values", function()
 end)
 
 t.test("CSR: indexes that a transfer changes", function()
-  if #cl.devices() == 0 then
-    t.skip "no OpenCL device"
-  end
+  t.skip_if(#cl.devices() == 0, "no OpenCL device")
   local n = 1 << 18
   local wild <close> = cl.buffer("int", n, 1 << 30)
   local values, x = cl.array("float", n, 1), cl.array("float", n, 1)

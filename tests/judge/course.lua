@@ -40,9 +40,7 @@ t.test("the heads name claims, and their texts by title", function()
 end)
 
 t.test("the judge says of each listing what its head says", function()
-  if not oclgrind.driver() then
-    t.skip "the simulator Oclgrind is not installed"
-  end
+  t.skip_if(not oclgrind.driver(), "the simulator Oclgrind is not installed")
   local count = 0
   each(function(task, path, verdict, finding)
     local size = ({diagonals = 30, edge = 100, sum = 200,

@@ -19,10 +19,7 @@ local A = cl.buffer("float", {2, 3}, {{1, 2, 3}, {4, 5, 6}})
 local B = cl.buffer("float", {3, 2}, {{1, 0}, {0, 1}, {1, 1}})
 local AB = {{4, 5}, {10, 11}}
 
-local function write(path, content)
-  local f <close> = assert(io.open(path, "w"))
-  f:write(content)
-end
+local write = t.write
 
 -- A kernel file: C = factor A B, straight; `extra` goes before it.
 local function source(factor, extra)

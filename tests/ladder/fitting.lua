@@ -64,13 +64,10 @@ local layered = t.capture(("OPENCL_LAYERS=%s CLLIMIT=local:4242 %s -p "
 
 -- The lines of a script under limits, each as a list of words.
 local function pretended(limits, code)
-  if not layered then
-    t.skip "the OpenCL loader takes no layers (OPENCL_LAYERS)"
-  end
+  t.skip_if(not layered, "the OpenCL loader takes no layers (OPENCL_LAYERS)")
   local path = t.tmp "fitting.lua"
   do
-    local f <close> = assert(io.open(path, "w"))
-    f:write(code)
+    t.write(path, code)
   end
   local out = t.capture(("OPENCL_LAYERS=%s CLLIMIT=%s %s %s 2>&1"):format(
     layer, limits, t.exe, path))
@@ -239,9 +236,7 @@ t.test("a search ends where a rung has very many configurations", function()
 end)
 
 t.test("gemm.simd and gemm.pack take their defaults", function()
-  if device.type ~= "cpu" then
-    t.skip "gemm.simd is for CPUs"
-  end
+  t.skip_if(device.type ~= "cpu", "gemm.simd is for CPUs")
   local A <close> = require "clshell.data.matrix".random(70, 90)
   local B <close> = require "clshell.data.matrix".random(90, 50)
   local C <close> = gemm(A, B, {kernel = "simd"})

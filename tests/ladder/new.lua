@@ -494,8 +494,7 @@ t.test("a family's file lies beside the script", function()
   local folder = t.tmp "families"
   os.execute(("mkdir -p '%s'"):format(folder))
   local function write(name, text)
-    local f <close> = assert(io.open(folder .. "/" .. name, "w"))
-    f:write(text)
+    t.write(folder .. "/" .. name, text)
   end
   write("twice.cl", "kernel void twice(int n, global const REAL *x, "
     .. "global REAL *y) { y[get_global_id(0)] = 2 * x[get_global_id(0)]; }")

@@ -107,9 +107,7 @@ end)
 -- turns into no PTX text or for no Hopper.
 t.test("a rung with ptx says why a device cannot run it", function()
   local major = cl.context().device.nv_compute_capability_major
-  if major then
-    t.skip("an NVIDIA GPU runs it")
-  end
+  t.skip_if(major, "an NVIDIA GPU runs it")
   gemm.define{
     name = "marked", ptx = true,
     source = [[kernel void f(int M, int N, int K, float alpha,
@@ -125,9 +123,8 @@ end)
 
 t.test("nv_wgmma names what it needs", function()
   local A = matrix.random(4, 4, {seed = 1})
-  if cl.context().device.nv_compute_capability_major then
-    t.skip("an NVIDIA GPU may run it")
-  end
+  t.skip_if(cl.context().device.nv_compute_capability_major,
+    "an NVIDIA GPU may run it")
   local plan, why = gemm.plan_for("nv_wgmma", {}, {A = A, B = A})
   t.eq(plan, nil)
   t.ok(why:find("compute capability 9.0", 1, true), why)

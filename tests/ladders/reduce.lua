@@ -15,10 +15,8 @@ local verify = require "clshell.ladder.verify"
 t.keeps("Program", "Kernel", "Launch")
 local device = t.device()
 
-local TYPES = {"float", "int"}
-if device:has "cl_khr_fp64" then
-  TYPES[3] = "double"
-end
+local TYPES = {"float", "int",
+  device:has "cl_khr_fp64" and "double" or nil}
 local SIZES = {1, 7, 1000, 2^20 + 1 | 0}
 
 -- Whether a rung runs here with these parameters.
@@ -110,9 +108,7 @@ end)
 
 t.test("the last work-group reduces what all have told", function()
   local why = tiling.mute(device)
-  if why then
-    t.skip(why)
-  end
+  t.skip_if(why, why)
   local _ <close> = t.swap(tiling, "lacks", function() end)
   for _, type in ipairs(TYPES) do
     for _, op in ipairs{"sum", "min", "max"} do

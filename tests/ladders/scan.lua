@@ -13,10 +13,8 @@ local tune = require "clshell.tune"
 t.keeps("Program", "Kernel")
 local device = t.device()
 
-local TYPES = {"float", "int"}
-if device:has "cl_khr_fp64" then
-  TYPES[3] = "double"
-end
+local TYPES = {"float", "int",
+  device:has "cl_khr_fp64" and "double" or nil}
 local SIZES = {1, 7, 1000, 70001}
 
 for number, rung in ipairs(scan.list) do
@@ -41,9 +39,7 @@ end
 t.test("nv_stream: numbers of tiles", function()
   local params = {wg = 256, units = 3, wave = 32}
   local fits, why = scan.check("nv_stream", params, {n = 1})
-  if not fits then
-    t.skip(why)
-  end
+  t.skip_if(not fits, why)
   for _, type in ipairs(TYPES) do
     local tile = 256 * 3 * 16 // cl.typesize(type)
     for _, n in ipairs{tile - 1, tile, tile + 1, 32 * tile - 1, 32 * tile,
@@ -60,9 +56,7 @@ end)
 
 t.test("lookback: waves of tiles, the same bits in each run", function()
   local fits, why = scan.check("lookback", nil, {n = 1})
-  if not fits then
-    t.skip(why)
-  end
+  t.skip_if(not fits, why)
   local x = cl.random(70001, {type = "float", seed = 6, lo = -1})
   for _, wg in ipairs{32, 64} do -- a sum for each work-item, or fewer
     local opts = {kernel = "lookback", wg = wg, each = 4, wave = 32}

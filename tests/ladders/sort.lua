@@ -15,10 +15,8 @@ t.keeps("Program", "Kernel", "Launch")
 local device = t.device()
 
 local TYPES = {"float", "int", "uint", "char", "uchar", "short", "ushort",
-  "long", "ulong", "half"}
-if device:has "cl_khr_fp64" then
-  TYPES[#TYPES + 1] = "double"
-end
+  "long", "ulong", "half",
+  device:has "cl_khr_fp64" and "double" or nil}
 local ORDERS = {"ascending", "descending"}
 
 for i, rung in ipairs(sort.list) do

@@ -5,6 +5,7 @@ local t = require "t"
 local bench = require "clshell.measure.bench"
 local cl = require "cl"
 local compare = require "clshell.measure.compare"
+local flagged = require "clshell.measure.protocol".flagged
 local gemm = require "clshell.gemm"
 local report = require "clshell.report"
 local target = require "clshell.ladder.workload"
@@ -27,15 +28,6 @@ local function event(start, stop)
   local e = {start = start, stop = stop}
   function e.wait() return e end
   return e
-end
-
-local function flagged(r, name)
-  for _, flag in ipairs(r.flags) do
-    if flag == name then
-      return true
-    end
-  end
-  return false
 end
 
 local function increment(n)

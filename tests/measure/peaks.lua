@@ -17,15 +17,6 @@ local units = require "clshell.ladder.unit"
 t.keeps("Program", "Kernel")
 local device = t.device()
 
-local function flagged(r, name)
-  for _, flag in ipairs(r.flags) do
-    if flag == name then
-      return true
-    end
-  end
-  return false
-end
-
 -- A stream kernel for so many vectors of that width; the work-items it needs.
 local function stream(name, n, width, items, size, streams)
   local prog = program.get(cl.context(), {path = ("%s/kernels/peak/%s.cl")
@@ -103,7 +94,8 @@ t.test("results stand on the roofline, and none far above it", function()
   local planted = {median = 1e-9, flop = 1e-9 * 50 * p.best.fma_float,
     type = "float"}
   local part, bound = roofline(planted)
-  t.ok(part > 10 and bound == "compute" and flagged(planted, "IMPOSSIBLE?"))
+  t.ok(part > 10 and bound == "compute"
+    and protocol.flagged(planted, "IMPOSSIBLE?"))
   t.ok(planted.note:find("IMPOSSIBLE%? [%d%.]+ %%"))
   local honest = {median = 1, bytes = p.copy / 2, mode = "cold"}
   t.eq(select(2, roofline(honest)), "memory")
@@ -145,9 +137,7 @@ t.test("what is kept of a device survives, and damage is seen", function()
   local path = cachefile.path(dev)
   t.eq({cachefile.load(dev)}, {})
   local fine, reason = cachefile.save(dev, {a = 1 / 3, ["peak.b"] = 2})
-  if not fine then
-    t.skip(reason)
-  end
+  t.skip_if(not fine, reason)
   local _ <close> = setmetatable({}, {__close = function()
     os.remove(path)
   end})
@@ -289,10 +279,10 @@ t.test("a verified result above a roof raises it; others are impossible",
     t.eq(peaks.tries(context).write.tries, 2)
     r = result{bytes = 8 * top}
     roofline.place(r, context)
-    t.ok(flagged(r, "IMPOSSIBLE?") and r.roof > 3.9, r.roof)
+    t.ok(protocol.flagged(r, "IMPOSSIBLE?") and r.roof > 3.9, r.roof)
     r = result{bytes = 0.75 * peaks.get "copy"}
     roofline.place(r, context, true)
-    t.eq({flagged(r, "IMPOSSIBLE?"), r.roof}, {false, 0.75})
+    t.eq({protocol.flagged(r, "IMPOSSIBLE?"), r.roof}, {false, 0.75})
     r = result()
     roofline.place(r, context, true)
     t.eq({r.roof, r.bound, r.flags}, {1.0, "memory", {}})
@@ -305,7 +295,8 @@ t.test("a verified result above a roof raises it; others are impossible",
     -- more than the unit can do: measured again, told, and not taken
     r = {median = 1, flop = 1.1 * most, type = "float", flags = {}}
     roofline.place(r, context, true)
-    t.eq({flagged(r, "IMPOSSIBLE?"), (peaks.get "fma_float")}, {true, most})
+    t.eq({protocol.flagged(r, "IMPOSSIBLE?"), (peaks.get "fma_float")},
+      {true, most})
     t.ok(r.note:find("more than fma_float can do", 1, true), r.note)
     t.ok(peaks.ceiling("fma_float", context) < 5 * fma)
   end)
@@ -392,8 +383,7 @@ t.test("the unit of a kernel is told by its code", function()
   end
   local folder = t.tmp "unit"
   local function write(name, text)
-    local f <close> = assert(io.open(folder .. name, "w"))
-    f:write(text)
+    t.write(folder .. name, text)
   end
   write("multiply.h", [[
     #define MMA "mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32"

@@ -80,15 +80,6 @@ local function run(is, limits)
   return r, subject
 end
 
-local function flagged(r, name)
-  for _, flag in ipairs(r.flags) do
-    if flag == name then
-      return true
-    end
-  end
-  return false
-end
-
 t.test("a quiet device takes few samples and gives its time", function()
   local r, s = run{time = 0.01, noise = 0.001}
   t.near(r.median, 0.01, 1e-4)
@@ -102,12 +93,12 @@ end)
 
 t.test("quick is quick, and says what it could not do", function()
   local r, s = run({time = 0.02, noise = 0.2}, QUICK)
-  t.ok(flagged(r, "unconverged") and r.n >= 6)
+  t.ok(protocol.flagged(r, "unconverged") and r.n >= 6)
   t.ok(s.now() < 1.2, "it took " .. s.now())
   r, s = run({time = 0.4, noise = 0.01}, QUICK)
   t.ok(r.n >= 1 and s.now() < 3)
   t.eq(r.lo, nil)
-  t.ok(flagged(r, "unconverged"))
+  t.ok(protocol.flagged(r, "unconverged"))
   t.eq(r.few, ("n=%d, as the 0.5 s were over"):format(r.n))
   t.eq(run{time = 0.01, noise = 0.001}.few, nil)
 end)
@@ -117,12 +108,12 @@ t.test("a coarse timer is overcome by batches", function()
   t.ok(r.batch >= 5)
   t.near(r.median, 2e-5, 2e-3 / 100)
   t.near(r.tick_ns, 1024)
-  t.ok(flagged(r, "overhead-bound"))
+  t.ok(protocol.flagged(r, "overhead-bound"))
   r = run{time = 2e-4, noise = 0.01, tick = 1.024e-6}
   t.eq(r.batch, 1)
-  t.ok(not flagged(r, "overhead-bound"))
+  t.ok(not protocol.flagged(r, "overhead-bound"))
   r = run{time = 2e-5, noise = 0.01, calibration = {batch = false}}
-  t.eq({r.timer, flagged(r, "no event timer")}, {"wall", true})
+  t.eq({r.timer, protocol.flagged(r, "no event timer")}, {"wall", true})
   t.ok(r.batch * 2e-5 >= 0.05 * 0.9)
 end)
 
@@ -142,13 +133,13 @@ t.test("a slower clock is seen", function()
   local r, s = run{time = 1e-3, noise = 0.001, throttled = function(now)
     return now < 0.35
   end}
-  t.ok(not flagged(r, "clock!"))
+  t.ok(not protocol.flagged(r, "clock!"))
   t.near(r.median, 1e-3, 1e-5)
   t.ok(s.now() > 0.35)
   r, s = run{time = 1e-3, noise = 0.001, throttled = function()
     return true
   end}
-  t.ok(flagged(r, "clock!") and r.n >= 10)
+  t.ok(protocol.flagged(r, "clock!") and r.n >= 10)
   t.ok(s.now() < LIMITS.seconds + 1)
   r = run{time = 1e-3, noise = 0.001, throttled = function(now)
     return now > 0.3 and now < 0.75
@@ -167,7 +158,7 @@ t.test("a set taken again never replaces a longer one", function()
   protocol.measure(subject, r, {warmup = 0.1, samples = 900, busy = 600,
     seconds = 600})
   t.ok(r.n > 20 and r.n == #r.samples, r.n)
-  t.ok(flagged(r, "clock!"))
+  t.ok(protocol.flagged(r, "clock!"))
   t.eq(r.few, ("n=%d, as the 600 s were over"):format(r.n))
   t.near(r.median, 0.2, 0.01)
   -- nor the samples of a timer that then fails those of the host's clock
@@ -197,7 +188,7 @@ t.test("timers that lie or fail give way to the clock", function()
   for name, event in pairs(lies) do
     local r = run{time = 1e-3, noise = 0.001, event = event}
     t.eq(r.timer, "wall", name)
-    t.ok(flagged(r, "no event timer") and r.reason, name)
+    t.ok(protocol.flagged(r, "no event timer") and r.reason, name)
     t.near(r.median, 1e-3, 2e-5, name)
     t.eq(r.tick_ns, nil)
   end
@@ -241,7 +232,7 @@ t.test("a launch that fails keeps what was measured", function()
   end, "failed on")
   t.eq(#r.samples, 0)
   protocol.summarise(subject, r)
-  t.ok(r.n >= 10 and r.n == #r.samples and flagged(r, "clock!"))
+  t.ok(r.n >= 10 and r.n == #r.samples and protocol.flagged(r, "clock!"))
   t.eq({r.aside, r.discarded}, {nil, 2})
   r = {}
   subject = simulated{time = 1, fails = function() return true end}

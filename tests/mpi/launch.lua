@@ -267,9 +267,7 @@ t.test("ranks take the devices of a host in turn", function()
   local two = "POCL_DEVICES='pthread basic' CLSHELL_DEVICE="
   local names = scratch.sh("export " .. two
     .. "\n$clshell -p '#cl.devices(), cl.devices()[1].platform'")
-  if not names:find "^2%s+Portable" then
-    t.skip "PoCL is not the only platform"
-  end
+  t.skip_if(not names:find "^2%s+Portable", "PoCL is not the only platform")
   local list, notes = taken(3, two, "-q")
   t.eq(list, {1, 2, 1})
   t.eq(notes, "clshell: note: the 3 processes of this host share 2 devices\n")
@@ -286,9 +284,7 @@ end)
 
 t.test("ranks with devices of several kinds", function()
   ranks.need()
-  if #cl.devices() == 0 then
-    t.skip "no device"
-  end
+  t.skip_if(#cl.devices() == 0, "no device")
   local path = scratch.create("kinds.lua", "require 'mpi'")
   local _, err, status = scratch.sh(ranks.command(2, path)
     .. (" : -n 1 env OCL_ICD_VENDORS=/nonexistent $clshell %s"):format(path))

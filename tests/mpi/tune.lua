@@ -11,9 +11,8 @@ local function devices(n)
     :format(("basic "):rep(n))
   local out = scratch.sh(words .. "$clshell -p '#cl.devices(), "
     .. "cl.devices()[1].platform'")
-  if not out:find(("^%d%%s+Portable"):format(n)) then
-    t.skip "PoCL is not the only platform"
-  end
+  t.skip_if(not out:find(("^%d%%s+Portable"):format(n)),
+    "PoCL is not the only platform")
   return words
 end
 
@@ -83,9 +82,8 @@ end)
 -- The same, where mpirun lets the other ranks go on.
 local function surviving(n)
   local words = devices(n)
-  if not t.capture "mpirun --version":find "Open MPI%) 4" then
-    t.skip "only Open MPI 4 is known to go on where a rank is killed"
-  end
+  t.skip_if(not t.capture "mpirun --version":find "Open MPI%) 4",
+    "only Open MPI 4 is known to go on where a rank is killed")
   return words
 end
 

@@ -9,9 +9,7 @@ t.keeps("Context", "Queue")
 
 t.test("the way between two devices is measured once and kept", function()
   local fine, parts = pcall(device.partition, device, {equally = 1})
-  if not fine or #parts < 2 then
-    t.skip "the device has no parts"
-  end
+  t.skip_if(not fine or #parts < 2, "the device has no parts")
   local code = [[
     local parts = cl.device():partition{equally = 1}
     local cachefile = require "clshell.base.cachefile"

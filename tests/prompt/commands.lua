@@ -9,10 +9,7 @@ local terminal = require "converse"
 local session, has = terminal.session, terminal.has
 local lacks = terminal.lacks
 
-local function slurp(path)
-  local f <close> = assert(io.open(path, "rb"))
-  return f:read("a")
-end
+local slurp = t.read
 
 t.test("%time and time", function()
   has(session "%time 6 * 7", "wall ", "processor ", "\n42\n")
@@ -90,9 +87,8 @@ t.test("%exercise asks, checks an answer, and keeps a score", function()
 end)
 
 t.test("%exercise has the judge decide on kernels", function()
-  if not require "clshell.explain.oclgrind".driver() then
-    t.skip "the simulator Oclgrind is not installed"
-  end
+  t.skip_if(not require "clshell.explain.oclgrind".driver(),
+    "the simulator Oclgrind is not installed")
   local out = exercise "%exercise edge"
   has(out, "kernel void neighbour(int n, ", "/edge_beyond.cl:", "y[i] = s[at "
     .. "^ 1];", "Type: %exercise submit FILE")
@@ -169,9 +165,7 @@ t.test("%check, %access and %bench of a misspelt family name the nearest",
 t.test("%access tells what a launch asks of memory", function()
   terminal.device()
   local plugin, missing = require "clshell.explain.trace".plugin()
-  if not plugin then
-    t.skip(missing)
-  end
+  t.skip_if(not plugin, missing)
   local start = [[
     k = cl.kernel("kernel void f(global int *x, int n) {"
       .. "x[n * get_global_id(0)] = 1; }")
@@ -224,8 +218,7 @@ t.test("%paste runs lines as one input", function()
   has(session "%paste\ny = 1\nx = = 2\n--\n3", "input:2:2: ",
     "near '='", "\n3\n")
   t.eq(session "%paste\n5", "5\n", "the end of the input ends it")
-  local s <close> = screen.open{options = ""}
-  s:wait "cl>"
+  local s <close> = screen.ready{options = ""}
   s:send "%paste\r"
   s:wait "ends them."
   s:send "local function f(x)\r\r  return x + 1\rend\rprint(f(41))\r"
@@ -254,9 +247,8 @@ t.test("%set precision, pager and keymap", function()
       "1 to 17")
   end
   has(session "%set keymap=v", "no value of keymap 'v'", "emacs, vi")
-  local s <close> = screen.open{height = 14,
+  local s <close> = screen.ready{height = 14,
     env = "PAGER='sed s/^/one:/'"}
-  s:wait "cl>"
   s:run("?cl.buffer", "one:")
   s:run "%set pager sed s/^/two:/"
   s:run("?cl.buffer", "two:")

@@ -195,9 +195,7 @@ t.test("element types and devices in strings", function()
 end)
 
 t.test("objects: methods, fields, kernels of a program", function()
-  if #cl.devices() == 0 then
-    t.skip "no OpenCL device"
-  end
+  t.skip_if(#cl.devices() == 0, "no OpenCL device")
   t.keeps("Context", "Device", "Queue")
   local device = cl.device()
   t.ok(has("dev.max_work_g|", "max_work_group_size", {dev = device}))

@@ -57,8 +57,7 @@ end
 
 t.test("Tab runs no code of the session's", function()
   local path = t.tmp "traps.lua"
-  local f <close> = assert(io.open(path, "w"))
-  f:write(TRAPS, [=[
+  t.write(path, TRAPS, [=[
 local G = _G
 for key, value in next, G do
   if type(value) == "function" then
@@ -80,7 +79,6 @@ metatable(write, nil)
 write("done\n")
 exit(true)
 ]=])
-  f:close()
   local p <close> = assert(io.popen(t.exe .. " " .. path .. " 2>&1"))
   t.eq(p:read "a", "done\n")
 end)

@@ -7,11 +7,7 @@ local clshell = t.exe
 
 local quote = require("clshell.base.text").quote
 
-local function write(path, text)
-  local f <close> = assert(io.open(path, "wb"))
-  f:write(text)
-  return path
-end
+local write = t.write
 
 -- Standard error of a command, and its exit code.
 local function stderr(command)
@@ -361,11 +357,10 @@ local function inner(list, name)
 end
 inner({1, 2, 3}, "word")
 ]])
-  local p <close> = assert(io.popen(("%s -i %s 2>/dev/null <<'E'\n%s\nE")
+  local text = t.capture(("%s -i %s 2>/dev/null <<'E'\n%s\nE")
     :format(quote(clshell), path, [[
 errors = require "clshell.shell.prompt.errors"
-print(errors.text(errors.last, {all = true}))]])))
-  local text = p:read("a")
+print(errors.text(errors.last, {all = true}))]]))
   for _, part in ipairs{path .. ":3: attempt to perform arithmetic",
       path .. ":3, in inner", "n = 3", "list = table of 3",
       'name = "word"', "[C]"} do
@@ -384,9 +379,8 @@ end)
 -- What a session prints, errors included, that gets these inputs.
 local function session(inputs)
   local path = write(t.tmp "inputs", inputs)
-  local p <close> = assert(io.popen(("NO_COLOR=1 %s -n -i <%s 2>&1"):format(
-    quote(clshell), path)))
-  return p:read("a")
+  return t.capture(("NO_COLOR=1 %s -n -i <%s 2>&1"):format(
+    quote(clshell), path))
 end
 
 t.test("at the prompt: the input and its line", function()
@@ -429,9 +423,7 @@ end)
 
 t.test("at the prompt: a kernel's text is shown at the input's line",
   function()
-    if session "print(#cl.devices())\n" == "0\n" then
-      t.skip "no OpenCL device"
-    end
+    t.skip_if(session "print(#cl.devices())\n" == "0\n", "no OpenCL device")
     local text = session [=[
 k = cl.kernel [[
 kernel void mm(global float *C, int n) {

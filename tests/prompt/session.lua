@@ -139,9 +139,8 @@ t.test("messages and commands break lines between words", function()
   local words = "a message of several reasonably long words that goes on and "
     .. "on beyond every window"
   for _, width in ipairs{40, 80, 120} do
-    local s <close> = screen.open{width = width, height = 100,
+    local s <close> = screen.ready{width = width, height = 100,
       options = ""}
-    s:wait "cl>"
     s:run(("error(%q)"):format(words), "input:1:1: a")
     s:run("%commands", "?%name a")
     s:run("%set", "top-level")
@@ -473,8 +472,7 @@ print "still here"]]
 t = {} t.Program()
 ]==]
   lacks(out, "PyOpenCL")
-  local s <close> = screen.open{width = 80, height = 24}
-  s:wait "cl>"
+  local s <close> = screen.ready{width = 80, height = 24}
   s:paste('import pyopencl as cl\nprg = cl.Program(c, """\n'
     .. '__kernel void f() {\n}""").build()\nprg.f(queue, (4,), None)')
   s:send "\r"

@@ -397,16 +397,14 @@ end)
 local MANY = "many = {} for i = 1, 5000 do many[i] = i end "
 
 t.test("show(x, \"all\") goes through the pager on a terminal", function()
-  local s <close> = screen.open{env = "PAGER='sed -n s/^.*5000/paged:5000/p'"}
-  s:wait "cl>"
+  local s <close> = screen.ready{env = "PAGER='sed -n s/^.*5000/paged:5000/p'"}
   s:run(MANY .. 'show(many, "all")', "paged:5000")
   s:run('show(many)', 'more: show(many, "all")')
   s:run('show({1, 2500 * 2}, "all")', "{1, 5000}")
 end)
 
 t.test("a pager that fails or ends early leaves the shell running", function()
-  local s <close> = screen.open{env = "PAGER='head -n 2'"}
-  s:wait "cl>"
+  local s <close> = screen.ready{env = "PAGER='head -n 2'"}
   s:run(MANY .. 'show(many, "all")', "11,")
   s:run('("still"):rep(2)', "stillstill")
   local none <close> = screen.open{env = "PAGER=/nonexistent/pager"}
@@ -417,15 +415,13 @@ end)
 t.test("no pager where there is no terminal, or a dumb one", function()
   local path = t.tmp "code.lua"
   do
-    local f <close> = assert(io.open(path, "w"))
-    f:write(MANY, 'show(many, "all")')
+    t.write(path, MANY, 'show(many, "all")')
   end
   local p <close> = io.popen(("PAGER='sed s/^/paged:/' %s %s </dev/null")
     :format(t.exe, path))
   local out = p:read "a"
   t.ok(out:find("5000\n}\n", 1, true) and not out:find("paged", 1, true))
-  local s <close> = screen.open{env = "TERM=dumb PAGER='sed s/^/paged:/'"}
-  s:wait "cl>"
+  local s <close> = screen.ready{env = "TERM=dumb PAGER='sed s/^/paged:/'"}
   s:run(MANY .. 'show(many, "all")', "4999, 5000")
   t.ok(not s:text():find("paged:", 1, true))
 end)

@@ -230,9 +230,7 @@ t.test("kernels, programs, launches with their signatures", function()
 end)
 
 t.test("images", function()
-  if not device.image_support then
-    t.skip("the device has no images")
-  end
+  t.skip_if(not device.image_support, "the device has no images")
   local function place(...)
     local sum = 0
     for _, i in ipairs{...} do
@@ -322,30 +320,20 @@ end)
 -- The output of a script under tests/faultlayer.c.
 local function faulty(code, faults)
   local path = t.tmp "code.lua"
-  do
-    local f <close> = assert(io.open(path, "w"))
-    f:write([[
+  t.write(path, [[
 local show = require "clshell.shell.prompt.show"
 local o = {width = 80, height = 24, name = "A"}
 local function text(x) print(show.text(x, o)) end
 ]] .. code)
-  end
-  local p <close> = assert(io.popen(("LC_ALL=C OPENCL_LAYERS=%s/tests/"
+  return t.capture(("LC_ALL=C OPENCL_LAYERS=%s/tests/"
     .. "faultlayer.so CLFAULT=%s %s %s 2>&1 </dev/null"):format(build,
-    faults or "", t.exe, path)))
-  return p:read "a"
+    faults or "", t.exe, path))
 end
 
 local layered = faulty("cl.devices()"):find("faultlayer:", 1, true)
 
-local function layer_test(name, fn)
-  t.test(name, function()
-    if not layered then
-      t.skip("the OpenCL loader takes no layers (OPENCL_LAYERS)")
-    end
-    fn()
-  end)
-end
+local layer_test = t.where(layered,
+  "the OpenCL loader takes no layers (OPENCL_LAYERS)")
 
 layer_test("complaint: printing a GPU array is slow: what is read back are "
   .. "the elements shown", function()
@@ -413,8 +401,7 @@ end)
 t.test("complaint: one value floods the screen: at the prompt its input "
   .. "stays in sight", function()
   for _, env in ipairs{"TERM=screen", "TERM=dumb", "TERM=screen LC_ALL=C"} do
-    local s <close> = screen.open{env = env, width = 34, height = 14}
-    s:wait "cl>"
+    local s <close> = screen.ready{env = env, width = 34, height = 14}
     s:run "A = matrix.random(300)"
     has(s:run("A", "max 1"), "cl> A\n", "float 300", "min ")
     s:run "many = {}; for i = 1, 9999 do many[i] = i end"

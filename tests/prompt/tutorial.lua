@@ -201,9 +201,8 @@ local function lines_of(step)
 end
 
 t.test("a newcomer types the first lesson at a terminal of 24 rows", function()
-  local s <close> = screen.open{width = 80, height = 24,
+  local s <close> = screen.ready{width = 80, height = 24,
     options = "-qi " .. t.brief}
-  s:wait "cl>"
   s:send "?tutorial\r"
   for n, step in ipairs(steps) do
     s:wait(("Step %d of 11: %s"):format(n, step.title))
@@ -232,16 +231,14 @@ t.test("?tutorial goes on where the last session stopped", function()
   local home = t.tmp "home"
   os.execute("mkdir -p " .. home)
   do
-    local s <close> = screen.open{dir = home, height = 60}
-    s:wait "cl>"
+    local s <close> = screen.ready{dir = home, height = 60}
     s:send "?tutorial\r"
     s:wait "Step 1 of 11"
     s:run("%tutorial step 4", "Step 4 of 11")
     s:keys "C-d"
     s:status()
   end
-  local s <close> = screen.open{dir = home, height = 60}
-  s:wait "cl>"
+  local s <close> = screen.ready{dir = home, height = 60}
   s:send "?tutorial\r"
   s:wait "Going on at step 4"
   s:wait "In a new session, first:"

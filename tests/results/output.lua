@@ -24,11 +24,7 @@ local function contents(path)
   return f and f:read("a")
 end
 
-local function write(path, text)
-  local f <close> = assert(io.open(path, "w"))
-  f:write(text)
-  return path
-end
+local write = t.write
 
 -- Runs a command; standard output, standard error and the exit code.
 local function run(command)
@@ -150,9 +146,7 @@ end)
 
 t.test("Ctrl-C and an error stand where the file cannot be written",
   function()
-    if not io.open("/dev/full", "w") then
-      t.skip("there is no /dev/full")
-    end
+    t.skip_if(not io.open("/dev/full", "w"), "there is no /dev/full")
     local full = " --format csv -o /dev/full"
     converse(script(ROW .. WAIT) .. full, "expect first", CTRL_C,
       "expect cannot write the results to /dev/full: No space",

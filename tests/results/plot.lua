@@ -115,9 +115,7 @@ throughput, FLOPS
 -- The output of another interpreter under some variables.
 local function under(variables, code)
   local script = t.tmp("under.lua")
-  local file = assert(io.open(script, "w"))
-  file:write(("package.path = %q\n"):format(package.path), code)
-  file:close()
+  t.write(script, ("package.path = %q\n"):format(package.path), code)
   local pipe = assert(io.popen(("%s '%s' '%s' 2>&1"):format(variables, t.exe,
     script)))
   local words = pipe:read("a")
@@ -345,12 +343,7 @@ t.test("SVG is well formed and takes any text", function()
   t.ok(svg:find("prefers-color-scheme: dark", 1, true))
 end)
 
-local function contents(path)
-  local file = assert(io.open(path, "rb"))
-  local text = file:read("a")
-  file:close()
-  return text
-end
+local contents = t.read
 
 t.test("every chart is written as SVG, as text and as PNG", function()
   for i, make in ipairs{line, ladder, roofline} do
@@ -360,9 +353,8 @@ t.test("every chart is written as SVG, as text and as PNG", function()
     make():save(txt)
     t.eq(contents(txt), make():text{color = false} .. "\n")
   end
-  if not os.execute("rsvg-convert --version >/dev/null 2>&1") then
-    t.skip("rsvg-convert is not installed")
-  end
+  t.skip_if(not os.execute("rsvg-convert --version >/dev/null 2>&1"),
+    "rsvg-convert is not installed")
   local rows = records.ladder()
   rows[1].name = "gemm.'`id`\" \\ $x {a}_b <b>\255"
   for i, chart in ipairs{line(), plot.ladder(rows), roofline()} do

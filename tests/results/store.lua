@@ -530,9 +530,7 @@ local function with_disk(kilobytes, f)
   local disk = path_of "disk"
   local _, ok = sh(("mkdir '%s' && mount -t tmpfs -o size=%dk none '%s' 2>&1")
     :format(disk, kilobytes, disk))
-  if not ok then
-    t.skip "only root can mount a small disk"
-  end
+  t.skip_if(not ok, "only root can mount a small disk")
   local fine, err = pcall(f, disk)
   sh(("umount '%s'"):format(disk))
   if not fine then

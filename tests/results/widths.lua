@@ -31,9 +31,8 @@ end
 
 -- What a command prints on a terminal of so many columns.
 local function on_terminal(command, width)
-  if t.capture "command -v script stty" == "" then
-    t.skip "no script(1) and stty(1), which make a terminal"
-  end
+  t.skip_if(t.capture "command -v script stty" == "",
+    "no script(1) and stty(1), which make a terminal")
   return (t.capture(("env -u COLUMNS TERM=dumb LC_ALL=C.UTF-8 script -qec %s "
     .. "/dev/null </dev/null 2>&1"):format(quote(("stty cols %d; %s"):format(
     width, command)))):gsub("\27%[[%d;]*%a", ""))
@@ -43,9 +42,7 @@ end
 local function kept(devices)
   local path, day = t.tmp "runs.db", 0
   local s <close> = store.open(path)
-  if not s then
-    t.skip "no SQLite"
-  end
+  t.skip_if(not s, "no SQLite")
   for i = 1, 6 do
     day = day + 1
     s:keep{name = i == 4 and LONG or "gemm.tiled_transposed_b", type = "float",

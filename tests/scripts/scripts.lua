@@ -85,10 +85,8 @@ local function own_file(name)
     return ""
   end
   local path = t.tmp("small.mtx")
-  local f <close> = assert(io.open(path, "w"))
-  f:write("%%MatrixMarket matrix coordinate real general\n3 3 4\n",
-    "1 1 2\n2 2 3\n3 3 4\n3 1 -1\n")
-  return path
+  return t.write(path, "%%MatrixMarket matrix coordinate real general\n",
+    "3 3 4\n1 1 2\n2 2 3\n3 3 4\n3 1 -1\n")
 end
 
 for name, case in pairs(small) do
@@ -158,13 +156,11 @@ t.test("bench_access.lua: formulas, a CUDA program, counters", function()
   t.ok(text:find("launch(\"transpose_tiled_even\", R\"PTX(", 1, true)
     or err:find("left out, as the driver's binary is no PTX text:%s+gemm_"),
     err)
-  local csv = assert(io.open(counters, "w"))
-  csv:write(NCU):close()
+  t.write(counters, NCU)
   _, err, code = run(("%s --ncu %s"):format(script "bench_access", cuda))
   t.ok(code == 2 and err:find("has no table of ncu --csv", 1, true), err)
-  if not require "clshell.explain.trace".plugin() then
-    t.skip("the simulator's plugin is not built")
-  end
+  t.skip_if(not require "clshell.explain.trace".plugin(),
+    "the simulator's plugin is not built")
   local out
   out, err, code = run(("%s --ncu %s"):format(script "bench_access", counters))
   t.eq(code, 0, err)
@@ -269,9 +265,7 @@ end)
 
 t.test("the line of the best row of a script's table is bold", function()
   local path = t.tmp("table.lua")
-  do
-    local f <close> = assert(io.open(path, "w"))
-    f:write [[
+  t.write(path, [[
 local output, script = require "clshell.output", require "clshell.script"
 local parser = script.parser("table.lua", "Samples that are given", "")
 output.options(parser)
@@ -284,8 +278,7 @@ for name, ms in pairs{fast = 1, slow = 2} do
   end
   part:add(bench.of(name, samples, {flop = 1e9}))
 end
-]]
-  end
+]])
   local out, err = run("--color always --store none " .. path)
   t.ok(out:find("fast +999%.%d", 1), out .. err)
   t.ok(out:find("\27[1mbest: fast\27[0m\n", 1, true), out .. err)
@@ -312,19 +305,17 @@ end)
 t.test("no device: exit 3 and what to install", function()
   t.nodevices()
   for _, name in ipairs{"bench_tiles", "devices", "hello"} do
-    local p <close> = assert(io.popen(("OCL_ICD_VENDORS=/nonexistent "
+    local text = t.capture(("OCL_ICD_VENDORS=/nonexistent "
       .. "CLSHELL_DEVICE= %s %s 2>&1 >/dev/null; echo $?"):format(t.exe,
-      script(name))))
-    local text = p:read("a")
+      script(name)))
     t.ok(text:find("no OpenCL device", 1, true), text)
     t.ok(text:find("\n3\n", 1, true), text)
   end
 end)
 
 t.test("an output that is closed early ends the script quietly", function()
-  local p <close> = assert(io.popen(("{ %s %s 2>&1; } | head -n 1")
-    :format(t.exe, script "devices")))
-  local text = p:read("a")
+  local text = t.capture(("{ %s %s 2>&1; } | head -n 1")
+    :format(t.exe, script "devices"))
   t.ok(not text:find("traceback", 1, true), text)
 end)
 

@@ -125,9 +125,7 @@ t.test("a child gets the changed environment and no input", function()
 end)
 
 t.test("a child inherits no file but the channel", function()
-  if not io.open "/proc/self/fd" then
-    t.skip "no /proc"
-  end
+  t.skip_if(not io.open "/proc/self/fd", "no /proc")
   local _ <close> = assert(io.popen("cat >/dev/null", "w"))
   local c <close> = run("local f = io.popen 'ls /proc/self/fd' "
     .. "p:send(f:read 'a')")

@@ -9,9 +9,8 @@ local has, sh = scratch.has, scratch.sh
 local device = t.device()
 
 local function in_process()
-  if device.platform ~= "Portable Computing Language" then
-    t.skip "on other platforms a kernel does not crash the process"
-  end
+  t.skip_if(device.platform ~= "Portable Computing Language",
+    "on other platforms a kernel does not crash the process")
 end
 
 -- Runs a script that must end by a signal; returns its standard error.

@@ -21,14 +21,12 @@ local function run(n, length)
 end
 
 t.test("no memory from some point on", function()
-  if build:find("asan", 1, true) then
-    t.skip "the sanitizer has an allocator of its own"
-  end
+  t.skip_if(build:find("asan", 1, true),
+    "the sanitizer has an allocator of its own")
   local report, n = run(0, 0):match "^(.*)memlayer: (%d+)\n$"
   n = tonumber(n)
-  if n == nil or n < 100 then
-    t.skip("liblua does not call the realloc of LD_PRELOAD")
-  end
+  t.skip_if(n == nil or n < 100,
+    "liblua does not call the realloc of LD_PRELOAD")
   local seed = t.seed
   for i = 1, 60 do
     -- a place by the seed in each sixtieth of the run

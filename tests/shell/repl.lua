@@ -7,18 +7,14 @@ local build, capture = t.build, t.capture
 local dir = capture("mktemp -d"):gsub("\n", "")
 local history = dir .. "/state/clshell/history"
 
-local function slurp(path)
-  local f <close> = assert(io.open(path, "rb"))
-  return f:read("a")
-end
+local slurp = t.read
 
 -- Runs the program on a terminal and converses with it; see tests/pty.c.
 -- `env` is put before the command.
 local function converse(script, options, env)
   local path = dir .. "/script"
   do
-    local f <close> = assert(io.open(path, "wb"))
-    f:write(script)
+    t.write(path, script)
   end
   local command = ("XDG_STATE_HOME=%s/state INPUTRC=/dev/null TERM=xterm " ..
     "%s %s/tests/pty -t 300 %s/clshell %s <%s 2>&1 && echo fine"):format(dir,

@@ -31,9 +31,8 @@ local ASKED = "expect restore the session? [Y/n]\n"
 local YES, NO = ASKED .. "send \\r\n", ASKED .. "send n\\r\n"
 
 local function in_process()
-  if device.platform ~= "Portable Computing Language" then
-    t.skip "on other platforms a kernel does not crash the process"
-  end
+  t.skip_if(device.platform ~= "Portable Computing Language",
+    "on other platforms a kernel does not crash the process")
 end
 
 t.test("a kernel crashes: the launch is named, variables are back", function()

@@ -6,10 +6,7 @@ local screen = require "screen"
 
 local build, capture = t.build, t.capture
 
-local function read(path)
-  local f <close> = assert(io.open(path, "rb"))
-  return f:read "a"
-end
+local read = t.read
 
 -- The program on a screen: the last of its processes.
 local function process(s)
@@ -45,8 +42,7 @@ t.test("stopped by Ctrl-Z and brought back", function()
 end)
 
 t.test("stopped and continued by someone else", function()
-  local s <close> = screen.open()
-  s:wait "cl>"
+  local s <close> = screen.ready()
   s:send "half"
   s:wait "cl> half"
   local pid = process(s)
@@ -59,11 +55,10 @@ end)
 
 t.test("ended by a signal, with the terminal as it was", function()
   for name, code in pairs{HUP = 129, TERM = 143, QUIT = 131} do
-    local s <close> = screen.open{command = ("sh -c 'ulimit -c 0; "
+    local s <close> = screen.ready{command = ("sh -c 'ulimit -c 0; "
       .. "stty -g >$HOME/before; "
       .. "%s/clshell -q; c=$?; stty -g >$HOME/after; exit $c'"):format(
         build)}
-    s:wait "cl>"
     s:send "half"
     s:wait "cl> half"
     os.execute("kill -" .. name .. " " .. process(s))
@@ -73,10 +68,9 @@ t.test("ended by a signal, with the terminal as it was", function()
 end)
 
 t.test("signals that are ignored stay so, as under nohup", function()
-  local s <close> = screen.open{command = ("sh -c 'trap \"\" HUP TSTP; "
+  local s <close> = screen.ready{command = ("sh -c 'trap \"\" HUP TSTP; "
     .. "exec %s/clshell -q'"):format(
     build)}
-  s:wait "cl>"
   s:send "half"
   s:wait "cl> half"
   os.execute("kill -HUP " .. process(s))
@@ -87,10 +81,9 @@ end)
 
 t.test("os.exit in a finalizer at the prompt, the terminal as it was",
   function()
-    local s <close> = screen.open{command = ("sh -c 'stty -g >$HOME/before; "
+    local s <close> = screen.ready{command = ("sh -c 'stty -g >$HOME/before; "
       .. "%s/clshell -q; c=$?; stty -g >$HOME/after; exit $c'"):format(
       build)}
-    s:wait "cl>"
     s:send("collectgarbage 'generational'; "
       .. "setmetatable({}, {__gc = function() os.exit(5) end}); ok = 1\r")
     for _ = 1, 100 do -- each key asks for colours and makes garbage
@@ -103,8 +96,7 @@ t.test("os.exit in a finalizer at the prompt, the terminal as it was",
   end)
 
 t.test("TERM=dumb: plain lines, no escapes", function()
-  local s <close> = screen.open{env = "TERM=dumb"}
-  s:wait "cl>"
+  local s <close> = screen.ready{env = "TERM=dumb"}
   s:record()
   s:send "for i = 1, 2 do\r"
   s:wait_end "\n..>"
@@ -122,8 +114,7 @@ end)
 t.test("LINEEDIT=none: plain lines", function()
   local program = build .. "/clshell-none"
   t.ok(not capture("ldd " .. program .. " 2>/dev/null"):find "readline")
-  local s <close> = screen.open{command = program .. " -q"}
-  s:wait "cl>"
+  local s <close> = screen.ready{command = program .. " -q"}
   s:send "t = {1,\r"
   s:wait_end "\n..>"
   s:send "2}\r"
@@ -141,8 +132,7 @@ t.test("LINEEDIT=none: plain lines", function()
 end)
 
 t.test("locales: UTF-8 where none is set, bytes in C", function()
-  local s <close> = screen.open{env = "LC_ALL= LC_CTYPE= LANG="}
-  s:wait "cl>"
+  local s <close> = screen.ready{env = "LC_ALL= LC_CTYPE= LANG="}
   s:send "s = 'né"
   s:wait "cl> s = 'né"
   s:keys "BSpace"
@@ -159,11 +149,9 @@ end)
 t.test("the user's inputrc, and keys as in vi", function()
   local rc = t.tmp "inputrc"
   do
-    local f <close> = assert(io.open(rc, "w"))
-    f:write("set editing-mode vi\n\"\\C-t\": history-search-backward\n")
+    t.write(rc, "set editing-mode vi\n\"\\C-t\": history-search-backward\n")
   end
-  local s <close> = screen.open{env = "INPUTRC=" .. rc}
-  s:wait "cl>"
+  local s <close> = screen.ready{env = "INPUTRC=" .. rc}
   s:run "first = 1"
   s:run "second = 2"
   s:send "x = {1,\r2"
@@ -185,8 +173,7 @@ t.test("a pipe has no prompt and no escapes", function()
 end)
 
 t.test("Tab lists below the text, until the next key", function()
-  local s <close> = screen.open{height = 12}
-  s:wait "cl>"
+  local s <close> = screen.ready{height = 12}
   s:run "words = {alpha = 1, alpine = 2, beta = 3}"
   s:send "print(words.a"
   s:keys "Tab"
@@ -204,8 +191,7 @@ t.test("Tab lists below the text, until the next key", function()
 end)
 
 t.test("Tab: more candidates than have room are counted", function()
-  local s <close> = screen.open{width = 40, height = 8}
-  s:wait "cl>"
+  local s <close> = screen.ready{width = 40, height = 8}
   s:run "many = {} for i = 1, 60 do many[('name%03d'):format(i)] = i end"
   s:keys "C-l"
   s:send "many."
@@ -216,8 +202,7 @@ t.test("Tab: more candidates than have room are counted", function()
 end)
 
 t.test("F1 explains what is at the cursor, above the text", function()
-  local s <close> = screen.open{height = 40}
-  s:wait "cl>"
+  local s <close> = screen.ready{height = 40}
   s:send "x = {1,\rbench("
   s:wait "..>   bench("
   s:keys "F1"
@@ -245,8 +230,7 @@ t.test("slow first key: nothing is loaded once a key has come", function()
       end
       return mask(text)
     end]]):format(log):gsub("\n%s*", " ")
-  local s <close> = screen.open{options = '-q -i -e "' .. code .. '"'}
-  s:wait "cl>"
+  local s <close> = screen.ready{options = '-q -i -e "' .. code .. '"'}
   s:send "local x = {'y"
   s:wait "local x = {'y"
   local text = read(log)
@@ -255,8 +239,7 @@ t.test("slow first key: nothing is loaded once a key has come", function()
 end)
 
 t.test("ghost text: nothing is shown that was not typed", function()
-  local s <close> = screen.open()
-  s:wait "cl>"
+  local s <close> = screen.ready()
   s:run("print('remember this')")
   s:send "pri"
   s:wait_end "\ncl> pri"

@@ -328,9 +328,7 @@ t.test("bits decide which diagonals mirror each other", function()
 end)
 
 t.test("doubles that are exact in less", function()
-  if not device:has "cl_khr_fp64" then
-    t.skip "the device has no double"
-  end
+  t.skip_if(not device:has "cl_khr_fp64", "the device has no double")
   local M = dia.banded(900, {-30, -1, 0, 2}, {type = "double"})
   local x = cl.buffer("double", 900, cl.array("double", 900):random(t.seed))
   t.eq(M:pack():info().stored_type, "double")

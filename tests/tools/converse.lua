@@ -23,9 +23,7 @@ end
 -- Writes a file in that folder.
 function M.file(name, text)
   local path = M.folder() .. "/" .. name
-  local f <close> = assert(io.open(path, "wb"))
-  f:write(text)
-  return path
+  return t.write(path, text)
 end
 
 --- converse.command(script, command [, env])
@@ -90,9 +88,8 @@ end
 --- converse.device()
 -- Skips the test where there is no OpenCL device.
 function M.device()
-  if M.capture(M.build .. "/clshell --devices 2>/dev/null") == "" then
-    t.skip("no OpenCL device")
-  end
+  t.skip_if(M.capture(M.build .. "/clshell --devices 2>/dev/null") == "",
+    "no OpenCL device")
 end
 
 --- converse.clean()

@@ -89,9 +89,8 @@ t.test("a ladder skips where the device refuses all", function()
 end)
 
 t.test("tests get the default action for Ctrl-C", function()
-  if not os.execute "env --default-signal=INT true 2>/dev/null" then
-    t.skip "env has no option --default-signal"
-  end
+  t.skip_if(not os.execute "env --default-signal=INT true 2>/dev/null",
+    "env has no option --default-signal")
   local path = t.tmp "dies.lua"
   local f <close> = assert(io.open(path, "w"))
   f:write [[

@@ -129,9 +129,7 @@ function M.try(rung, seed, try, part, parts)
     math.randomseed(seed % SETS)
     try_values(rung, attempt, part, parts)
   end
-  if ran == 0 then
-    t.skip(reason)
-  end
+  t.skip_if(ran == 0, reason)
 end
 
 --- ladder.verified(family, name, params, shape) -> result
@@ -139,9 +137,7 @@ end
 --- where the device refuses.
 function M.verified(family, name, params, shape)
   local fits, why = family.check(name, params, shape)
-  if not fits then
-    t.skip(why)
-  end
+  t.skip_if(not fits, why)
   local r = family.verify(name, params, shape)
   t.ok(r.ok, ("%s with %s, %s: %s, bound %s, at %s, %s"):format(name,
     table.concat(text.fields(params or {}), " "),

@@ -19,13 +19,9 @@ local ENVIRONMENT = "env OMPI_ALLOW_RUN_AS_ROOT=1 "
 --- ranks.need()
 -- Skips the test where there is no MPI.
 function ranks.need()
-  if t.capture "command -v mpirun" == "" then
-    t.skip "there is no mpirun"
-  end
+  t.skip_if(t.capture "command -v mpirun" == "", "there is no mpirun")
   local so = io.open(t.build .. "/mpi.so")
-  if not so then
-    t.skip "mpi.so is not built: there is no mpicc"
-  end
+  t.skip_if(not so, "mpi.so is not built: there is no mpicc")
   so:close()
 end
 

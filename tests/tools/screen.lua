@@ -63,9 +63,7 @@ end
 --- Skips the test where there is no tmux.
 function screen.open(options)
   options = options or {}
-  if capture "command -v tmux" == "" then
-    t.skip("no tmux")
-  end
+  t.skip_if(capture "command -v tmux" == "", "no tmux")
   local dir = capture("mktemp -d"):gsub("\n", "")
   local self = setmetatable({dir = dir}, Screen)
   local home = options.dir or dir
@@ -81,6 +79,14 @@ function screen.open(options)
   self:tmux(("new-session -d -x %d -y %d sh %s/start"):format(
     options.width or 80, options.height or 24, dir))
   return self
+end
+
+--- screen.ready([options]) -> screen, to be closed
+--- The same once the prompt is there.
+function screen.ready(options)
+  local s = screen.open(options)
+  s:wait "cl>"
+  return s
 end
 
 --- s:send(text)

@@ -171,9 +171,8 @@ end)
 
 t.test("where the first launch compiles, builders launch; a fault is theirs",
   function()
-    if cl.device().type ~= "cpu" then
-      t.skip "the device is no CPU: its builds end before a launch"
-    end
+    t.skip_if(cl.device().type ~= "cpu",
+      "the device is no CPU: its builds end before a launch")
     local y = cl.buffer("int", 64)
     local function faulty(list)
       made = made + 1

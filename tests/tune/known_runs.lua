@@ -226,9 +226,8 @@ end)
 t.test("a full disk costs no search", function()
   local mount = "mkdir -p disk; unshare -rm sh -c 'mount -t tmpfs -o size=64k "
     .. "none disk && %s'"
-  if select(3, scratch.sh(mount:format "true")) ~= 0 then
-    t.skip "no disk of 64 KiB can be mounted"
-  end
+  t.skip_if(select(3, scratch.sh(mount:format "true")) ~= 0,
+    "no disk of 64 KiB can be mounted")
   local out, err, code = scratch.sh("export clshell\n" .. mount:format
     "CLSHELL_STORE=disk/full.db $clshell search.lua")
   t.eq({out, code}, {"20\t0\ttrue\n", 0}, err)

@@ -412,11 +412,9 @@ t.test("what is saved is read again: CSV, Kernel Tuner's cache",
 
 t.test("a cache that Kernel Tuner has not closed", function()
   local path = t.tmp "open.json"
-  local f <close> = assert(io.open(path, "w"))
-  f:write('{"kernel_name": "f", "tune_params_keys": ["x"], "cache": {\n',
+  t.write(path, '{"kernel_name": "f", "tune_params_keys": ["x"], "cache": {\n',
     '"1": {"x": 1, "time": 3.5},\n"2": {"x": 2, "time": "InvalidConfig"},\n',
     '"4": {"x": 4, "time": 2.5},\n')
-  f:close()
   local r = tune{replay = path}
   t.eq({r.params, r.ms, #r.space}, {{x = 4}, 2.5, 3})
   t.eq(statuses(r).failed, 1)
@@ -425,9 +423,7 @@ end)
 t.test("files that are no recorded space", function()
   local path = t.tmp "bad"
   local function bad(content, ...)
-    local f <close> = assert(io.open(path, "w"))
-    f:write(content)
-    f:close()
+    t.write(path, content)
     t.raises(function() tune{replay = path} end, ...)
   end
   bad("", "no configuration is in it")
@@ -521,8 +517,7 @@ t.test("of equally simple winners the one with less local memory is first",
 
 t.test("Ctrl-C is raised with the result so far", function()
   local child = t.tmp "interrupted.lua"
-  local f <close> = assert(io.open(child, "w"))
-  f:write(t.briefly, [[
+  t.write(child, t.briefly, [[
 
 local count = 0
 local ok, e = pcall(tune, "gemm.tiled_padded", {24}, {quiet = true,
@@ -539,7 +534,6 @@ local ok, e = pcall(tune, "gemm.tiled_padded", {24}, {quiet = true,
 print(ok, e.record and e.record.ended, e.record and e.record.evaluations >= 2,
   e.record and e.record.ms > 0)
 ]])
-  f:close()
   t.eq(t.capture(("CLSHELL_STORE=none %s %s"):format(t.exe,
     text.quote(child))), "false\tinterrupted\ttrue\ttrue\n")
 end)

@@ -114,9 +114,7 @@ t.test("a result of tune draws itself, also as a report page", function()
       lines[#lines + 1] = ("%d,%d,%d"):format(tile, pad, 64 // tile + pad)
     end
   end
-  local file <close> = assert(io.open(path, "w"))
-  file:write(table.concat(lines, "\n"), "\n")
-  file:close()
+  t.write(path, table.concat(lines, "\n"), "\n")
   local best = require "clshell.tune"{replay = path}
   t.eq(#points(best:plot("tile"), 1), 6)
   t.eq(#best:records(), 6)

@@ -66,9 +66,8 @@ end
 
 -- Kernels that end their process do so only where they run on the host.
 local function on_host()
-  if cl.device().type ~= "cpu" then
-    t.skip "the device is no CPU: its faults do not end a process"
-  end
+  t.skip_if(cl.device().type ~= "cpu",
+    "the device is no CPU: its faults do not end a process")
 end
 
 t.test("a point that crashes or fails is a row, and another one wins",

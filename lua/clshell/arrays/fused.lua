@@ -33,7 +33,6 @@
 -- SPDX-License-Identifier: MIT
 
 local cl = require "cl"
-local file = require "clshell.base.file"
 local layout = require "clshell.arrays.layout"
 local result = require "clshell.base.result"
 local tiling = require "clshell.ladder.tiling"
@@ -331,7 +330,8 @@ end
 -- no included file where the path has a blank.
 local function file_text(name)
   local path = ("%s/kernels/%s"):format(cl.home, name)
-  return (assert(file.read(path)):gsub('#include "(.-)"\n', function(other)
+  local f <close> = assert(io.open(path, "rb"))
+  return (f:read("a"):gsub('#include "(.-)"\n', function(other)
     return file_text(name:match "^.*/" .. other)
   end))
 end

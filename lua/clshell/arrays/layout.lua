@@ -4,7 +4,6 @@
 -- SPDX-License-Identifier: MIT
 
 local cl = require "cl"
-local options = require "clshell.base.options"
 local result = require "clshell.base.result"
 local text = require "clshell.base.text"
 local types = require "clshell.arrays.types"
@@ -182,7 +181,11 @@ end
 function M.on_device(leaf, context)
   M.check_open(leaf)
   local h = leaf.buffer
-  local copy = options.with(leaf, {context = context or cl.context()})
+  local copy = {}
+  for name, value in pairs(leaf) do
+    copy[name] = value
+  end
+  copy.context = context or cl.context()
   copy.buffer = cl.buffer(h.type, h.shape, h, {context = copy.context})
   return setmetatable(copy, M.meta)
 end

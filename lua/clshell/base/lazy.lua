@@ -200,4 +200,12 @@ function M.table(name)
     or {}
 end
 
+--- lazy.callable(t, f) -> t
+--- The table of a module that is a function, too: f, or the field f of it.
+function M.callable(t, f)
+  return setmetatable(t, {__call = function(_, ...)
+    return (t[f] or f)(...)
+  end})
+end
+
 return M

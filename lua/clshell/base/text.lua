@@ -144,11 +144,11 @@ function M.shape(sizes)
 end
 
 -- The values of a list as one string: "4, 8, 16"; or with other words between
--- them, or each as f(value).
+-- them, or each as f(value), or the field f of each.
 function M.values(list, between, f)
   local words = {}
   for i, value in ipairs(list) do
-    words[i] = (f or tostring)(value)
+    words[i] = type(f) == "string" and value[f] or (f or tostring)(value)
   end
   return table.concat(words, between or ", ")
 end

@@ -209,6 +209,13 @@ local function live_cell(c, row)
   return s
 end
 
+-- The head of columns side by side.
+local function head_of(beside, gap)
+  return (text.values(beside, gap, function(c)
+    return pad(c.title, c.width, c.right)
+  end):gsub(" +$", ""))
+end
+
 -- text_table.live(columns [, width]) -> lines(row)
 -- A table whose rows come one by one: lines(row) returns the lines of a row,
 -- the first time below the head; lines(nil) the words for columns left out, or
@@ -229,17 +236,13 @@ function M.live(columns, width)
       list[i].cells = {live_cell(list[i], row)}
     end
     if not beside then
-      local titles = {}
       for _, c in ipairs(list) do
         c.width = math.max(width_of(c.title), width_of(c.cells[1]),
           c.room or 0)
         c.least = c.width
       end
       beside, below, gap, out, enough = fit(list, width)
-      for j, c in ipairs(beside) do
-        titles[j] = pad(c.title, c.width, c.right)
-      end
-      lines[1] = table.concat(titles, gap):gsub(" +$", "")
+      lines[1] = head_of(beside, gap)
     end
     local under = {}
     for i, c in ipairs(beside) do
@@ -288,13 +291,10 @@ function M.format(rows, columns, opts)
     mark(shown[1], opts.best)
   end
   local beside, below, gap, out, enough = fit(shown, width)
-  local titles, lines = {}, common[1] and text.wrap(table.concat(common, ", "),
-    width) or {}
-  for j, c in ipairs(beside) do
-    titles[j] = pad(c.title, c.width, c.right)
-  end
-  titles = table.concat(titles, gap):gsub(" +$", "")
-  lines[#lines + 1] = titles ~= "" and titles or nil
+  local lines = common[1] and text.wrap(table.concat(common, ", "), width)
+    or {}
+  local head = head_of(beside, gap)
+  lines[#lines + 1] = head ~= "" and head or nil
   for i in ipairs(rows) do
     for _, line in ipairs(row_lines(beside, below, i, width, gap)) do
       lines[#lines + 1] = style.paint(line, "bold",

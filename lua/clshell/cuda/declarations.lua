@@ -5,6 +5,7 @@
 local conversions = require "clshell.cuda.conversions"
 local spaces = require "clshell.cuda.spaces"
 local set = require("clshell.base.text").set
+local values = require("clshell.base.text").values
 local words = require "clshell.cuda.words"
 
 local M = {}
@@ -208,11 +209,7 @@ end
 
 -- The hidden arguments of a function, by a field, with commas.
 local function hidden_list(fn, field)
-  local list = {}
-  for i, h in ipairs(fn.hidden) do
-    list[i] = h[field]
-  end
-  return table.concat(list, ", ")
+  return values(fn.hidden, ", ", field)
 end
 
 local PARAMETER = {bool = {"int", "uchar"}, size_t = {"ulong", "ulong"}}

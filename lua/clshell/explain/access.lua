@@ -570,6 +570,4 @@ function M.run(launch, ...)
   return a
 end
 
-return setmetatable(M, {__call = function(_, ...)
-  return M.run(...)
-end})
+return require "clshell.base.lazy".callable(M, "run")

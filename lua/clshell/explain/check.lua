@@ -602,6 +602,4 @@ function M.run(what, ...)
   return check_launch(launch, args, opts)
 end
 
-return setmetatable(M, {__call = function(_, ...)
-  return M.run(...)
-end})
+return require "clshell.base.lazy".callable(M, "run")

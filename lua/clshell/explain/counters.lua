@@ -132,8 +132,7 @@ end
 -- counters.replay(path)
 -- In the child: runs the launch that a file describes.
 function M.replay(path)
-  local from <close> = assert(file.open(path))
-  local task = parcel.unpack(from:read "a")
+  local task = parcel.unpack(assert(file.read(path)))
   require "clshell.cudarun".run(task.text, task.name, task.bus, task.sizes,
     task.memories, task.args)
 end
@@ -200,15 +199,12 @@ function M.measure(task)
   file.write(path, assert(parcel.pack(task)), "the launch")
   local set, more = metrics(), true
   while more do
-    local words = {}
-    for i, word in ipairs{ncu, "--csv", "--page", "raw", "--print-units",
-        "base", "--log-file", log, "--target-processes", "all", "--metrics",
-        table.concat(text.keys(set), ","), program, "-q", "-n",
-        "--store", "none", "--color", "never", "-e",
-        ("require('clshell.explain.counters').replay(%q)"):format(path)} do
-      words[i] = text.quote(word)
-    end
-    local pipe <close> = assert(io.popen(table.concat(words, " ") .. " 2>&1"))
+    local pipe <close> = assert(io.popen(text.values({ncu, "--csv", "--page",
+      "raw", "--print-units", "base", "--log-file", log, "--target-processes",
+      "all", "--metrics", table.concat(text.keys(set), ","), program, "-q",
+      "-n", "--store", "none", "--color", "never", "-e",
+      ("require('clshell.explain.counters').replay(%q)"):format(path)}, " ",
+      text.quote) .. " 2>&1"))
     local said = pipe:read "a"
     local csv = assert(file.read(log))
     local found = M.parse(csv)
@@ -385,6 +381,4 @@ function M.run(launch, ...)
   return c
 end
 
-return setmetatable(M, {__call = function(_, ...)
-  return M.run(...)
-end})
+return require "clshell.base.lazy".callable(M, "run")

@@ -227,6 +227,4 @@ local function try(id)
     {arg = "id", hint = "?course lists them"})
 end
 
-return setmetatable(M, {__call = function(_, id)
-  return try(id)
-end})
+return require "clshell.base.lazy".callable(M, try)

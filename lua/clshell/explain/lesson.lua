@@ -94,6 +94,4 @@ end
 --- print(lesson.ladder(rows))
 M.ladder = ladder.text
 
-return setmetatable(M, {__call = function(_, ...)
-  return M.lesson(...)
-end})
+return require "clshell.base.lazy".callable(M, "lesson")

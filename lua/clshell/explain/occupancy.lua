@@ -412,9 +412,7 @@ function Occupancy:table(width)
   return table.concat(lines, "\n")
 end
 
-function Occupancy:__tostring()
-  return self:table()
-end
+Occupancy.__tostring = Occupancy.table
 
 local LABELS = {wg = "work-items of a work-group",
   registers = "registers of a work-item",
@@ -585,6 +583,4 @@ local function occupancy(launch, opts)
   return o
 end
 
-return setmetatable(M, {__call = function(_, ...)
-  return occupancy(...)
-end})
+return require "clshell.base.lazy".callable(M, occupancy)

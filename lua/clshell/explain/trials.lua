@@ -770,11 +770,8 @@ local function findings(list, launch, ...)
   if not oclgrind.driver() then
     list:cannot("the simulator Oclgrind is not installed")
   end
-  local words = {}
-  for i, f in ipairs(check(launch, ...).findings) do
-    words[i] = f.text
-  end
-  return table.concat(words, ", "), words[1] == nil
+  local words = text.values(check(launch, ...).findings, ", ", "text")
+  return words, words == ""
 end
 
 -- Rows that are no multiple of 4, in vectors of 4, with rows padded and not.

@@ -77,11 +77,9 @@ end
 
 -- The verdicts of earlier runs, oldest first, and this one: "WRONG, RIGHT".
 local function history(r)
-  local words = {}
-  for i, old in ipairs(r.before) do
-    words[i] = tostring(old.verdict)
-  end
-  return table.concat(words, ", ")
+  return text.values(r.before, ", ", function(old)
+    return tostring(old.verdict)
+  end)
 end
 
 -- The hint for a verdict.
@@ -214,12 +212,9 @@ function M.page(board)
   end
   out[#out + 1] = "</table></div>\n<h2>Each submission</h2>"
   for _, r in ipairs(board) do
-    local lines = details(board, r)
-    for i, line in ipairs(lines) do
-      lines[i] = escape(line)
-    end
     out[#out + 1] = ("<details><summary>%s: %s</summary>\n<p>%s</p></details>")
-      :format(escape(r.name), r.verdict, table.concat(lines, "<br>\n"))
+      :format(escape(r.name), r.verdict, text.values(details(board, r),
+      "<br>\n", escape))
   end
   return html.page(board.task, board:text "json", table.concat(out, "\n")
     .. "\n</main>")

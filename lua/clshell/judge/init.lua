@@ -424,6 +424,4 @@ function M.judge(path, submissions, opts)
   return board:finish()
 end
 
-return setmetatable(M, {__call = function(_, ...)
-  return M.judge(...)
-end})
+return require "clshell.base.lazy".callable(M, "judge")

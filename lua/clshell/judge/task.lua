@@ -389,12 +389,8 @@ end
 function Task:__tostring()
   local lines = {("task %s: %s"):format(self.name, self.text or "")}
   lines[#lines + 1] = "  kernel void " .. self.kernel
-  local titles = {}
-  for i, size in ipairs(self.sizes) do
-    titles[i] = M.title(size)
-  end
-  lines[#lines + 1] = ("  sizes %s%s"):format(table.concat(titles, ", "),
-    #(self.hidden or {}) > 0 and ", and others" or "")
+  lines[#lines + 1] = ("  sizes %s%s"):format(text.values(self.sizes, ", ",
+    M.title), #(self.hidden or {}) > 0 and ", and others" or "")
   local speed = self.speed
   lines[#lines + 1] = speed and (speed.roof
     and ("  speed: %g of the measured roofline"):format(speed.roof)
@@ -411,6 +407,4 @@ end
 
 M.PARTS = PARTS
 
-return setmetatable(M, {__call = function(_, ...)
-  return M.new(...)
-end})
+return require "clshell.base.lazy".callable(M, "new")

@@ -448,6 +448,4 @@ M.narrow = machine_code.narrow
 cl.extend("Program",
   argument.methods("Program", {asm = M.asm}, "Program"), true)
 
-return setmetatable(M, {__call = function(_, ...)
-  return asm(...)
-end})
+return require "clshell.base.lazy".callable(M, asm)

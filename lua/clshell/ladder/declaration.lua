@@ -423,11 +423,9 @@ function derived.measures(d, s)
 end
 
 function derived.title(d, s)
-  local sizes, words = {}, {}
-  for i, dim in ipairs(d.parts.dims) do
-    sizes[i] = s[dim]
-  end
-  words[1] = table.concat(sizes, "x") .. " " .. s.type
+  local words = {text.values(d.parts.dims, "x", function(dim)
+    return s[dim]
+  end) .. " " .. s.type}
   for _, one in ipairs(d.parts.options) do
     words[#words + 1] = one.values and s[one.name] ~= one.default
       and ("%s=%s"):format(one.name, s[one.name])

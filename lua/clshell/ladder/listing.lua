@@ -240,24 +240,19 @@ end
 
 -- Gives a loop the lines of the file with most of its instructions.
 local function add_lines(loop, list)
-  local counts, most = {}, 0
+  local files, most = {}, {count = 0}
   for _, place in ipairs(loop.places) do
     local i = list[place]
-    local file = i.line and i.line > 0 and (i.file or "")
-    if file then
-      counts[file] = (counts[file] or 0) + 1
-      most = math.max(most, counts[file])
+    if i.line and i.line > 0 then
+      local f = files[i.file or ""] or {count = 0, file = i.file,
+        line = i.line, last_line = i.line}
+      f.count, files[i.file or ""] = f.count + 1, f
+      f.line = math.min(f.line, i.line)
+      f.last_line = math.max(f.last_line, i.line)
+      most = f.count > most.count and f or most
     end
   end
-  for _, place in ipairs(loop.places) do
-    local i = list[place]
-    if i.line and i.line > 0 and counts[i.file or ""] == most
-        and (not loop.line or loop.file == i.file) then
-      loop.file = i.file
-      loop.line = math.min(loop.line or i.line, i.line)
-      loop.last_line = math.max(loop.last_line or 0, i.line)
-    end
-  end
+  loop.file, loop.line, loop.last_line = most.file, most.line, most.last_line
 end
 
 -- The natural loops of a code: a branch leads back to a place that all ways to

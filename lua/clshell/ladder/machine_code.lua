@@ -168,9 +168,7 @@ function Code:table(width)
   return table.concat(lines, "\n")
 end
 
-function Code:__tostring()
-  return self:table()
-end
+Code.__tostring = Code.table
 
 -- The text of the line that an instruction is of, without its indent; "" where
 -- it is not known.

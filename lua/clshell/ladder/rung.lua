@@ -341,11 +341,9 @@ end
 
 -- "tile=16 pad=1"
 function M.tostring(rung, p)
-  local words = {}
-  for i, param in ipairs(rung.params) do
-    words[i] = ("%s=%s"):format(param.name, p[param.name])
-  end
-  return table.concat(words, " ")
+  return text.values(rung.params, " ", function(param)
+    return ("%s=%s"):format(param.name, p[param.name])
+  end)
 end
 
 -- The defines for a type of operands and of the result, of which kernels may

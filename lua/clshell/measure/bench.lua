@@ -565,6 +565,4 @@ function M.calibration(context)
   return calibrate.device{context = context}
 end
 
-return setmetatable(M, {__call = function(_, ...)
-  return M.run(...)
-end})
+return require "clshell.base.lazy".callable(M, "run")

@@ -328,6 +328,4 @@ function M.canary(context, c)
   end
 end
 
-return setmetatable(M, {__call = function(_, ...)
-  return M.device(...)
-end})
+return require "clshell.base.lazy".callable(M, "device")

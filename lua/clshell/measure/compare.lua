@@ -482,6 +482,4 @@ function M.compare(a, b, opts)
   return setmetatable(r, printing)
 end
 
-return setmetatable(M, {__call = function(_, ...)
-  return M.compare(...)
-end})
+return require "clshell.base.lazy".callable(M, "compare")

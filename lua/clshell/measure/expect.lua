@@ -163,11 +163,7 @@ local function is_named(x)
 end
 
 local function names_of(outputs)
-  local names = {}
-  for i, output in ipairs(outputs) do
-    names[i] = output.name
-  end
-  return table.concat(names, ", ")
+  return text.values(outputs, ", ", "name")
 end
 
 -- The output of that name, or the Buffer itself.

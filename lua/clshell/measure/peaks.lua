@@ -341,6 +341,4 @@ function M.peaks(opts)
   return p
 end
 
-return setmetatable(M, {__call = function(_, ...)
-  return M.peaks(...)
-end})
+return require "clshell.base.lazy".callable(M, "peaks")

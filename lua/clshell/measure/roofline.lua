@@ -298,6 +298,4 @@ function M.roofline(r)
   return setmetatable(list, listing)
 end
 
-return setmetatable(M, {__call = function(_, ...)
-  return M.roofline(...)
-end})
+return require "clshell.base.lazy".callable(M, "roofline")

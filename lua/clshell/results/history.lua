@@ -78,9 +78,8 @@ local function listed(list, columns)
       or report.format(self, columns, opts) .. (list.words
         and list.words(opts and opts.width or report.width()) or "")
   end
-  return setmetatable(list, {__tostring = function(self)
-    return format(self)
-  end, __index = {table = format}})
+  return setmetatable(list, {__tostring = format,
+    __index = {table = format}})
 end
 
 local NAME = {key = "name", title = "name", cut = 16}
@@ -355,9 +354,6 @@ function M.judge(a, b, threshold)
     row.change = 100 * (row.ratio - 1)
     row.p = stats.mann_whitney(samples_a, samples_b)
     row.lo, row.hi = stats.ratio(samples_a, samples_b)
-    if row.lo then -- it holds the ratio of the medians, too
-      row.lo, row.hi = math.min(row.lo, row.ratio), math.max(row.hi, row.ratio)
-    end
     row.threshold = math.max(least, spread_a, spread_b)
     local away = math.abs(row.ratio - 1)
     if away > row.threshold and row.p < CHANCE then

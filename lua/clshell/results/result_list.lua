@@ -100,6 +100,4 @@ Results.html = html.write
 Results.__tostring = Results.table
 argument.methods("results", Results, Results.__name)
 
-return setmetatable(M, {__call = function(_, list)
-  return M.new(list)
-end})
+return require "clshell.base.lazy".callable(M, "new")

@@ -125,10 +125,7 @@ local function finish(lines, chart, how)
   for _, note in ipairs(chart.notes) do
     lines[#lines + 1] = shorten("(" .. note .. ")", how.width)
   end
-  for i, line in ipairs(lines) do
-    lines[i] = line:gsub(" +$", "")
-  end
-  return table.concat(lines, "\n")
+  return (table.concat(lines, "\n"):gsub(" +%f[\n\0]", ""))
 end
 
 local function draw_series(area, chart, how)

@@ -56,10 +56,6 @@ local function step_at(runs, places, k)
   step.ratio = step.median / step.before
   step.lo, step.hi = stats.ratio(a, b)
   step.verdict = step.ratio > 1 and "SLOWER" or "FASTER"
-  if step.lo then -- it holds the ratio of the medians, too
-    step.lo = math.min(step.lo, step.ratio)
-    step.hi = math.max(step.hi, step.ratio)
-  end
   step.sure = step.lo and (step.lo > 1 or step.hi < 1)
     and math.abs(step.ratio - 1) >= M.LEAST
   step.news = news_of(runs, at)

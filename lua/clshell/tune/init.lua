@@ -235,6 +235,4 @@ function M.tune(what, shape, opts)
     end)
 end
 
-return setmetatable(M, {__call = function(_, ...)
-  return M.tune(...)
-end})
+return require "clshell.base.lazy".callable(M, "tune")

@@ -319,11 +319,9 @@ end
 
 -- The names and texts of options or parameters, as one string.
 local function keys(list, field)
-  local words = {}
-  for i, item in ipairs(list) do
-    words[i] = item.name .. " " .. item[field]
-  end
-  return table.concat(words, " ")
+  return text.values(list, " ", function(item)
+    return item.name .. " " .. item[field]
+  end)
 end
 
 --- pages.everything() -> list

@@ -83,11 +83,9 @@ end
 -- point for false, a place that a sparse matrix does not store.
 local function element(x, f)
   if type(x) == "table" then
-    local lanes = {}
-    for k, lane in ipairs(x) do
-      lanes[k] = element(lane, f)
-    end
-    return "(" .. table.concat(lanes, ", ") .. ")"
+    return "(" .. text.values(x, ", ", function(lane)
+      return element(lane, f)
+    end) .. ")"
   end
   return text.fill(x and number(x, f) or style.glyphs() and "·" or ".",
     f.width, true)

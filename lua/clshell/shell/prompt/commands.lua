@@ -255,10 +255,9 @@ end, "expr\nruns it once and says how long it took", {code = true,
 
 -- The options of a command as the text of a table; nil: there are none.
 local function option_table(options)
-  for i, option in ipairs(options) do
-    options[i] = option[1] .. " = " .. option[2]
-  end
-  return options[1] and "{" .. table.concat(options, ", ") .. "}" or nil
+  return options[1] and "{" .. text.values(options, ", ", function(option)
+    return option[1] .. " = " .. option[2]
+  end) .. "}" or nil
 end
 
 local function bench_script(rest)

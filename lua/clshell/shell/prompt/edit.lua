@@ -109,11 +109,7 @@ function M.mask(text)
   if not require "clshell.base.style".color(1) then
     return nil
   end
-  local masks = split(text)
-  for i, input in ipairs(masks) do
-    masks[i] = mask(input)
-  end
-  return table.concat(masks, " >>>>")
+  return require "clshell.base.text".values(split(text), " >>>>", mask)
 end
 
 return M

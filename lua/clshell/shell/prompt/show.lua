@@ -158,11 +158,9 @@ function Layout:node(value, path, depth)
   if node.left > 0 then
     node.width, self.cut = math.huge, true
   elseif node.width <= self.width then
-    local parts = {}
-    for i, item in ipairs(node.items) do
-      parts[i] = item.key .. item.text
-    end
-    node.text = node.open .. table.concat(parts, ", ") .. "}"
+    node.text = node.open .. base_text.values(node.items, ", ", function(item)
+      return item.key .. item.text
+    end) .. "}"
       .. self:paint(wrong and " -- " .. wrong or "", "red")
   end
   return node

@@ -9,6 +9,7 @@ local families = require "clshell.ladder.families"
 local layout = require "clshell.shell.help.page_layout"
 local markup = require "clshell.shell.site.markup"
 local entries = require "clshell.shell.site.entries"
+local text = require "clshell.base.text"
 local usage = require "clshell.shell.commands.usage"
 
 local M = {}
@@ -99,19 +100,14 @@ end
 --- The cheat sheet, which prints on one page of A4.
 function M.cheat(book)
   local function rows(list)
-    local lines = {}
-    for i, item in ipairs(list) do
-      lines[i] = ("<code>%s</code> %s"):format(escape(item[1]),
-        escape(item[2]))
-    end
-    return table.concat(lines, "<br>\n")
+    return text.values(list, "<br>\n", function(item)
+      return ("<code>%s</code> %s"):format(escape(item[1]), escape(item[2]))
+    end)
   end
   local function links(list)
-    local words = {}
-    for i, item in ipairs(list) do
-      words[i] = book:link(item.name or item)
-    end
-    return table.concat(words, " ")
+    return text.values(list, " ", function(item)
+      return book:link(item.name or item)
+    end)
   end
   book:page("cheat-sheet", "Cheat sheet", function()
     local out = {"<div class=sheet>"}

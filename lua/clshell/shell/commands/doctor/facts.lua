@@ -106,11 +106,7 @@ local DRIVERS = {"libnvidia-opencl.so.1", "libamdocl64.so", "libigdrcl.so",
 function M.forgotten(list)
   local cached = M.capture("PATH=$PATH:/sbin:/usr/sbin ldconfig -p "
     .. "2>/dev/null")
-  local names, libraries = {}, {}
-  for i, driver in ipairs(list) do
-    libraries[i] = driver.library
-  end
-  local known = table.concat(libraries, "\n")
+  local names, known = {}, text.values(list, "\n", "library")
   for _, name in ipairs(DRIVERS) do
     if not known:find(name:match "^[%w-]+", 1, true)
         and cached:find("\t" .. name .. " ", 1, true) then
