@@ -195,10 +195,8 @@ local GAPS = {3, 5, 7, 11} -- elements behind the rows of each operand
 -- {operands, promises, parents (larger matrices by operand), words}; nil where
 -- they change nothing.
 local function case_of(make, family, size, promises)
-  local shape, gaps, inner, words, opted = {}, {}, false, {}, false
-  for key, value in pairs(type(size) == "table" and size or {size}) do
-    shape[key] = value
-  end
+  local gaps, inner, words, opted = {}, false, {}, false
+  local shape = options.with({}, type(size) == "table" and size or {size})
   for i, one in ipairs(promises) do
     local promise, value = one[1], one[2]
     if promise.gap then

@@ -394,11 +394,11 @@ local known = setmetatable({}, {__mode = "k"}) -- by program, of asm's results
 --- in CUDA_HOME, in /usr/local/cuda and among the Python packages. On PoCL it
 --- is the processor's code by objdump, on AMD's GPUs theirs by llvm-objdump.
 --- The result has instructions (their number), classes (a list of {name,
---- count, looped}), loops (a list of {line, last_line, depth, instructions,
---- classes}), lines (by number, or "file:number" of an included file, the
---- list of the instructions made of it, each {address, text, op, class,
---- bytes}), registers, spilled, stack, local_bytes
---- (nil where the compiler does not tell them), form, notes. Code:line(n) has
+--- count, looped}, also by name), loops (a list of {line, last_line, depth,
+--- instructions, classes}), lines (by number, or "file:number" of an included
+--- file, the list of the instructions made of it, each {address, text, op,
+--- class, bytes}), registers, spilled, stack, local_bytes (nil where the
+--- compiler does not tell them), form, notes. Code:line(n) has
 --- the instructions of a line, Code:listing() all; compare(a, b, {asm = true})
 --- the difference of two. Raises where a tool is missing: prog:asm() is the
 --- driver's text then.

@@ -3,6 +3,7 @@
 -- SPDX-License-Identifier: MIT
 
 local lazy = require "clshell.base.lazy"
+local options = require "clshell.base.options"
 local printable = require "clshell.shell.prompt.printable"
 local reference = require "clshell.shell.help.reference"
 local session = require "clshell.shell.prompt.session"
@@ -19,10 +20,7 @@ local function given()
     local name = entry.name:match "^[%w_]+"
     set[name] = rawget(_G, name)
   end
-  for name, value in pairs(lazy.session) do
-    set[name] = value
-  end
-  return set
+  return options.with(set, lazy.session)
 end
 
 -- A value in a few words, of at most `room` columns; no user code runs.
