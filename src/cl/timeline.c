@@ -21,6 +21,8 @@
 #define BLOCKS 64  /* 262,144 records, 50 MB at most */
 #define KEPT 65536 /* events kept: to read one NVIDIA's driver takes 8 us */
 #define TEXTS 4096 /* names and sources; a power of two */
+#define MARKED 16             /* launches whose marks are kept */
+#define MARKBYTES (1 << 20)   /* for each, see kernels/show/mark.cl */
 #define FRAMES 128 /* functions of Lua that call each other */
 #define SHORTEST 10000      /* ns; shorter functions that call nothing */
 #define LEVELS 40           /* of a stack that are searched for a caller */
@@ -43,6 +45,7 @@ typedef struct Record {
   int64_t begin, end; /* of the call, ns of the host; end 0: it failed */
   cl_command_type type;
   cl_event handle, first; /* until the times are read */
+  cl_mem marks;           /* of work-groups, or NULL */
   size_t global[3], local[3], bytes;
   lua_Number flop, moved; /* as Launch:work says */
   cl_ulong stamp[4];
@@ -65,7 +68,7 @@ typedef struct Line { /* a queue */
 } Line;
 
 static Record *blocks[BLOCKS];
-static unsigned count, lost, swept;
+static unsigned count, lost, swept, marked;
 static uint64_t generation;
 static char *texts[TEXTS];
 static unsigned ntexts;
@@ -399,6 +402,27 @@ void clsh_timeline_call(const Event *e, char how) {
     r->end = now();
 }
 
+/*
+** Sets the last two arguments of the launch of a kernel with marks: memory for
+** these, which are NULL after the first launches, and their count, 0.
+*/
+void clsh_timeline_mark(const Event *e, cl_kernel handle, cl_uint first) {
+  static const cl_uint none;
+  Record *r = recordof(e);
+  cl_int err;
+  void *zeros = NULL;
+  if (r != NULL && r->queue > 0 && marked++ < MARKED)
+    zeros = calloc(1, MARKBYTES);
+  if (zeros != NULL)
+    r->marks = clCreateBuffer(clocks[lines[r->queue - 1].clock].context,
+                              CL_MEM_READ_WRITE | CL_MEM_COPY_HOST_PTR,
+                              MARKBYTES, zeros, &err);
+  free(zeros);
+  clSetKernelArg(handle, first, sizeof(cl_mem),
+                 zeros != NULL && r->marks != NULL ? &r->marks : NULL);
+  clSetKernelArg(handle, first + 1, sizeof none, &none);
+}
+
 /* Takes the times over that an Event has read out. */
 void clsh_timeline_ended(const Event *e) {
   Record *r = recordof(e);
@@ -493,10 +517,13 @@ static void oncall(lua_State *L, lua_Debug *ar) {
 
 /* Drops all records. */
 static void clear(void) {
-  for (unsigned i = 1; i <= count; i++) {
-    if (!clsh_driver_handsoff())
-      drop(record(i));
+  for (unsigned i = 1; i <= count && !clsh_driver_handsoff(); i++) {
+    drop(record(i));
+    if (record(i)->marks != NULL)
+      clReleaseMemObject(record(i)->marks);
   }
+  for (unsigned i = 0; i < nclocks; i++)
+    closeclock(&clocks[i]);
   for (int i = 0; i < BLOCKS; i++) {
     free(blocks[i]);
     blocks[i] = NULL;
@@ -510,7 +537,7 @@ static void clear(void) {
   clocks = NULL;
   lines = NULL;
   generation++; /* Events forget their records */
-  count = lost = swept = ntexts = nclocks = nlines = 0;
+  count = lost = swept = marked = ntexts = nclocks = nlines = 0;
 }
 
 /* start(): records from now on; raises if that is so already. */
@@ -539,8 +566,8 @@ static int stop(lua_State *L) {
     return 0;
   for (unsigned i = 0; i < nclocks; i++) {
     Clock *c = &clocks[i];
-    if (c->queue == NULL || c->mem == NULL || look(c))
-      closeclock(c); /* else its write may be under way still */
+    if (c->queue != NULL && c->mem != NULL && !look(c))
+      c->queue = NULL, c->mem = NULL; /* its write may be under way still */
   }
   return 0;
 }
@@ -602,6 +629,20 @@ const char *clsh_timeline_commandname(cl_command_type type) {
   return type == RECORDING ? "recording" : "command";
 }
 
+/* Adds the marks of a command, as bytes, and the device's time of its start. */
+static void setmarks(lua_State *L, const Record *r, const Clock *c) {
+  luaL_Buffer b;
+  if (r->marks == NULL || !r->stamped || c->queue == NULL ||
+      clsh_driver_handsoff())
+    return;
+  char *bytes = luaL_buffinitsize(L, &b, MARKBYTES);
+  cl_int err = clEnqueueReadBuffer(c->queue, r->marks, CL_TRUE, 0, MARKBYTES,
+                                   bytes, 0, NULL, NULL);
+  luaL_pushresultsize(&b, err == CL_SUCCESS ? MARKBYTES : 0);
+  lua_setfield(L, -2, "marks");
+  clsh_field_integer(L, "started", (lua_Integer)r->stamp[2]);
+}
+
 /* Adds what is known of a command to the table at the top. */
 static void setcommand(lua_State *L, const Record *r) {
   static const char *const stamps[] = {"queued", "submit", "start", "stop"};
@@ -619,6 +660,8 @@ static void setcommand(lua_State *L, const Record *r) {
                                     : NULL);
   for (int i = 0; i < 4 && r->stamped && c != NULL && c->looks > 0; i++)
     clsh_field_integer(L, stamps[i], mapped(c, r->stamp[i]) - origin);
+  if (c != NULL)
+    setmarks(L, r, c);
   if (r->wide > 0)
     setsizes(L, "global", r->global, r->wide);
   if (r->haslocal)

@@ -6,6 +6,7 @@
 local argument = require "clshell.base.argument"
 local cl = require "cl"
 local intervals = require "clshell.results.intervals"
+local marks = require "clshell.results.marks"
 local quantity = require "clshell.base.quantity"
 local style = require "clshell.base.style"
 local text = require "clshell.base.text"
@@ -23,6 +24,15 @@ local SHARE = 0.05 -- of the time without commands that is worth a word
 local WHOLE = 0.98 -- of the time that is as good as all
 local FUNCTIONS = 3 -- functions that the chart shows
 local KERNELS = 3 -- kernels that the words tell
+
+local unmarked = {} -- kernel -> why its marks are not seen
+
+-- Builds a kernel with its marks, for launches in a timeline.
+function hooks.marked(kernel)
+  local built, reason = marks.build(kernel)
+  unmarked[kernel.name] = reason
+  return built
+end
 
 -- The family of a command: "kernels", "copies", "fills", or nil for a marker.
 local function family(r)
@@ -88,6 +98,7 @@ local function read()
       t.untimed = t.untimed + (r.ended and not r.start and not r.failed
         and 1 or 0)
       t.commands[#t.commands + 1] = r.start and r.stop >= r.start and r or nil
+      r.marks = r.marks and marks.read(r.marks, r.start, r.stop, r.started)
     end
   end
   table.sort(t.commands, function(a, b)
@@ -210,6 +221,39 @@ local function longest(kernels, whole)
   return words
 end
 
+-- The phases of each kernel with marks, by track of a work-group.
+local function inside(t)
+  local by, list = {}, {}
+  for _, r in ipairs(t.commands) do
+    for _, track in ipairs(r.marks and r.marks.tracks or {}) do
+      local key = ("%s, %d"):format(named(r), track.track)
+      local k = by[key] or {sum = 0, lost = 0, step = r.marks.step,
+        mapped = r.marks.mapped, name = named(r), track = track.track}
+      list[#list + 1], by[key] = not by[key] and k or nil, k
+      k.lost = k.lost + track.lost
+      for _, p in ipairs(track.phases) do
+        k[#k + 1], k[p.name] = not k[p.name] and p.name or nil, (k[p.name]
+          or 0) + p.to - p.from
+        k.sum = k.sum + p.to - p.from
+      end
+    end
+  end
+  for i, k in ipairs(list) do
+    for j, name in ipairs(k) do
+      k[j] = ("%s %s"):format(name, percent(k[name], k.sum))
+    end
+    list[i] = ("inside %s, track %d of work-groups: %s%s%s"):format(k.name,
+      k.track, table.concat(k, ", "), k.mapped and ("; the clock steps by "
+      .. "%s"):format(seconds(k.step)) or "; times are stretched over the "
+      .. "command, as the clock's rate is not known", k.lost > 0
+      and ("; %d later marks found no place"):format(k.lost) or "")
+  end
+  for name, reason in pairs(unmarked) do
+    list[#list + 1] = ("no marks in %s: %s"):format(name, reason)
+  end
+  return list
+end
+
 -- The longest time without a command between two commands.
 local function longest_gap(t)
   local most, before, stop = 0, nil, nil
@@ -272,8 +316,10 @@ function Timeline:words()
   out[#out + 1] = several > 0 and ("two kernels or more ran at once for %s of "
     .. "the time"):format(percent(several, whole)) or nil
   table.move(longest(by.kernels, whole), 1, KERNELS, #out + 1, out)
+  local more = inside(t)
+  table.move(more, 1, #more, #out + 1, out)
   out[#out + 1] = longest_gap(t)
-  local more = notes(t)
+  more = notes(t)
   return table.move(more, 1, #more, #out + 1, out)
 end
 
@@ -327,6 +373,15 @@ function Timeline:rows()
             t.clocks[queue.clock].device) or "", place, kind), r, "start",
             "stop")
         end
+      end
+    end
+  end
+  for _, r in ipairs(t.commands) do
+    local first = r.marks and r.marks.tracks[1] or {}
+    for _, track in ipairs(r.marks and r.marks.tracks or {}) do
+      for _, p in ipairs(track.group == first.group and track.phases or {}) do
+        add(("in %s: %s%s"):format(r.name, p.name, track.track > 0
+          and (", track %d"):format(track.track) or ""), p, "from", "to")
       end
     end
   end
@@ -485,6 +540,7 @@ return setmetatable(M, {
     end
     local _ <close> = setmetatable({}, {__close = function()
       record.stop()
+      record.clear()
       readings()
     end})
     start()

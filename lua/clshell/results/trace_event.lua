@@ -167,6 +167,30 @@ local function counter_events(add, t, pid)
   end
 end
 
+-- The phases inside kernels with marks: a process for each such command, a
+-- thread for each track of its work-groups.
+local function mark_events(add, t, pid, title)
+  for _, r in ipairs(t.commands) do
+    local m = r.marks
+    if m and m.tracks[1] then
+      process(add, pid, ("%sinside %s"):format(title, r.name), ("%s; %s")
+        :format(r.where or "", m.mapped and ("the clock steps by %d ns")
+        :format(m.step) or "stretched over the command"))
+      for tid, track in ipairs(m.tracks) do
+        thread(add, pid, tid, ("work-group %d%s%s"):format(track.group,
+          track.track > 0 and (", track %d"):format(track.track) or "",
+          track.lost > 0 and (", %d later marks lost"):format(track.lost)
+          or ""))
+        for _, p in ipairs(track.phases) do
+          add{ph = "X", cat = "inside", name = p.name, pid = pid, tid = tid,
+            from = p.from, to = p.to}
+        end
+      end
+      pid = pid + 1
+    end
+  end
+end
+
 -- All events of a timeline as texts; `shift`: from its clock to the file's.
 local function events_of(t, shift)
   local add, events, stamp = writer_of(t, shift)
@@ -188,6 +212,7 @@ local function events_of(t, shift)
     queue_events(add, t, place, base + t.clocks[queue.clock].device, base,
       stamp)
   end
+  mark_events(add, t, base + 100, title)
   counter_events(add, t, base + 1)
   return events
 end

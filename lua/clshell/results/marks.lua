@@ -1,0 +1,105 @@
+-- results/marks.lua - marks in kernels: the kernel built with them, and from
+-- the bytes that work-groups write the phases of each on the host's clock
+-- SPDX-License-Identifier: MIT
+
+local cl = require "cl"
+local program = require "clshell.ladder.program"
+
+local M = {}
+
+local PLACES = 256 -- of a track, see kernels/show/mark.cl
+
+local function read(path)
+  local f <close> = io.open(path, "rb")
+  return f and f:read("a") or ""
+end
+
+-- Whether a text of a program, or a file that it includes, has marks.
+local function has_marks(p)
+  if p.source and p.source:find("MARKS)", 1, true) then
+    return true
+  end
+  for _, path in ipairs(p.source and p:info().files or {}) do
+    if read(path):find("MARKS)", 1, true) then
+      return true
+    end
+  end
+  return false
+end
+
+--- marks.build(kernel) -> Kernel with marks; or false and, where its source
+--- has marks, the reason
+function M.build(kernel)
+  local given = kernel.program
+  local p = program.original(given)
+  if p.cuda or not has_marks(p) then
+    return false
+  end
+  local built, reason = pcall(function()
+    local opts = {context = p.context, options = p.options,
+      name = p:info().name}
+    local marked = cl.build(read(cl.home .. "/kernels/show/mark.cl")
+      .. p.defines .. p.source, opts)
+    if p ~= given then
+      marked = assert(require "clshell.ladder.ptx".rebuild(marked, opts))
+    end
+    return marked[kernel.name]
+  end)
+  if built then
+    return reason
+  end
+  reason = tostring(reason)
+  return false, reason:find "no clock" and "the device has no clock for marks"
+    or reason:match "[^\n]*"
+end
+
+local function gcd(a, b)
+  return b == 0 and a or gcd(b, a % b)
+end
+
+--- marks.read(bytes, from, to, started) -> {tracks =, step =, mapped =}
+--- The phases in the marks of a command that ran between the moments `from`
+--- and `to`, the first of which is `started` on the device's clock. Times that
+--- lie within the command are of that clock; others, of an unknown rate, are
+--- stretched over the command (mapped = false). A track of a work-group: group
+--- and track, from 0, phases {name, from, to}, marks that found no place
+--- (lost). step: the ticks by which the clock goes on.
+--- Example:
+--- local head, mark = ("=I8I8"):pack(1, 2), "=c8I8"
+--- local m = marks.read(head .. mark:pack("load", 10) .. mark:pack("end", 30)
+---   .. ("\0"):rep(2 ^ 20 - 48), 0, 40, 5)
+--- print(m.tracks[1].phases[1].to) --> 25
+function M.read(bytes, from, to, started)
+  local tracks, least, most, step = {}, math.huge, 0, 0
+  for slot = 0, #bytes // (16 * PLACES) - 1 do
+    local at = 16 * PLACES * slot + 1
+    local group, count = ("=I8I8"):unpack(bytes, at)
+    local track = {group = group - 1, track = slot % 8, phases = {},
+      lost = math.max(0, count - PLACES + 1)}
+    for i = 1, math.min(count, PLACES - 1) do
+      local name, time = ("=I8I8"):unpack(bytes, at + 16 * i)
+      track.phases[i] = {name = ("<I8"):pack(name):match "^%Z*", from = time}
+      least, most = math.min(least, time), math.max(most, time)
+      step = gcd(time - least, step)
+    end
+    tracks[#tracks + 1] = count > 0 and track or nil
+  end
+  local ends = started + to - from
+  local mapped = least >= started - step and most <= ends + step
+  local scale = (to - from) / math.max(most - least, 1)
+  local function moment(time)
+    return mapped and math.max(from, math.min(to, from + time - started))
+      or from + math.floor((time - least) * scale)
+  end
+  for _, track in ipairs(tracks) do
+    local before = {}
+    for _, p in ipairs(track.phases) do
+      p.from = moment(p.from)
+      before.to, before = p.from, p
+    end
+    table.remove(track.phases) -- the last mark is an end
+  end
+  return {tracks = tracks, step = step, mapped = mapped}
+end
+
+return M
