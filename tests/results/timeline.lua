@@ -276,11 +276,11 @@ t.test("readings of a device's sensors become counters", function()
   made:save(scratch.dir .. "/counters.json")
   local words = {}
   for _, e in ipairs(json.decode(scratch.read "counters.json").traceEvents) do
-    words[#words + 1] = e.ph == "C" and ("%s %s %s %s"):format(e.name, e.pid,
-      e.ts, e.args[e.name]) or nil
+    words[#words + 1] = e.ph == "C" and ("%s %s %s %s %s"):format(e.name,
+      e.pid, e.ts, next(e.args)) or nil
   end
-  t.eq(table.concat(words, "; "), "mhz 2 5.0 1290; watts 2 5.0 300.5; watts "
-    .. "2 15.0 310")
+  t.eq(table.concat(words, "; "), "clock 2 5.0 MHz 1290; power 2 5.0 W "
+    .. "300.5; power 2 15.0 W 310")
 end)
 
 t.test("words of what is missing", function()

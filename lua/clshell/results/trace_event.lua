@@ -14,8 +14,9 @@ local record = debug.getregistry()["cl.hooks"].timeline
 local HEAD = '{"displayTimeUnit":"ns","otherData":{"program":"clshell %s",'
   .. '"run":%s,"epoch_ns":"%d"},"traceEvents":[\n'
 local TAIL = "\n]}\n"
-local READINGS = {"mhz", "mem_mhz", "watts", "celsius", "active", "occupancy",
-  "tensor", "fp64", "dram"}
+local READINGS = {{"mhz", "clock", "MHz"}, {"mem_mhz", "memory clock", "MHz"},
+  {"watts", "power", "W"}, {"celsius", "temperature", "C"}, {"active"},
+  {"occupancy"}, {"tensor"}, {"fp64"}, {"dram"}} -- name, title, unit
 
 -- Gives each span a lane: spans of a lane follow each other, or lie one in
 -- another where `nested`. Spans are sorted by from, the longer first.
@@ -144,7 +145,7 @@ local function queue_events(add, t, place, pid, host, stamp)
       or ""))
   end
   for _, r in ipairs(list) do
-    local id = ("%d.%d"):format(host, r.id)
+    local id = ("0x%x"):format(host << 32 | r.id) -- as Perfetto reads it
     add{ph = "X", cat = "device", name = r.name or r.command, pid = pid,
       tid = tid + r.lane - 1, from = r.start, to = r.stop,
       args = command_args(r, stamp)}
@@ -158,10 +159,10 @@ end
 -- The readings of the device's sensors, where there are any.
 local function counter_events(add, t, pid)
   for _, reading in ipairs(t.readings or {}) do
-    for _, name in ipairs(READINGS) do
-      if reading[name] then
-        add{ph = "C", name = name, pid = pid, from = reading.ns - t.origin,
-          args = {[name] = reading[name]}}
+    for _, r in ipairs(READINGS) do
+      if reading[r[1]] then
+        add{ph = "C", name = r[2] or r[1], pid = pid, from = reading.ns
+          - t.origin, args = {[r[3] or "of 1"] = reading[r[1]]}}
       end
     end
   end
