@@ -79,12 +79,16 @@ end
 
 -- Reads the records, and sorts them: commands with times of a device, what
 -- the host did, and functions; t.from, t.to: the first and the last moment.
-local function read()
+-- `since`: without what began before, ns on the host's clock.
+local function read(since)
   local t = record.read()
   t.commands, t.host, t.functions = {}, {}, {}
   t.untimed, t.unended, t.count = 0, 0, 0
   local from, to = math.huge, 0
-  for _, r in ipairs(t.records) do
+  for i, r in ipairs(t.records) do
+    if r and since and r.from < since - t.origin then
+      r, t.records[i] = false, false
+    end
     if r then
       r.title = r.kind == "function" and function_name(r) or nil
       local list = r.kind == "function" and t.functions or t.host
@@ -520,7 +524,8 @@ return setmetatable(M, {
   --- queue, builds, waits of the host, and functions of the script, on one
   --- clock. It waits for the commands that f leaves behind. Print the result
   --- for words and a chart; t:save "t.json" is for ui.perfetto.dev. At the
-  --- prompt %trace does it, clshell --trace t.json records a whole script.
+  --- prompt %trace does it, clshell --trace t.json records a whole script, of
+  --- which timeline then gives the part.
   --- Each command costs some 0.3 us more meanwhile, and a launch whose Event
   --- nobody takes the driver's price of an event: 8 us on an H100.
   --- Example:
@@ -534,9 +539,13 @@ return setmetatable(M, {
       cl.error(("timeline: f must be a function, such as in timeline(gemm, A, "
         .. "B); got %s"):format(text.got(f)))
     end
-    if record.recording() then
-      cl.error("timeline: a timeline is recorded already",
-        {hint = "--trace records the whole script; leave one of both out"})
+    if running then
+      local since = math.floor(cl.now() * 1e9)
+      f(...)
+      settle()
+      return read(since)
+    elseif record.recording() then
+      cl.error "timeline: a timeline is recorded already; f makes another"
     end
     local _ <close> = setmetatable({}, {__close = function()
       record.stop()
