@@ -15,7 +15,7 @@
 /* In a text with marks, and in front of it: they are nothing. See mark.cl. */
 #define MARKED "MARKS)"
 #define NOMARKS                                                               \
-  "#ifndef MARKS\n#define MARKS\n#define MARK(name)\n"                         \
+  "#ifndef MARKS\n#define MARKS\n#define MARK(name)\n"                        \
   "#define MARK_EACH(items, name)\n#endif\n#line 1 \"<kernel>\"\n"
 
 /* Pushes the driver's build log and its lines on the standard error, without

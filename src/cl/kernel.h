@@ -27,8 +27,13 @@ typedef struct Param {
 } Param;
 
 /* User values of a Kernel. */
-enum { KERNEL_PROGRAM = 1, KERNEL_PARAMS, KERNEL_CONTEXT, KERNEL_USES,
-       KERNEL_MARKED /* the kernel with marks, or false; nil: not known */ };
+enum {
+  KERNEL_PROGRAM = 1,
+  KERNEL_PARAMS,
+  KERNEL_CONTEXT,
+  KERNEL_USES,
+  KERNEL_MARKED /* the kernel with marks, or false; nil: not known */
+};
 
 typedef struct Kernel {
   Object head;

@@ -443,7 +443,8 @@ static int launch_call(lua_State *L) {
   if (marked != NULL)
     clsh_timeline_mark(e, marked->handle, (cl_uint)nargs);
   e->flight = clsh_kernel_note(&l->r);
-  cl_int err = clsh_kernel_enqueue((marked != NULL ? marked : k)->handle, &l->r, handle, &after,
+  cl_int err = clsh_kernel_enqueue((marked != NULL ? marked : k)->handle,
+                                   &l->r, handle, &after,
                                    wanted         ? &e->handle
                                    : e->mark != 0 ? clsh_timeline_slot(e)
                                                   : NULL);

@@ -283,6 +283,127 @@ t.test("readings of a device's sensors become counters", function()
     .. "300.5; power 2 15.0 W 310")
 end)
 
+local PLACES = 256 -- of a track of marks
+
+-- The bytes of marks: by slot {group, count, {name, time} ...}.
+local function bytes(slots)
+  local list = {}
+  for slot = 0, 32 * 8 - 1 do
+    local s = slots[slot] or {-1, 0}
+    list[#list + 1] = ("=I8I8"):pack(s[1] + 1, s[2])
+    for i = 1, PLACES - 1 do
+      local name, time = table.unpack(s[2 + i] or {"", 0})
+      list[#list + 1] = ("<c8"):pack(name) .. ("=I8"):pack(time)
+    end
+  end
+  return table.concat(list)
+end
+
+t.test("marks of work-groups become phases on the host's clock", function()
+  local many = {0, 260}
+  for i = 1, 254 do
+    many[2 + i] = {"produce1", 5006}
+  end
+  many[2 + 255] = {"end", 5070}
+  local raw = bytes{[0] = {0, 3, {"load", 5010}, {"add", 5042}, {"end", 5090}},
+    [1] = many,
+    [16] = {7, 2, {"load", 5050}, {"end", 5058}}}
+  local made = constructed{
+    {command = "kernel", name = "f", start = 100, stop = 200, queued = 0,
+      submit = 0, started = 5000, marks = raw, global = {640},
+      localsize = {64}},
+    {command = "kernel", name = "g", start = 300, stop = 480, queued = 0,
+      submit = 0, started = 9000, marks = bytes{[8] = {1, 3, {"a", 100},
+      {"b", 130}, {"end", 160}}}}}
+  local m = made.commands[1].marks
+  t.eq(m.mapped, true)
+  t.eq(m.step, 4)
+  local list = {}
+  for _, track in ipairs(m.tracks) do
+    for _, p in ipairs(track.phases) do
+      list[#list + 1] = p.to > p.from and ("%d.%d %s %d-%d"):format(track.group, track.track,
+        p.name, p.from, p.to) or nil
+    end
+  end
+  t.eq(table.concat(list, "; "), "0.0 load 110-142; 0.0 add 142-190; "
+    .. "0.1 produce1 106-170; 7.0 load 150-158")
+  t.eq(m.tracks[2].lost, 5)
+  m = made.commands[2].marks
+  t.eq(m.mapped, false)
+  t.eq(m.tracks[1].phases[1].to, 390)
+  t.eq(m.tracks[1].phases[2].to, 480)
+  local words = table.concat(made:words(), "\n"):gsub("\27%[%d*m", "")
+  has(words, "inside kernel f, track 0 of 2 of its 10 work-groups: load 45 %, "
+    .. "add 55 %; the clock steps by 4", "track 1 of 1 of its 10 work-groups: "
+    .. "produce1 100 %", "5 later marks found no place", "inside kernel g, "
+    .. "track 0 of 1 work-group: a 50 %, b 50 %; times are stretched over")
+  local rows = {}
+  for i, row in ipairs(made:rows()) do
+    rows[i] = ("%s %d"):format(row.label, row.length)
+  end
+  t.eq(table.concat(rows, "; "), "queue 1 kernels 280; in f: load 32; in f: "
+    .. "add 48; in f: produce1, track 1 64; in g: a 90; in g: b 90")
+  made:save(scratch.dir .. "/marks.json")
+  local events = {}
+  for _, e in ipairs(json.decode(scratch.read "marks.json").traceEvents) do
+    events[#events + 1] = e.cat == "inside" and e.dur > 0 and ("%d.%d %s %s+%s"):format(
+      e.pid, e.tid, e.name, e.ts, e.dur) or e.name == "thread_name"
+      and e.pid > 100 and e.args.name or nil
+  end
+  t.eq(table.concat(events, "; "), "work-group 0; 101.1 load 0.11+0.032; "
+    .. "101.1 add 0.142+0.048; work-group 0, track 1, 5 later marks lost; "
+    .. "101.2 produce1 0.106+0.064; work-group 7; 101.3 load 0.15+0.008; "
+    .. "work-group 1; 102.1 a 0.3+0.09; 102.1 b 0.39+0.09")
+end)
+
+t.test("marks are nothing but in a timeline", function()
+  device()
+  local name = "marked" .. t.seed
+  local prog = cl.build(([[
+    kernel void marked(global float *x, int n MARKS) {
+      MARK(load);
+      float y = x[get_global_id(0)];
+      MARK(compute);
+      for (int i = 0; i < n; i++) y = y * 0.5f + 1;
+      MARK_EACH(32, store);
+      x[get_global_id(0)] = y;
+      MARK_EACH(32, end);
+    }
+    kernel void plain(global float *x) { x[get_global_id(0)] += 1; }]])
+    :gsub("marked", name), {defines = {count = 7}})
+  local marked, x = prog[name], cl.buffer("float", 64 * 40, 1)
+  t.eq(#marked.args, 2)
+  local made = timeline(function()
+    for _ = 1, 20 do
+      marked:range(64 * 40, 64)(x, 10)
+    end
+    prog.plain:range(64)(x)
+  end)
+  t.eq(#marked.args, 2)
+  t.eq(x:read()[64 * 40], 2.0)
+  local words = table.concat(made:words(), "\n")
+  local reason = words:match "no marks in [^\n]*"
+  if reason then
+    t.skip(reason)
+  end
+  local n = 0
+  for _, r in ipairs(made.commands) do
+    n = n + (r.marks and 1 or 0)
+    for _, track in ipairs(r.marks and r.marks.tracks or {}) do
+      t.ok(track.group % 2 == 0 and track.group < 40, "each second group")
+      t.eq(track.phases[1].name, track.track == 0 and "load" or "store")
+      t.eq(#track.phases, track.track == 0 and 3 or 1)
+      for _, p in ipairs(track.phases) do
+        t.ok(r.start <= p.from and p.from <= p.to and p.to <= r.stop)
+      end
+    end
+    t.eq(r.marks and #r.marks.tracks or 40, 40)
+  end
+  t.eq(n, 16)
+  has(words, ("inside kernel %s, track 0 of 20 of its 40 work-groups: load ")
+    :format(name), "4 later kernels with marks ran without them")
+end)
+
 t.test("words of what is missing", function()
   local made = constructed{lost = 5, looks = 0,
     {command = "kernel", name = "f", ended = true, queue = 2},

@@ -64,11 +64,6 @@ end
 --- stretched over the command (mapped = false). A track of a work-group: group
 --- and track, from 0, phases {name, from, to}, marks that found no place
 --- (lost). step: the ticks by which the clock goes on.
---- Example:
---- local head, mark = ("=I8I8"):pack(1, 2), "=c8I8"
---- local m = marks.read(head .. mark:pack("load", 10) .. mark:pack("end", 30)
----   .. ("\0"):rep(2 ^ 20 - 48), 0, 40, 5)
---- print(m.tracks[1].phases[1].to) --> 25
 function M.read(bytes, from, to, started)
   local tracks, least, most, step = {}, math.huge, 0, 0
   for slot = 0, #bytes // (16 * PLACES) - 1 do

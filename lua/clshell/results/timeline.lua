@@ -25,7 +25,7 @@ local WHOLE = 0.98 -- of the time that is as good as all
 local FUNCTIONS = 3 -- functions that the chart shows
 local KERNELS = 3 -- kernels that the words tell
 
-local unmarked = {} -- kernel -> why its marks are not seen
+local unmarked = {} -- name of a kernel -> why its marks are not seen
 
 -- Builds a kernel with its marks, for launches in a timeline.
 function hooks.marked(kernel)
@@ -225,19 +225,30 @@ local function longest(kernels, whole)
   return words
 end
 
--- The phases of each kernel with marks, by track of a work-group.
+-- The number of work-groups of a launch; nil: the driver chose their size.
+local function groups(r)
+  local n = r.localsize and 1
+  for i, size in ipairs(r.localsize or {}) do
+    n = n * ((r.global[i] + size - 1) // size)
+  end
+  return n
+end
+
+-- The phases of kernels with marks, by track of a work-group.
 local function inside(t)
   local by, list = {}, {}
   for _, r in ipairs(t.commands) do
+    local seen = {} -- tracks of this launch, by number
     for _, track in ipairs(r.marks and r.marks.tracks or {}) do
-      local key = ("%s, %d"):format(named(r), track.track)
-      local k = by[key] or {sum = 0, lost = 0, step = r.marks.step,
-        mapped = r.marks.mapped, name = named(r), track = track.track}
+      local key = ("%s, track %d"):format(named(r), track.track)
+      local k = by[key] or {name = key, marks = r.marks, sum = 0, lost = 0,
+        seen = 0, all = groups(r)}
       list[#list + 1], by[key] = not by[key] and k or nil, k
-      k.lost = k.lost + track.lost
+      seen[key] = (seen[key] or 0) + 1
+      k.seen, k.lost = math.max(k.seen, seen[key]), k.lost + track.lost
       for _, p in ipairs(track.phases) do
-        k[#k + 1], k[p.name] = not k[p.name] and p.name or nil, (k[p.name]
-          or 0) + p.to - p.from
+        k[#k + 1] = not k[p.name] and p.name or nil
+        k[p.name] = (k[p.name] or 0) + p.to - p.from
         k.sum = k.sum + p.to - p.from
       end
     end
@@ -246,12 +257,16 @@ local function inside(t)
     for j, name in ipairs(k) do
       k[j] = ("%s %s"):format(name, percent(k[name], k.sum))
     end
-    list[i] = ("inside %s, track %d of work-groups: %s%s%s"):format(k.name,
-      k.track, table.concat(k, ", "), k.mapped and ("; the clock steps by "
-      .. "%s"):format(seconds(k.step)) or "; times are stretched over the "
-      .. "command, as the clock's rate is not known", k.lost > 0
-      and ("; %d later marks found no place"):format(k.lost) or "")
+    list[i] = ("inside %s of %s: %s; %s%s"):format(k.name, k.all
+      and ("%d of its %s"):format(k.seen, text.count(k.all, "work-group"))
+      or text.count(k.seen, "work-group"), table.concat(k, ", "),
+      k.marks.mapped and "the clock steps by " .. seconds(k.marks.step)
+      or "times are stretched over the command, as the clock's rate is not "
+      .. "known", k.lost > 0 and ("; %d later marks found no place")
+      :format(k.lost) or "")
   end
+  list[#list + 1] = t.unmarked > 0 and ("%s with marks ran without them")
+    :format(text.count(t.unmarked, "later kernel")) or nil
   for name, reason in pairs(unmarked) do
     list[#list + 1] = ("no marks in %s: %s"):format(name, reason)
   end
@@ -419,10 +434,10 @@ function Timeline:chart(opts)
 end
 
 --- timeline:save(file) -> file
---- Writes the timeline as JSON in the Trace Event format, for
---- ui.perfetto.dev and chrome://tracing: each device and the host as a
---- process, each queue as a thread. A name that ends with .svg, .png or .txt
---- takes the chart.
+--- Writes the timeline as JSON in the Trace Event format, which
+--- ui.perfetto.dev opens: each device and the host as a process, each queue as
+--- a thread; a kernel with marks is a process too, its work-groups threads. A
+--- name that ends with .svg, .png or .txt takes the chart.
 --- Example:
 --- local x = cl.buffer("float", 1e6, 1)
 --- timeline(function() return x:read() end):save "read.json"
@@ -504,7 +519,7 @@ function M.begin(path)
     local t = stop()
     writer.add(file, t)
     if not cl.commandline.quiet and cl.commandline.rank == 0 then
-      io.stderr:write(("clshell: timeline in %s (for ui.perfetto.dev)\n"
+      io.stderr:write(("clshell: timeline in %s (ui.perfetto.dev opens it)\n"
         .. "%s\n"):format(text.message(path), style.color(2) and tostring(t)
         or tostring(t):gsub("\27%[%d*m", "")))
     end
@@ -528,10 +543,35 @@ return setmetatable(M, {
   --- which timeline then gives the part.
   --- Each command costs some 0.3 us more meanwhile, and a launch whose Event
   --- nobody takes the driver's price of an event: 8 us on an H100.
+  --- A kernel with MARKS behind its last parameter tells its phases: MARK(load)
+  --- begins one, which the next mark ends; MARK(end) is the last mark. The
+  --- first work-item of a group marks, by MARK_EACH(32, load) the first of each
+  --- 32, such as of a warp. Outside timelines the marks are nothing; in one
+  --- the kernel is built again with them, and is slower. Up to 32 groups of the
+  --- first 16 such launches are seen, with 255 marks of a work-item, where the
+  --- device has a clock: cl_khr_kernel_clock, NVIDIA's, PoCL's on x86.
   --- Example:
   --- local A, B = matrix.random(256), matrix.random(256)
   --- local t = timeline(function() return gemm(A, B):read() end)
   --- print(t) -- words, and a row for the kernels, copies, waits ...
+  --- local sums = cl.kernel [[
+  --- kernel void sums(global const float *x, global float *y MARKS)
+  --- {
+  ---   local float part[64];
+  ---   const int id = get_local_id(0);
+  ---   MARK(load);
+  ---   part[id] = x[get_global_id(0)];
+  ---   barrier(CLK_LOCAL_MEM_FENCE);
+  ---   MARK(add);
+  ---   if (id == 0) {
+  ---     float sum = 0;
+  ---     for (int i = 0; i < 64; i++) sum += part[i];
+  ---     y[get_group_id(0)] = sum;
+  ---   }
+  ---   MARK(end);
+  --- }]]
+  --- local x, y = cl.buffer("float", 6400, 1), cl.buffer("float", 100, 0)
+  --- print(timeline(sums:range(6400, 64), x, y)) -- inside kernel sums: load ...
   __call = function(_, f, ...)
     local meta = debug.getmetatable(f)
     if type(f) ~= "function" and not (type(meta) == "table"

@@ -312,7 +312,7 @@ define("trace", function(rest)
   end
   return t
 end, "[file.json] statement\nwhat ran when: commands, builds, waits, on one "
-  .. "clock\nRuns it once, as timeline does; the file is for ui.perfetto.dev.",
+  .. "clock\nRuns it once, as timeline does; ui.perfetto.dev opens the file.",
   {code = true, script = function(rest)
     local path, code = traced(rest)
     return ("print(timeline(function() %s%s\nend)%s)"):format(load("return "
