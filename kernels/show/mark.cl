@@ -29,8 +29,10 @@
   __asm__ volatile("mov.u64 %0, %%globaltimer;" : "=l"(t) : : "memory")
 #elif defined(__x86_64__) && defined(__clang__)
 #define MARK_CLOCK(t) t = __builtin_readcyclecounter()
-#else
+#elif defined(MARKS) /* in front of a kernel */
 #error "no clock"
+#else
+#define MARK_CLOCK(t) t = 0
 #endif
 
 __attribute__((always_inline))

@@ -579,16 +579,6 @@ static int clearall(lua_State *L) {
   return 0;
 }
 
-static void setsizes(lua_State *L, const char *name, const size_t *list,
-                     int n) {
-  lua_createtable(L, n, 0);
-  for (int i = 0; i < n; i++) {
-    lua_pushinteger(L, (lua_Integer)list[i]);
-    lua_rawseti(L, -2, i + 1);
-  }
-  lua_setfield(L, -2, name);
-}
-
 static void setamount(lua_State *L, const char *name, lua_Number x) {
   if (x > 0) {
     lua_pushnumber(L, x);
@@ -663,10 +653,14 @@ static void setcommand(lua_State *L, const Record *r) {
     clsh_field_integer(L, stamps[i], mapped(c, r->stamp[i]) - origin);
   if (c != NULL)
     setmarks(L, r, c);
-  if (r->wide > 0)
-    setsizes(L, "global", r->global, r->wide);
-  if (r->haslocal)
-    setsizes(L, "localsize", r->local, r->wide);
+  if (r->wide > 0) {
+    clsh_shape_pushsizes(L, r->global, r->wide);
+    lua_setfield(L, -2, "global");
+  }
+  if (r->haslocal) {
+    clsh_shape_pushsizes(L, r->local, r->wide);
+    lua_setfield(L, -2, "localsize");
+  }
   setamount(L, "bytes", r->bytes > 0 ? (lua_Number)r->bytes : r->moved);
   setamount(L, "flop", r->flop);
 }

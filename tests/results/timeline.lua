@@ -321,8 +321,8 @@ t.test("marks of work-groups become phases on the host's clock", function()
   local list = {}
   for _, track in ipairs(m.tracks) do
     for _, p in ipairs(track.phases) do
-      list[#list + 1] = p.to > p.from and ("%d.%d %s %d-%d"):format(track.group, track.track,
-        p.name, p.from, p.to) or nil
+      list[#list + 1] = p.to > p.from and ("%d.%d %s %d-%d"):format(
+        track.group, track.track, p.name, p.from, p.to) or nil
     end
   end
   t.eq(table.concat(list, "; "), "0.0 load 110-142; 0.0 add 142-190; "
@@ -346,8 +346,9 @@ t.test("marks of work-groups become phases on the host's clock", function()
   made:save(scratch.dir .. "/marks.json")
   local events = {}
   for _, e in ipairs(json.decode(scratch.read "marks.json").traceEvents) do
-    events[#events + 1] = e.cat == "inside" and e.dur > 0 and ("%d.%d %s %s+%s"):format(
-      e.pid, e.tid, e.name, e.ts, e.dur) or e.name == "thread_name"
+    events[#events + 1] = e.cat == "inside" and e.dur > 0
+      and ("%d.%d %s %s+%s"):format(e.pid, e.tid, e.name, e.ts, e.dur)
+      or e.name == "thread_name"
       and e.pid > 100 and e.args.name or nil
   end
   t.eq(table.concat(events, "; "), "work-group 0; 101.1 load 0.11+0.032; "

@@ -87,10 +87,11 @@ function M.read(bytes, from, to, started)
       or from + math.floor((time - least) * scale)
   end
   for _, track in ipairs(tracks) do
-    local before = {}
-    for _, p in ipairs(track.phases) do
+    for i, p in ipairs(track.phases) do
       p.from = moment(p.from)
-      before.to, before = p.from, p
+      if i > 1 then
+        track.phases[i - 1].to = p.from
+      end
     end
     table.remove(track.phases) -- the last mark is an end
   end

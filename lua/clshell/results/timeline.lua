@@ -543,13 +543,13 @@ return setmetatable(M, {
   --- which timeline then gives the part.
   --- Each command costs some 0.3 us more meanwhile, and a launch whose Event
   --- nobody takes the driver's price of an event: 8 us on an H100.
-  --- A kernel with MARKS behind its last parameter tells its phases: MARK(load)
-  --- begins one, which the next mark ends; MARK(end) is the last mark. The
-  --- first work-item of a group marks, by MARK_EACH(32, load) the first of each
-  --- 32, such as of a warp. Outside timelines the marks are nothing; in one
-  --- the kernel is built again with them, and is slower. Up to 32 groups of the
-  --- first 16 such launches are seen, with 255 marks of a work-item, where the
-  --- device has a clock: cl_khr_kernel_clock, NVIDIA's, PoCL's on x86.
+  --- A kernel with MARKS behind its last parameter tells its phases: by
+  --- MARK(load) begins one, which the next mark ends; MARK(end) is the last.
+  --- The first work-item of a group marks, by MARK_EACH(32, load) the first of
+  --- each 32, such as of a warp. Outside timelines marks are nothing; in one
+  --- the kernel is built again with them, and is slower. Marks are kept of 32
+  --- groups of the first 16 such launches, 255 of a work-item, where the device
+  --- has a clock: cl_khr_kernel_clock, NVIDIA's, PoCL's on x86.
   --- Example:
   --- local A, B = matrix.random(256), matrix.random(256)
   --- local t = timeline(function() return gemm(A, B):read() end)
@@ -571,7 +571,7 @@ return setmetatable(M, {
   ---   MARK(end);
   --- }]]
   --- local x, y = cl.buffer("float", 6400, 1), cl.buffer("float", 100, 0)
-  --- print(timeline(sums:range(6400, 64), x, y)) -- inside kernel sums: load ...
+  --- print(timeline(sums:range(6400, 64), x, y)) -- inside kernel sums: load
   __call = function(_, f, ...)
     local meta = debug.getmetatable(f)
     if type(f) ~= "function" and not (type(meta) == "table"
