@@ -548,7 +548,7 @@ return setmetatable(M, {
   --- The first work-item of a group marks, by MARK_EACH(32, load) the first of
   --- each 32, such as of a warp. Outside timelines marks are nothing; in one
   --- the kernel is built again with them, and is slower. Marks are kept of 32
-  --- groups of the first 16 such launches, 255 of a work-item, where the device
+  --- groups of the first 16 such launches, 255 of a work-item, where a device
   --- has a clock: cl_khr_kernel_clock, NVIDIA's, PoCL's on x86.
   --- Example:
   --- local A, B = matrix.random(256), matrix.random(256)
