@@ -589,6 +589,7 @@ t.test("--trace writes a file however a script ends", function()
     t.eq(count["build build (source)"], 1)
     t.eq(count["function work()"], 2)
     for _, e in ipairs(by.s) do
+      t.ok(e.id:match "^0x%x+$", "Perfetto reads no other numbers of arrows")
       ids[e.id] = e.ts
     end
     for _, e in ipairs(by.f) do
@@ -596,9 +597,10 @@ t.test("--trace writes a file however a script ends", function()
     end
     t.eq(#by.f, #by.s)
   end
-  scratch.create("work.lua", SCRIPT)
-  local _, err = sh "$clshell -q --trace a.json work.lua"
+  scratch.create("work.lua", SCRIPT .. "print(timeline(work, q):words()[1])")
+  local out, err = sh "$clshell -q --trace a.json work.lua"
   t.eq(err, "")
+  has(out, "4 commands in ", ": 4 kernels") -- its part
 end)
 
 t.test("--trace after Ctrl-C, --timeout and a closed pipe", function()
@@ -690,7 +692,8 @@ t.test("%trace at the prompt, and a report with the timeline", function()
     %%trace x = = 1
     %%trace]]):format(scratch.dir))
   has(out, "1 command in ", ": 1 copy", "wrote " .. scratch.dir .. "/p.json",
-    "2 commands in ", ": 2 copies", "near '='", "which statement?")
+    "2 commands in ", ": 2 copies", "near '='", "which statement?",
+    "%trace [file.json] statement")
   t.ok(#events("p.json").X >= 4)
   scratch.create("measure.lua", [[
     local html = require "clshell.html"
