@@ -588,34 +588,16 @@ static void setamount(lua_State *L, const char *name, lua_Number x) {
 
 /* A command of this module in a word or two, for people. */
 const char *clsh_timeline_commandname(cl_command_type type) {
-  static const char *const names[] = {"kernel",
-                                      NULL,
-                                      NULL,
-                                      "read",
-                                      "write",
-                                      "copy",
-                                      "read image",
-                                      "write image",
-                                      "copy image",
-                                      "copy to buffer",
-                                      "copy to image",
-                                      "map",
-                                      "map image",
-                                      "unmap",
-                                      "marker",
-                                      NULL,
-                                      NULL,
-                                      "read rect",
-                                      "write rect",
-                                      "copy rect",
-                                      "user",
-                                      "barrier",
-                                      "migrate",
-                                      "fill",
-                                      "fill image"}; /* by number */
-  cl_uint i = type - CL_COMMAND_NDRANGE_KERNEL;
-  if (i < sizeof names / sizeof *names && names[i] != NULL)
-    return names[i];
+  static const char names[] = /* by number */
+      "kernel\0\0\0read\0write\0copy\0read image\0write image\0copy image\0"
+      "copy to buffer\0copy to image\0map\0map image\0unmap\0marker\0\0\0"
+      "read rect\0write rect\0copy rect\0user\0barrier\0migrate\0fill\0"
+      "fill image";
+  const char *name = names, *end = names + sizeof names;
+  for (cl_uint i = type - CL_COMMAND_NDRANGE_KERNEL; i > 0 && name < end; i--)
+    name += strlen(name) + 1;
+  if (name < end && *name != '\0')
+    return name;
   return type == RECORDING ? "recording" : "command";
 }
 
