@@ -36,7 +36,7 @@
 #endif
 
 __attribute__((always_inline))
-void mark_phase(uint items, ulong name, global ulong *marks, uint *count)
+void mark_phase(uint items, ulong name, global ulong2 *marks, uint *count)
 {
   const uint id = get_local_id(0) + get_local_size(0) * (get_local_id(1)
     + get_local_size(1) * get_local_id(2));
@@ -49,14 +49,10 @@ void mark_phase(uint items, ulong name, global ulong *marks, uint *count)
     return;
   ulong time;
   MARK_CLOCK(time);
-  global ulong *track = marks + 2 * MARK_PLACES
-    * (size_t)(group / step * MARK_TRACKS + id / items);
-  track[0] = group + 1;
-  track[1] = ++*count;
-  if (*count < MARK_PLACES) {
-    track[2 * *count] = name;
-    track[2 * *count + 1] = time;
-  }
+  marks += MARK_PLACES * (group / step * MARK_TRACKS + id / items);
+  *marks = (ulong2)(group + 1, ++*count);
+  if (*count < MARK_PLACES)
+    marks[*count] = (ulong2)(name, time);
 }
 
 #define MARK_LETTER(name, i) ((ulong)(name "\0\0\0\0\0\0\0\0")[i] << 8 * (i))
@@ -67,7 +63,7 @@ void mark_phase(uint items, ulong name, global ulong *marks, uint *count)
 #undef MARKS
 #undef MARK
 #undef MARK_EACH
-#define MARKS , global ulong *mark_places, uint mark_count
+#define MARKS , global ulong2 *mark_places, uint mark_count
 #define MARK_EACH(items, name) \
   mark_phase(items, MARK_NAME(#name), mark_places, &mark_count)
 #define MARK(name) MARK_EACH(1 << 30, name)

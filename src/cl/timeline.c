@@ -21,7 +21,7 @@
 #define BLOCKS 64  /* 262,144 records, 50 MB at most */
 #define KEPT 65536 /* events kept: to read one NVIDIA's driver takes 8 us */
 #define TEXTS 4096 /* names and sources; a power of two */
-#define MARKED 16  /* launches whose marks are kept */
+#define MARKED 8   /* launches whose marks are kept */
 #define MARKBYTES (1 << 20) /* for each, see kernels/show/mark.cl */
 #define FRAMES 128          /* functions of Lua that call each other */
 #define SHORTEST 10000      /* ns; shorter functions that call nothing */
@@ -724,7 +724,7 @@ static int readall(lua_State *L) {
   lua_settop(L, 0);
   for (unsigned i = 1; i <= count; i++)
     settle(record(i));
-  lua_createtable(L, 0, 7);
+  lua_createtable(L, 0, 6);
   lua_createtable(L, (int)count, 0);
   for (unsigned i = 1; i <= count; i++) {
     const Record *r = record(i);
@@ -737,7 +737,6 @@ static int readall(lua_State *L) {
   lua_setfield(L, 1, "records");
   clsh_field_integer(L, "lost", lost);
   clsh_field_integer(L, "limit", BLOCK * BLOCKS);
-  clsh_field_integer(L, "unmarked", marked > MARKED ? marked - MARKED : 0);
   clsh_field_integer(L, "origin", origin);
   setqueues(L);
   return 1;

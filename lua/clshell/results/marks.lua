@@ -57,7 +57,7 @@ local function gcd(a, b)
   return b == 0 and a or gcd(b, a % b)
 end
 
---- marks.read(bytes, from, to, started) -> {tracks =, step =, mapped =}
+--- marks.read(bytes, from, to, started) -> {tracks =, groups =, ...}
 --- The phases in the marks of a command that ran between the moments `from`
 --- and `to`, the first of which is `started` on the device's clock. Times that
 --- lie within the command are of that clock; others, of an unknown rate, are
@@ -65,7 +65,7 @@ end
 --- and track, from 0, phases {name, from, to}, marks that found no place
 --- (lost). step: the ticks by which the clock goes on.
 function M.read(bytes, from, to, started)
-  local tracks, least, most, step = {}, math.huge, 0, 0
+  local tracks, least, most, step, groups = {}, math.huge, 0, 0, 0
   for slot = 0, #bytes // (16 * PLACES) - 1 do
     local at = 16 * PLACES * slot + 1
     local group, count = ("=I8I8"):unpack(bytes, at)
@@ -77,7 +77,11 @@ function M.read(bytes, from, to, started)
       least, most = math.min(least, time), math.max(most, time)
       step = gcd(time - least, step)
     end
-    tracks[#tracks + 1] = count > 0 and track or nil
+    if count > 0 then
+      local before = tracks[#tracks]
+      groups = groups + (before and before.group == group - 1 and 0 or 1)
+      tracks[#tracks + 1] = track
+    end
   end
   local ends = started + to - from
   local mapped = least >= started - step and most <= ends + step
@@ -95,7 +99,7 @@ function M.read(bytes, from, to, started)
     end
     table.remove(track.phases) -- the last mark is an end
   end
-  return {tracks = tracks, step = step, mapped = mapped}
+  return {tracks = tracks, groups = groups, step = step, mapped = mapped}
 end
 
 return M

@@ -225,27 +225,20 @@ local function longest(kernels, whole)
   return words
 end
 
--- The number of work-groups of a launch; nil: the driver chose their size.
-local function groups(r)
-  local n = r.localsize and 1
-  for i, size in ipairs(r.localsize or {}) do
-    n = n * ((r.global[i] + size - 1) // size)
-  end
-  return n
-end
-
--- The phases of kernels with marks, by track of a work-group.
+-- The phases of kernels with marks, by track of a work-group, and what the
+-- marks cost: later launches have none.
 local function inside(t)
-  local by, list = {}, {}
+  local by, list, with, without = {}, {}, {}, {}
   for _, r in ipairs(t.commands) do
-    local seen = {} -- tracks of this launch, by number
+    local of = r.marks and with or with[r.name] and without or {}
+    local runs = of[r.name] or {n = 0, sum = 0}
+    of[r.name or ""], runs.n = runs, runs.n + 1
+    runs.sum = runs.sum + r.stop - r.start
     for _, track in ipairs(r.marks and r.marks.tracks or {}) do
       local key = ("%s, track %d"):format(named(r), track.track)
-      local k = by[key] or {name = key, marks = r.marks, sum = 0, lost = 0,
-        seen = 0, all = groups(r)}
+      local k = by[key] or {name = key, marks = r.marks, sum = 0, lost = 0}
       list[#list + 1], by[key] = not by[key] and k or nil, k
-      seen[key] = (seen[key] or 0) + 1
-      k.seen, k.lost = math.max(k.seen, seen[key]), k.lost + track.lost
+      k.lost = k.lost + track.lost
       for _, p in ipairs(track.phases) do
         k[#k + 1] = not k[p.name] and p.name or nil
         k[p.name] = (k[p.name] or 0) + p.to - p.from
@@ -257,16 +250,17 @@ local function inside(t)
     for j, name in ipairs(k) do
       k[j] = ("%s %s"):format(name, percent(k[name], k.sum))
     end
-    list[i] = ("inside %s of %s: %s; %s%s"):format(k.name, k.all
-      and ("%d of its %s"):format(k.seen, text.count(k.all, "work-group"))
-      or text.count(k.seen, "work-group"), table.concat(k, ", "),
-      k.marks.mapped and "the clock steps by " .. seconds(k.marks.step)
-      or "times are stretched over the command, as the clock's rate is not "
-      .. "known", k.lost > 0 and ("; %d later marks found no place")
-      :format(k.lost) or "")
+    list[i] = ("inside %s of %s: %s; %s%s"):format(k.name, text.count(
+      k.marks.groups, "work-group"), table.concat(k, ", "), k.marks.mapped
+      and "the clock steps by " .. seconds(k.marks.step) or "times are "
+      .. "stretched over the command, as the clock's rate is not known",
+      k.lost > 0 and ("; %d later marks found no place"):format(k.lost) or "")
   end
-  list[#list + 1] = t.unmarked > 0 and ("%s with marks ran without them")
-    :format(text.count(t.unmarked, "later kernel")) or nil
+  for name, runs in pairs(without) do
+    list[#list + 1] = ("kernel %s took %s with its marks, %s without, in %s")
+      :format(name, seconds(with[name].sum / with[name].n),
+      seconds(runs.sum / runs.n), text.count(runs.n, "later run"))
+  end
   for name, reason in pairs(unmarked) do
     list[#list + 1] = ("no marks in %s: %s"):format(name, reason)
   end
@@ -548,7 +542,7 @@ return setmetatable(M, {
   --- The first work-item of a group marks, by MARK_EACH(32, load) the first of
   --- each 32, such as of a warp. Outside timelines marks are nothing; in one
   --- the kernel is built again with them, and is slower. Marks are kept of 32
-  --- groups of the first 16 such launches, 255 of a work-item, where a device
+  --- groups of the first 8 such launches, 255 of a work-item, where a device
   --- has a clock: cl_khr_kernel_clock, NVIDIA's, PoCL's on x86.
   --- Example:
   --- local A, B = matrix.random(256), matrix.random(256)
