@@ -7,7 +7,6 @@
 ** waits for them, the others at the end. Lua names and draws it all.
 ** SPDX-License-Identifier: MIT
 */
-#include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -57,7 +56,6 @@ typedef struct Clock {
   cl_context context;
   cl_command_queue queue; /* keeps the context */
   cl_mem mem;
-  bool timer; /* by clGetDeviceAndHostTimer */
   int looks;
   int64_t offset[2], at[2], error[2]; /* host - device; of the device; ns */
 } Clock;
@@ -214,37 +212,6 @@ static bool bracket(const Clock *c, int64_t *least, int64_t *most,
   return true;
 }
 
-typedef cl_int(CL_API_CALL *Timer)(cl_device_id, cl_ulong *, cl_ulong *);
-
-/* Looks at both clocks by OpenCL 2.1's call, within bounds that must hold. */
-static bool asktimer(Clock *c, int64_t least, int64_t most) {
-  void *f = dlsym(RTLD_DEFAULT, "clGetDeviceAndHostTimer");
-  Timer timer;
-  char version[32] = "";
-  clGetDeviceInfo(c->device, CL_DEVICE_VERSION, sizeof version - 1, version,
-                  NULL);
-  if (f == NULL || strncmp(version, "OpenCL ", 7) != 0 ||
-      strtod(version + 7, NULL) < 2.1)
-    return false;
-  memcpy(&timer, &f, sizeof timer);
-  int i = c->looks;
-  c->error[i] = INT64_MAX;
-  for (int k = 0; k < ROUNDS; k++) {
-    cl_ulong device = 0, host = 0;
-    int64_t before = now();
-    if (timer(c->device, &device, &host) != CL_SUCCESS || device == 0)
-      return false;
-    int64_t error = (now() - before + 1) / 2;
-    if (error < c->error[i]) {
-      c->error[i] = error;
-      c->at[i] = (int64_t)device;
-      c->offset[i] = before + error - (int64_t)device;
-    }
-  }
-  return c->offset[i] + c->error[i] >= least - 1000 &&
-         c->offset[i] - c->error[i] <= most + 1000;
-}
-
 /* Looks at the clocks of host and device; false: that was not possible. */
 static bool look(Clock *c) {
   int64_t least = INT64_MIN, most = INT64_MAX, lo, hi, at = 0;
@@ -257,15 +224,9 @@ static bool look(Clock *c) {
   }
   if (rounds == 0)
     return false;
-  bool timer = asktimer(c, least, most);
-  if (c->looks == 0)
-    c->timer = timer;
-  if (!timer) {
-    c->timer = false;
-    c->offset[c->looks] = least + (most - least) / 2;
-    c->error[c->looks] = (most - least + 1) / 2;
-    c->at[c->looks] = at;
-  }
+  c->offset[c->looks] = least + (most - least) / 2;
+  c->error[c->looks] = (most - least + 1) / 2;
+  c->at[c->looks] = at;
   c->looks++;
   return true;
 }
@@ -674,10 +635,9 @@ static void pushclock(lua_State *L, const Clock *c, unsigned device) {
   char name[256] = "?";
   if (!clsh_driver_handsoff())
     clGetDeviceInfo(c->device, CL_DEVICE_NAME, sizeof name - 1, name, NULL);
-  lua_createtable(L, 0, 5);
+  lua_createtable(L, 0, 4);
   clsh_field_integer(L, "device", device);
   clsh_field_string(L, "name", name);
-  clsh_field_boolean(L, "timer", c->timer);
   clsh_field_integer(L, "looks", c->looks);
   int64_t error = c->error[0] > c->error[1] ? c->error[0] : c->error[1];
   clsh_field_integer(L, "error", error);

@@ -286,9 +286,8 @@ local function notes(t)
   local out, told = {}, {}
   for _, clock in ipairs(t.clocks) do
     out[#out + 1] = not told[clock.device] and (clock.looks > 0
-      and ("times of %s are mapped to the host's clock by %s, within %s")
-      :format(clock.name, clock.timer and "clGetDeviceAndHostTimer"
-      or "writes that the host's clock brackets", seconds(clock.error))
+      and ("times of %s are mapped to the host's clock, within %s")
+      :format(clock.name, seconds(clock.error))
       or ("%s gives no times: its commands are counted alone")
       :format(clock.name)) or nil
     told[clock.device] = true

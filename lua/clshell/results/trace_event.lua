@@ -204,9 +204,8 @@ local function events_of(t, shift)
     if not named[clock.device] then
       named[clock.device] = true
       process(add, base + clock.device, title .. clock.name,
-        clock.looks == 0 and "no times" or ("times within %.1f us by %s")
-        :format(clock.error / 1e3, clock.timer and "clGetDeviceAndHostTimer"
-        or "bracketed writes"))
+        clock.looks == 0 and "no times" or ("times within %.1f us")
+        :format(clock.error / 1e3))
     end
   end
   for place, queue in ipairs(t.queues) do
