@@ -16,7 +16,7 @@
 #define MARKED "MARKS)"
 #define NOMARKS                                                               \
   "#ifndef MARKS\n#define MARKS\n#define MARK(name)\n"                        \
-  "#define MARK_EACH(items, name)\n#endif\n#line 1 \"<kernel>\"\n"
+  "#define MARK_EACH(items,name)\n#endif\n#line 1 \"<kernel>\"\n"
 
 /* Pushes the driver's build log and its lines on the standard error, without
 ** white space at the end. */

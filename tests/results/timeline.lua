@@ -356,6 +356,22 @@ t.test("marks of work-groups become phases on the host's clock", function()
     .. "work-group 1; 102.1 a 0.3+0.09; 102.1 b 0.39+0.09")
 end)
 
+t.test("a kernel that does not build with its marks runs without", function()
+  device()
+  local k, x = cl.kernel [[
+    #ifdef MARK_CLOCK
+    #error no luck
+    #endif
+    kernel void f(global int *x MARKS) { MARK(a); x[0] = 1; MARK(end); }]],
+    cl.buffer("int", 1, 0)
+  has(table.concat(timeline(function()
+    k:range(1)(x)
+  end):words(), "\n"), "1 command in ", "no marks in f: ", "build error")
+  t.eq(x:read()[1], 1)
+  local other = table.concat(timeline(x.read, x):words(), "\n")
+  t.ok(not other:find "no marks", other)
+end)
+
 t.test("marks are nothing but in a timeline", function()
   device()
   local name = "marked" .. t.seed

@@ -3,6 +3,7 @@
 -- SPDX-License-Identifier: MIT
 
 local cl = require "cl"
+local interrupt = require "clshell.base.interrupt"
 local program = require "clshell.ladder.program"
 
 local M = {}
@@ -16,15 +17,11 @@ end
 
 -- Whether a text of a program, or a file that it includes, has marks.
 local function has_marks(p)
-  if p.source and p.source:find("MARKS)", 1, true) then
-    return true
-  end
+  local found = p.source and p.source:find("MARKS)", 1, true)
   for _, path in ipairs(p.source and p:info().files or {}) do
-    if read(path):find("MARKS)", 1, true) then
-      return true
-    end
+    found = found or read(path):find("MARKS)", 1, true)
   end
-  return false
+  return found
 end
 
 --- marks.build(kernel) -> Kernel with marks; or false and, where its source
@@ -35,7 +32,7 @@ function M.build(kernel)
   if p.cuda or not has_marks(p) then
     return false
   end
-  local built, reason = pcall(function()
+  local built, reason = interrupt.pcall(function()
     local opts = {context = p.context, options = p.options,
       name = p:info().name}
     local marked = cl.build(read(cl.home .. "/kernels/show/mark.cl")

@@ -228,8 +228,9 @@ end
 -- The phases of kernels with marks, by track of a work-group, and what the
 -- marks cost: later launches have none.
 local function inside(t)
-  local by, list, with, without = {}, {}, {}, {}
+  local by, list, with, without, ran = {}, {}, {}, {}, {}
   for _, r in ipairs(t.commands) do
+    ran[r.name or ""] = true
     local of = r.marks and with or with[r.name] and without or {}
     local runs = of[r.name] or {n = 0, sum = 0}
     of[r.name or ""], runs.n = runs, runs.n + 1
@@ -262,7 +263,8 @@ local function inside(t)
       seconds(runs.sum / runs.n), text.count(runs.n, "later run"))
   end
   for name, reason in pairs(unmarked) do
-    list[#list + 1] = ("no marks in %s: %s"):format(name, reason)
+    list[#list + 1] = ran[name] and ("no marks in %s: %s"):format(name,
+      reason) or nil
   end
   return list
 end
