@@ -10,7 +10,7 @@
 ** is MARK(end). Work-item 0 of a group marks. By MARK_EACH(items, load) the
 ** first of each `items` work-items does, such as of each warp. Marks stand in
 ** the kernel itself, not in functions that it calls. Of a name 8 letters
-** count.
+** count. A compiler may move arithmetic over a mark.
 **
 ** marks  in, out  32 groups of 8 tracks of 256 places: 1 + the number of the
 **                 group and the count of its marks; then name and time of each
