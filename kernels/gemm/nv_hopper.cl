@@ -123,6 +123,11 @@
 
 #include "nv.cl"
 
+#ifndef MARKS /* phases for a timeline: the warp groups, and who asks */
+#define MARKS
+#define MARK_EACH(items, name)
+#endif
+
 #define LINE 128 /* bytes of a line of a stage */
 #define FETCHED (LINE / ELEMENT_BYTES) /* elements of it; depth of a stage */
 #define BOX (FETCHED * LINE) /* bytes of a box of lines across k */
@@ -411,7 +416,7 @@ kernel __attribute__((reqd_work_group_size(WG, 1, 1)))
 void gemm(int M, int N, int blocks, SCALAR alpha,
           global const void *maps, global const void *A,
           global const void *B, SCALAR beta,
-          global RESULT *restrict result, int ldc MORE_ARGUMENTS)
+          global RESULT *restrict result, int ldc MORE_ARGUMENTS MARKS)
 {
   global REAL *restrict C = (global REAL *)result;
   local uchar stages[16] __attribute__((aligned(1024)));
@@ -457,8 +462,15 @@ void gemm(int M, int N, int blocks, SCALAR alpha,
     PTX("setmaxnreg.dec.sync.aligned.u32 40;" ::: "memory");
 #endif
     Fetch next = first_fetch(&from);
-    while (id == 2 * LONG && next.tile < tiles * SPLITS)
+    while (id == 2 * LONG && next.tile < tiles * SPLITS) {
+      MARK_EACH(128, wait);
+#ifdef MARK_CLOCK /* the wait of fetch_stage, in front of a mark */
+      AWAIT(empty + 8 * next.slot, next.parity ^ 1);
+#endif
+      MARK_EACH(128, ask);
       fetch_stage(&from, &next);
+    }
+    MARK_EACH(128, end);
     return;
   }
 #if ASKING == 4
@@ -498,7 +510,9 @@ void gemm(int M, int N, int blocks, SCALAR alpha,
     for (int i = 0; i < SUMS; i++)
       sum[i] = 0;
     for (int k = 0; k < depth; k++) {
+      MARK_EACH(128, wait);
       AWAIT(full + 8 * slot, parity);
+      MARK_EACH(128, multiply);
       #pragma unroll
       for (int h = 0; h < WIDE / SPAN; h++) {
         const ulong a = a0 + slot * (STAGE / 16);
@@ -548,7 +562,9 @@ void gemm(int M, int N, int blocks, SCALAR alpha,
     ** cores use the other. Loads from line t, and t + 4, of each 8. */
     uint b[2][2][4];
     for (int k = 0; k < depth; k++) {
+      MARK_EACH(128, wait);
       AWAIT(full + 8 * slot, parity);
+      MARK_EACH(128, multiply);
       #pragma unroll
       for (int h = 0; h < 2; h++) {
         const ulong a = a0 + slot * (STAGE / 16) + 2 * h * STEP_A;
@@ -577,7 +593,9 @@ void gemm(int M, int N, int blocks, SCALAR alpha,
     }
 #else
     for (int k = 0; k < depth; k++) {
+      MARK_EACH(128, wait);
       AWAIT(full + 8 * slot, parity);
+      MARK_EACH(128, multiply);
       const ulong a = a0 + slot * (STAGE / 16), b = b0 + slot * (STAGE / 16);
       BEGIN();
       #pragma unroll
@@ -599,6 +617,7 @@ void gemm(int M, int N, int blocks, SCALAR alpha,
     if (lane == 0)
       ARRIVE(used);
 #endif
+    MARK_EACH(128, store);
 #if SPLITS > 1
     ADD_PARTS(sum, SUMS, 2 * LONG, last);
 #endif
@@ -730,4 +749,5 @@ void gemm(int M, int N, int blocks, SCALAR alpha,
 #endif
 #endif /* RESIDUE */
   }
+  MARK_EACH(128, end);
 }

@@ -12,6 +12,12 @@
 #include "program.h"
 #include "timeline.h"
 
+/* In a text with marks, and in front of it: they are nothing. See mark.cl. */
+#define MARKED "MARKS)"
+#define NOMARKS                                                               \
+  "#ifndef MARKS\n#define MARKS\n#define MARK(name)\n"                        \
+  "#define MARK_EACH(items,name)\n#endif\n#line 1 \"<kernel>\"\n"
+
 /* Pushes the driver's build log and its lines on the standard error, without
 ** white space at the end. */
 static void pushlog(lua_State *L, const Program *p) {
@@ -230,6 +236,13 @@ void clsh_build_text(lua_State *L, int program, int text, const char *path,
   }
   bool cuda = lua_getiuservalue(L, program, PROGRAM_CUDA) != LUA_TNIL;
   int given = cuda ? pushtranslated(L, program, text, path == NULL) : text;
+  if (strstr(lua_tostring(L, given), MARKED) != NULL) {
+    lua_getiuservalue(L, program, PROGRAM_DEFINES);
+    lua_pushfstring(L, "%s%s", lua_tostring(L, -1),
+                    strstr(lua_tostring(L, -1), NOMARKS) ? "" : NOMARKS);
+    lua_setiuservalue(L, program, PROGRAM_DEFINES);
+    lua_pop(L, 1);
+  }
   clsh_source_pushexpanded(L, program, given, path, options);
   lua_pushvalue(L, -1);
   lua_setiuservalue(L, program, PROGRAM_SOURCE);

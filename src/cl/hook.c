@@ -19,6 +19,8 @@
 **   set_array       (array, value): Array:set without indexes
 **   copy_way        (context, context, bytes, whether they share memory) ->
 **                   way of a copy between two devices (Buffer:copy), or nil
+**   marked          (Kernel) -> Kernel of the same source with its marks, see
+**                   kernels/show/mark.cl; or false
 **   leaving         (): called as the program ends, once commands have ended
 **   give_up         (): lets go of values kept for later calls, as memory is
 **                   short

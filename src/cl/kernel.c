@@ -216,7 +216,7 @@ Kernel *clsh_kernel_new(lua_State *L, int program, cl_program handle,
   program = lua_absindex(L, program);
   cl_uint n = 0;
   cl_int err;
-  Kernel *k = clsh_class_newowned(L, &class, KERNEL_USES, program);
+  Kernel *k = clsh_class_newowned(L, &class, KERNEL_MARKED, program);
   lua_getfield(L, program, "context");
   k->context = clsh_context_check(L, -1);
   lua_setiuservalue(L, -2, KERNEL_CONTEXT);
@@ -265,6 +265,8 @@ void clsh_kernel_renew(lua_State *L, int old, int new) {
   Kernel *n = clsh_class_test(L, new, &class);
   assert(k->head.class == &class && !k->head.closed);
   int revision = k->revision + 1;
+  lua_pushnil(L);
+  lua_setiuservalue(L, old, KERNEL_MARKED);
   if (n == NULL) {
     kernel_release(&k->head);
   } else {
@@ -495,6 +497,33 @@ void clsh_kernel_copyuses(lua_State *L, int kernel, cl_kernel handle) {
   const Kernel *k = clsh_kernel_check(L, kernel);
   if (lua_getiuservalue(L, kernel, KERNEL_USES) != LUA_TNIL)
     telluses(L, k, handle, lua_gettop(L));
+}
+
+/*
+** The Kernel at `kernel` with marks, which take two arguments behind its own;
+** NULL where its source has none. The hook `marked` builds it once.
+*/
+Kernel *clsh_kernel_marked(lua_State *L, int kernel) {
+  const Kernel *k = clsh_kernel_check(L, kernel);
+  int top = lua_gettop(L);
+  if (lua_getiuservalue(L, kernel, KERNEL_MARKED) == LUA_TNIL &&
+      clsh_hook_push(L, "marked") == LUA_TFUNCTION) {
+    lua_pushvalue(L, kernel);
+    lua_call(L, 1, 1);
+    const Kernel *n = clsh_class_test(L, -1, &class);
+    if (n == NULL || n->nparams != k->nparams + 2)
+      lua_pushboolean(L, 0);
+    lua_pushvalue(L, -1);
+    lua_setiuservalue(L, kernel, KERNEL_MARKED);
+  }
+  Kernel *marked = clsh_class_test(L, -1, &class);
+  if (marked != NULL) {
+    marked->params = k->params;
+    marked->nparams = k->nparams;
+    clsh_kernel_copyuses(L, kernel, marked->handle);
+  }
+  lua_settop(L, top);
+  return marked;
 }
 
 /** Kernel:uses(list) -> Kernel

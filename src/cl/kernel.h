@@ -27,7 +27,13 @@ typedef struct Param {
 } Param;
 
 /* User values of a Kernel. */
-enum { KERNEL_PROGRAM = 1, KERNEL_PARAMS, KERNEL_CONTEXT, KERNEL_USES };
+enum {
+  KERNEL_PROGRAM = 1,
+  KERNEL_PARAMS,
+  KERNEL_CONTEXT,
+  KERNEL_USES,
+  KERNEL_MARKED /* the kernel with marks, or false; nil: not known */
+};
 
 typedef struct Kernel {
   Object head;
@@ -60,6 +66,7 @@ void clsh_kernel_renew(lua_State *L, int old, int new);
 Kernel *clsh_kernel_check(lua_State *L, int arg);
 cl_ulong clsh_kernel_local(const Kernel *k); /* bytes, without arguments */
 void clsh_kernel_copyuses(lua_State *L, int kernel, cl_kernel handle);
+Kernel *clsh_kernel_marked(lua_State *L, int kernel);
 cl_int clsh_kernel_enqueue(cl_kernel handle, const Range *r,
                            cl_command_queue q, const After *after,
                            cl_event *slot);

@@ -416,6 +416,12 @@ static int launch_call(lua_State *L) {
   }
   if (clsh_event_recording())
     return record(L, l, nargs);
+  Kernel *marked = NULL;
+  if (clsh_timeline_on && !k->context->limits.simulated) {
+    lua_getiuservalue(L, 1, KERNEL);
+    marked = clsh_kernel_marked(L, lua_gettop(L));
+    lua_pop(L, 1);
+  }
   Queue *q = pushqueue(L, 1);
   bool wanted =
       clsh_results_taken(L, 0, 1) || k->prints || k->context->limits.simulated;
@@ -433,9 +439,12 @@ static int launch_call(lua_State *L) {
     lua_pop(L, 1);
   }
   clsh_flight_begin(L, k->name, q->out_of_order ? NULL : q);
-  clsh_arg_set(L, k, q, 2, nargs);
+  clsh_arg_set(L, marked != NULL ? marked : k, q, 2, nargs);
+  if (marked != NULL)
+    clsh_timeline_mark(e, marked->handle, (cl_uint)nargs);
   e->flight = clsh_kernel_note(&l->r);
-  cl_int err = clsh_kernel_enqueue(k->handle, &l->r, handle, &after,
+  cl_int err = clsh_kernel_enqueue((marked != NULL ? marked : k)->handle,
+                                   &l->r, handle, &after,
                                    wanted         ? &e->handle
                                    : e->mark != 0 ? clsh_timeline_slot(e)
                                                   : NULL);

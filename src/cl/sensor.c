@@ -356,7 +356,7 @@ static int device_sampler(lua_State *L) {
   cl_device_id id = clsh_device_check(L, 1);
   double period = luaL_optnumber(L, 2, PERIOD);
   if (!(period >= 1e-3 && period <= LONGEST))
-    clsh_error_arg(L, 2, "must be a number of seconds from 0.001 to 3600");
+    clsh_error_arg(L, 2, "must be seconds from 0.001 to 3600; got %f", period);
   if (clsh_driver_handsoff() || atomic_load(&late) > 0 || !locate(id, &a) ||
       atomic_load(&nothing[a.kind - 'a'])) {
     lua_pushnil(L);

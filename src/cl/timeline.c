@@ -7,7 +7,6 @@
 ** waits for them, the others at the end. Lua names and draws it all.
 ** SPDX-License-Identifier: MIT
 */
-#include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,7 +20,9 @@
 #define BLOCKS 64  /* 262,144 records, 50 MB at most */
 #define KEPT 65536 /* events kept: to read one NVIDIA's driver takes 8 us */
 #define TEXTS 4096 /* names and sources; a power of two */
-#define FRAMES 128 /* functions of Lua that call each other */
+#define MARKED 8   /* launches whose marks are kept */
+#define MARKBYTES (1 << 20) /* for each, see kernels/show/mark.cl */
+#define FRAMES 128          /* functions of Lua that call each other */
 #define SHORTEST 10000      /* ns; shorter functions that call nothing */
 #define LEVELS 40           /* of a stack that are searched for a caller */
 #define ROUNDS 7            /* of a look at two clocks */
@@ -43,6 +44,7 @@ typedef struct Record {
   int64_t begin, end; /* of the call, ns of the host; end 0: it failed */
   cl_command_type type;
   cl_event handle, first; /* until the times are read */
+  cl_mem marks;           /* of work-groups, or NULL */
   size_t global[3], local[3], bytes;
   lua_Number flop, moved; /* as Launch:work says */
   cl_ulong stamp[4];
@@ -54,7 +56,6 @@ typedef struct Clock {
   cl_context context;
   cl_command_queue queue; /* keeps the context */
   cl_mem mem;
-  bool timer; /* by clGetDeviceAndHostTimer */
   int looks;
   int64_t offset[2], at[2], error[2]; /* host - device; of the device; ns */
 } Clock;
@@ -65,7 +66,7 @@ typedef struct Line { /* a queue */
 } Line;
 
 static Record *blocks[BLOCKS];
-static unsigned count, lost, swept;
+static unsigned count, lost, swept, marked;
 static uint64_t generation;
 static char *texts[TEXTS];
 static unsigned ntexts;
@@ -211,37 +212,6 @@ static bool bracket(const Clock *c, int64_t *least, int64_t *most,
   return true;
 }
 
-typedef cl_int(CL_API_CALL *Timer)(cl_device_id, cl_ulong *, cl_ulong *);
-
-/* Looks at both clocks by OpenCL 2.1's call, within bounds that must hold. */
-static bool asktimer(Clock *c, int64_t least, int64_t most) {
-  void *f = dlsym(RTLD_DEFAULT, "clGetDeviceAndHostTimer");
-  Timer timer;
-  char version[32] = "";
-  clGetDeviceInfo(c->device, CL_DEVICE_VERSION, sizeof version - 1, version,
-                  NULL);
-  if (f == NULL || strncmp(version, "OpenCL ", 7) != 0 ||
-      strtod(version + 7, NULL) < 2.1)
-    return false;
-  memcpy(&timer, &f, sizeof timer);
-  int i = c->looks;
-  c->error[i] = INT64_MAX;
-  for (int k = 0; k < ROUNDS; k++) {
-    cl_ulong device = 0, host = 0;
-    int64_t before = now();
-    if (timer(c->device, &device, &host) != CL_SUCCESS || device == 0)
-      return false;
-    int64_t error = (now() - before + 1) / 2;
-    if (error < c->error[i]) {
-      c->error[i] = error;
-      c->at[i] = (int64_t)device;
-      c->offset[i] = before + error - (int64_t)device;
-    }
-  }
-  return c->offset[i] + c->error[i] >= least - 1000 &&
-         c->offset[i] - c->error[i] <= most + 1000;
-}
-
 /* Looks at the clocks of host and device; false: that was not possible. */
 static bool look(Clock *c) {
   int64_t least = INT64_MIN, most = INT64_MAX, lo, hi, at = 0;
@@ -254,15 +224,9 @@ static bool look(Clock *c) {
   }
   if (rounds == 0)
     return false;
-  bool timer = asktimer(c, least, most);
-  if (c->looks == 0)
-    c->timer = timer;
-  if (!timer) {
-    c->timer = false;
-    c->offset[c->looks] = least + (most - least) / 2;
-    c->error[c->looks] = (most - least + 1) / 2;
-    c->at[c->looks] = at;
-  }
+  c->offset[c->looks] = least + (most - least) / 2;
+  c->error[c->looks] = (most - least + 1) / 2;
+  c->at[c->looks] = at;
   c->looks++;
   return true;
 }
@@ -399,6 +363,27 @@ void clsh_timeline_call(const Event *e, char how) {
     r->end = now();
 }
 
+/*
+** Sets the last two arguments of the launch of a kernel with marks: memory for
+** these, which are NULL after the first launches, and their count, 0.
+*/
+void clsh_timeline_mark(const Event *e, cl_kernel handle, cl_uint first) {
+  static const cl_uint none;
+  Record *r = recordof(e);
+  cl_int err;
+  void *zeros = NULL;
+  if (r != NULL && r->queue > 0 && marked++ < MARKED)
+    zeros = calloc(1, MARKBYTES);
+  if (zeros != NULL)
+    r->marks = clCreateBuffer(clocks[lines[r->queue - 1].clock].context,
+                              CL_MEM_READ_WRITE | CL_MEM_COPY_HOST_PTR,
+                              MARKBYTES, zeros, &err);
+  free(zeros);
+  clSetKernelArg(handle, first, sizeof(cl_mem),
+                 zeros != NULL && r->marks != NULL ? &r->marks : NULL);
+  clSetKernelArg(handle, first + 1, sizeof none, &none);
+}
+
 /* Takes the times over that an Event has read out. */
 void clsh_timeline_ended(const Event *e) {
   Record *r = recordof(e);
@@ -493,10 +478,13 @@ static void oncall(lua_State *L, lua_Debug *ar) {
 
 /* Drops all records. */
 static void clear(void) {
-  for (unsigned i = 1; i <= count; i++) {
-    if (!clsh_driver_handsoff())
-      drop(record(i));
+  for (unsigned i = 1; i <= count && !clsh_driver_handsoff(); i++) {
+    drop(record(i));
+    if (record(i)->marks != NULL)
+      clReleaseMemObject(record(i)->marks);
   }
+  for (unsigned i = 0; i < nclocks; i++)
+    closeclock(&clocks[i]);
   for (int i = 0; i < BLOCKS; i++) {
     free(blocks[i]);
     blocks[i] = NULL;
@@ -510,7 +498,7 @@ static void clear(void) {
   clocks = NULL;
   lines = NULL;
   generation++; /* Events forget their records */
-  count = lost = swept = ntexts = nclocks = nlines = 0;
+  count = lost = swept = marked = ntexts = nclocks = nlines = 0;
 }
 
 /* start(): records from now on; raises if that is so already. */
@@ -539,8 +527,8 @@ static int stop(lua_State *L) {
     return 0;
   for (unsigned i = 0; i < nclocks; i++) {
     Clock *c = &clocks[i];
-    if (c->queue == NULL || c->mem == NULL || look(c))
-      closeclock(c); /* else its write may be under way still */
+    if (c->queue != NULL && c->mem != NULL && !look(c))
+      c->queue = NULL, c->mem = NULL; /* its write may be under way still */
   }
   return 0;
 }
@@ -552,16 +540,6 @@ static int clearall(lua_State *L) {
   return 0;
 }
 
-static void setsizes(lua_State *L, const char *name, const size_t *list,
-                     int n) {
-  lua_createtable(L, n, 0);
-  for (int i = 0; i < n; i++) {
-    lua_pushinteger(L, (lua_Integer)list[i]);
-    lua_rawseti(L, -2, i + 1);
-  }
-  lua_setfield(L, -2, name);
-}
-
 static void setamount(lua_State *L, const char *name, lua_Number x) {
   if (x > 0) {
     lua_pushnumber(L, x);
@@ -571,35 +549,32 @@ static void setamount(lua_State *L, const char *name, lua_Number x) {
 
 /* A command of this module in a word or two, for people. */
 const char *clsh_timeline_commandname(cl_command_type type) {
-  static const char *const names[] = {"kernel",
-                                      NULL,
-                                      NULL,
-                                      "read",
-                                      "write",
-                                      "copy",
-                                      "read image",
-                                      "write image",
-                                      "copy image",
-                                      "copy to buffer",
-                                      "copy to image",
-                                      "map",
-                                      "map image",
-                                      "unmap",
-                                      "marker",
-                                      NULL,
-                                      NULL,
-                                      "read rect",
-                                      "write rect",
-                                      "copy rect",
-                                      "user",
-                                      "barrier",
-                                      "migrate",
-                                      "fill",
-                                      "fill image"}; /* by number */
-  cl_uint i = type - CL_COMMAND_NDRANGE_KERNEL;
-  if (i < sizeof names / sizeof *names && names[i] != NULL)
-    return names[i];
+  static const char names[] = /* by number */
+      "kernel\0\0\0read\0write\0copy\0read image\0write image\0copy image\0"
+      "copy to buffer\0copy to image\0map\0map image\0unmap\0marker\0\0\0"
+      "read rect\0write rect\0copy rect\0user\0barrier\0migrate\0fill\0"
+      "fill image";
+  const char *name = names, *end = names + sizeof names;
+  for (cl_uint i = type - CL_COMMAND_NDRANGE_KERNEL; i > 0 && name < end; i--)
+    name += strlen(name) + 1;
+  if (name < end && *name != '\0')
+    return name;
   return type == RECORDING ? "recording" : "command";
+}
+
+/* Adds the marks of a command, as bytes, and the device's time of its start.
+ */
+static void setmarks(lua_State *L, const Record *r, const Clock *c) {
+  luaL_Buffer b;
+  if (r->marks == NULL || !r->stamped || c->queue == NULL ||
+      clsh_driver_handsoff())
+    return;
+  char *bytes = luaL_buffinitsize(L, &b, MARKBYTES);
+  cl_int err = clEnqueueReadBuffer(c->queue, r->marks, CL_TRUE, 0, MARKBYTES,
+                                   bytes, 0, NULL, NULL);
+  luaL_pushresultsize(&b, err == CL_SUCCESS ? MARKBYTES : 0);
+  lua_setfield(L, -2, "marks");
+  clsh_field_integer(L, "started", (lua_Integer)r->stamp[2]);
 }
 
 /* Adds what is known of a command to the table at the top. */
@@ -619,10 +594,16 @@ static void setcommand(lua_State *L, const Record *r) {
                                     : NULL);
   for (int i = 0; i < 4 && r->stamped && c != NULL && c->looks > 0; i++)
     clsh_field_integer(L, stamps[i], mapped(c, r->stamp[i]) - origin);
-  if (r->wide > 0)
-    setsizes(L, "global", r->global, r->wide);
-  if (r->haslocal)
-    setsizes(L, "localsize", r->local, r->wide);
+  if (c != NULL)
+    setmarks(L, r, c);
+  if (r->wide > 0) {
+    clsh_shape_pushsizes(L, r->global, r->wide);
+    lua_setfield(L, -2, "global");
+  }
+  if (r->haslocal) {
+    clsh_shape_pushsizes(L, r->local, r->wide);
+    lua_setfield(L, -2, "localsize");
+  }
   setamount(L, "bytes", r->bytes > 0 ? (lua_Number)r->bytes : r->moved);
   setamount(L, "flop", r->flop);
 }
@@ -654,10 +635,9 @@ static void pushclock(lua_State *L, const Clock *c, unsigned device) {
   char name[256] = "?";
   if (!clsh_driver_handsoff())
     clGetDeviceInfo(c->device, CL_DEVICE_NAME, sizeof name - 1, name, NULL);
-  lua_createtable(L, 0, 5);
+  lua_createtable(L, 0, 4);
   clsh_field_integer(L, "device", device);
   clsh_field_string(L, "name", name);
-  clsh_field_boolean(L, "timer", c->timer);
   clsh_field_integer(L, "looks", c->looks);
   int64_t error = c->error[0] > c->error[1] ? c->error[0] : c->error[1];
   clsh_field_integer(L, "error", error);

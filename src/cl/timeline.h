@@ -24,6 +24,7 @@ void clsh_timeline_enqueued(lua_State *L, const Event *e);
 void clsh_timeline_sizes(const Event *e, cl_uint dims, const size_t *global,
                          const size_t *local);
 void clsh_timeline_moves(const Event *e, size_t bytes);
+void clsh_timeline_mark(const Event *e, cl_kernel handle, cl_uint first);
 void clsh_timeline_call(const Event *e, char how);
 void clsh_timeline_ended(const Event *e);
 void clsh_timeline_span(lua_State *L, char kind, int64_t begin,

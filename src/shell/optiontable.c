@@ -100,8 +100,8 @@ const Option clsh_optiontable[] = {
      "write a timeline, for ui.perfetto.dev",
      "Records every command of every queue, builds, waits of the host and the "
      "functions of the script, and writes them as JSON in the Trace Event "
-     "format, for ui.perfetto.dev and chrome://tracing, at the end, after an "
-     "error, Ctrl-C and os.exit too. A summary goes to "
+     "format, which ui.perfetto.dev opens, at the end, after an error, "
+     "Ctrl-C and os.exit too. A summary goes to "
      "standard error. The processes that mpirun starts share one file."},
     {'q', "quiet", NULL, NULL, NULL, "Output",
      "no banner, no progress; errors only",

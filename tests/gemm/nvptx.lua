@@ -272,6 +272,25 @@ t.test("a mistake in an instruction is found", function()
   t.ok(wrong and wrong:find("error", 1, true), wrong)
 end)
 
+t.test("marks make no instruction but in a timeline", function()
+  need("clang", nil, "the compiler")
+  local text = read(gemm.folder .. "nv_hopper.cl")
+  local bare, count = text:gsub("\n *MARK_EACH%b();", "")
+  t.ok(count >= 9)
+  local copy = t.tmp "bare.cl"
+  write(copy, (bare:gsub(" MARKS%)", ")")))
+  local function compiled(file, more)
+    return t.capture(("%s -w -O1 -S -o - -DHALVES=1 -DASKING=4 -I%s %s %s "
+      .. "2>&1"):format(CLANG, gemm.folder, more, file))
+  end
+  local off = compiled(gemm.folder .. "nv_hopper.cl", "")
+  t.ok(off:find "wgmma" and not off:find "globaltimer", off)
+  t.ok(off == compiled(copy, ""), "the same instructions")
+  local _, marks = compiled(gemm.folder .. "nv_hopper.cl", "-include "
+    .. cl.home .. "/kernels/show/mark.cl"):gsub("globaltimer", "")
+  t.ok(marks >= 7, marks)
+end)
+
 t.test("nv_dmma's tiles go with the number of multiprocessors", function()
   local rung = gemm.rung "nv_dmma"
   local device = {nv_compute_capability_major = 9, local_mem_size = 49152,

@@ -6,6 +6,7 @@
 local argument = require "clshell.base.argument"
 local cl = require "cl"
 local intervals = require "clshell.results.intervals"
+local marks = require "clshell.results.marks"
 local quantity = require "clshell.base.quantity"
 local style = require "clshell.base.style"
 local text = require "clshell.base.text"
@@ -23,6 +24,15 @@ local SHARE = 0.05 -- of the time without commands that is worth a word
 local WHOLE = 0.98 -- of the time that is as good as all
 local FUNCTIONS = 3 -- functions that the chart shows
 local KERNELS = 3 -- kernels that the words tell
+
+local unmarked = {} -- name of a kernel -> why its marks are not seen
+
+-- Builds a kernel with its marks, for launches in a timeline.
+function hooks.marked(kernel)
+  local built, reason = marks.build(kernel)
+  unmarked[kernel.name] = reason
+  return built
+end
 
 -- The family of a command: "kernels", "copies", "fills", or nil for a marker.
 local function family(r)
@@ -69,12 +79,16 @@ end
 
 -- Reads the records, and sorts them: commands with times of a device, what
 -- the host did, and functions; t.from, t.to: the first and the last moment.
-local function read()
+-- `since`: without what began before, ns on the host's clock.
+local function read(since)
   local t = record.read()
   t.commands, t.host, t.functions = {}, {}, {}
   t.untimed, t.unended, t.count = 0, 0, 0
   local from, to = math.huge, 0
-  for _, r in ipairs(t.records) do
+  for i, r in ipairs(t.records) do
+    if r and since and r.from < since - t.origin then
+      r, t.records[i] = false, false
+    end
     if r then
       r.title = r.kind == "function" and function_name(r) or nil
       local list = r.kind == "function" and t.functions or t.host
@@ -88,6 +102,7 @@ local function read()
       t.untimed = t.untimed + (r.ended and not r.start and not r.failed
         and 1 or 0)
       t.commands[#t.commands + 1] = r.start and r.stop >= r.start and r or nil
+      r.marks = r.marks and marks.read(r.marks, r.start, r.stop, r.started)
     end
   end
   table.sort(t.commands, function(a, b)
@@ -210,6 +225,50 @@ local function longest(kernels, whole)
   return words
 end
 
+-- The phases of kernels with marks, by track of a work-group, and what the
+-- marks cost: later launches have none.
+local function inside(t)
+  local by, list, with, without, ran = {}, {}, {}, {}, {}
+  for _, r in ipairs(t.commands) do
+    ran[r.name or ""] = true
+    local of = r.marks and with or with[r.name] and without or {}
+    local runs = of[r.name] or {n = 0, sum = 0}
+    of[r.name or ""], runs.n = runs, runs.n + 1
+    runs.sum = runs.sum + r.stop - r.start
+    for _, track in ipairs(r.marks and r.marks.tracks or {}) do
+      local key = ("%s, track %d"):format(named(r), track.track)
+      local k = by[key] or {name = key, marks = r.marks, sum = 0, lost = 0}
+      list[#list + 1], by[key] = not by[key] and k or nil, k
+      k.lost = k.lost + track.lost
+      for _, p in ipairs(track.phases) do
+        k[#k + 1] = not k[p.name] and p.name or nil
+        k[p.name] = (k[p.name] or 0) + p.to - p.from
+        k.sum = k.sum + p.to - p.from
+      end
+    end
+  end
+  for i, k in ipairs(list) do
+    for j, name in ipairs(k) do
+      k[j] = ("%s %s"):format(name, percent(k[name], k.sum))
+    end
+    list[i] = ("inside %s of %s: %s; %s%s"):format(k.name, text.count(
+      k.marks.groups, "work-group"), table.concat(k, ", "), k.marks.mapped
+      and "the clock steps by " .. seconds(k.marks.step) or "times are "
+      .. "stretched over the command, as the clock's rate is not known",
+      k.lost > 0 and ("; %d later marks found no place"):format(k.lost) or "")
+  end
+  for name, runs in pairs(without) do
+    list[#list + 1] = ("kernel %s took %s with its marks, %s without, in %s")
+      :format(name, seconds(with[name].sum / with[name].n),
+      seconds(runs.sum / runs.n), text.count(runs.n, "later run"))
+  end
+  for name, reason in pairs(unmarked) do
+    list[#list + 1] = ran[name] and ("no marks in %s: %s"):format(name,
+      reason) or nil
+  end
+  return list
+end
+
 -- The longest time without a command between two commands.
 local function longest_gap(t)
   local most, before, stop = 0, nil, nil
@@ -229,9 +288,8 @@ local function notes(t)
   local out, told = {}, {}
   for _, clock in ipairs(t.clocks) do
     out[#out + 1] = not told[clock.device] and (clock.looks > 0
-      and ("times of %s are mapped to the host's clock by %s, within %s")
-      :format(clock.name, clock.timer and "clGetDeviceAndHostTimer"
-      or "writes that the host's clock brackets", seconds(clock.error))
+      and ("times of %s are mapped to the host's clock, within %s")
+      :format(clock.name, seconds(clock.error))
       or ("%s gives no times: its commands are counted alone")
       :format(clock.name)) or nil
     told[clock.device] = true
@@ -272,8 +330,10 @@ function Timeline:words()
   out[#out + 1] = several > 0 and ("two kernels or more ran at once for %s of "
     .. "the time"):format(percent(several, whole)) or nil
   table.move(longest(by.kernels, whole), 1, KERNELS, #out + 1, out)
+  local more = inside(t)
+  table.move(more, 1, #more, #out + 1, out)
   out[#out + 1] = longest_gap(t)
-  local more = notes(t)
+  more = notes(t)
   return table.move(more, 1, #more, #out + 1, out)
 end
 
@@ -330,6 +390,15 @@ function Timeline:rows()
       end
     end
   end
+  for _, r in ipairs(t.commands) do
+    local first = r.marks and r.marks.tracks[1] or {}
+    for _, track in ipairs(r.marks and r.marks.tracks or {}) do
+      for _, p in ipairs(track.group == first.group and track.phases or {}) do
+        add(("in %s: %s%s"):format(r.name, p.name, track.track > 0
+          and (", track %d"):format(track.track) or ""), p, "from", "to")
+      end
+    end
+  end
   for _, kind in ipairs{"waits", "builds", "sleeps"} do
     for _, r in ipairs(t.host) do
       if r.kind .. "s" == kind or r.call == kind then
@@ -360,10 +429,10 @@ function Timeline:chart(opts)
 end
 
 --- timeline:save(file) -> file
---- Writes the timeline as JSON in the Trace Event format, for
---- ui.perfetto.dev and chrome://tracing: each device and the host as a
---- process, each queue as a thread. A name that ends with .svg, .png or .txt
---- takes the chart.
+--- Writes the timeline as JSON in the Trace Event format, which
+--- ui.perfetto.dev opens: each device and the host as a process, each queue as
+--- a thread; a kernel with marks is a process too, its work-groups threads. A
+--- name that ends with .svg, .png or .txt takes the chart.
 --- Example:
 --- local x = cl.buffer("float", 1e6, 1)
 --- timeline(function() return x:read() end):save "read.json"
@@ -445,7 +514,7 @@ function M.begin(path)
     local t = stop()
     writer.add(file, t)
     if not cl.commandline.quiet and cl.commandline.rank == 0 then
-      io.stderr:write(("clshell: timeline in %s (for ui.perfetto.dev)\n"
+      io.stderr:write(("clshell: timeline in %s (ui.perfetto.dev opens it)\n"
         .. "%s\n"):format(text.message(path), style.color(2) and tostring(t)
         or tostring(t):gsub("\27%[%d*m", "")))
     end
@@ -465,13 +534,39 @@ return setmetatable(M, {
   --- queue, builds, waits of the host, and functions of the script, on one
   --- clock. It waits for the commands that f leaves behind. Print the result
   --- for words and a chart; t:save "t.json" is for ui.perfetto.dev. At the
-  --- prompt %trace does it, clshell --trace t.json records a whole script.
+  --- prompt %trace does it, clshell --trace t.json records a whole script, of
+  --- which timeline then gives the part.
   --- Each command costs some 0.3 us more meanwhile, and a launch whose Event
   --- nobody takes the driver's price of an event: 8 us on an H100.
+  --- A kernel with MARKS behind its last parameter tells its phases: by
+  --- MARK(load) begins one, which the next mark ends; MARK(end) is the last.
+  --- The first work-item of a group marks, by MARK_EACH(32, load) the first of
+  --- each 32, such as of a warp. Outside timelines marks are nothing; in one
+  --- the kernel is built again with them, and is slower. Marks are kept of 32
+  --- groups of the first 8 such launches, 255 of a work-item, where a device
+  --- has a clock: cl_khr_kernel_clock, NVIDIA's, PoCL's on x86.
   --- Example:
   --- local A, B = matrix.random(256), matrix.random(256)
   --- local t = timeline(function() return gemm(A, B):read() end)
   --- print(t) -- words, and a row for the kernels, copies, waits ...
+  --- local sums = cl.kernel [[
+  --- kernel void sums(global const float *x, global float *y MARKS)
+  --- {
+  ---   local float part[64];
+  ---   const int id = get_local_id(0);
+  ---   MARK(load);
+  ---   part[id] = x[get_global_id(0)];
+  ---   barrier(CLK_LOCAL_MEM_FENCE);
+  ---   MARK(add);
+  ---   if (id == 0) {
+  ---     float sum = 0;
+  ---     for (int i = 0; i < 64; i++) sum += part[i];
+  ---     y[get_group_id(0)] = sum;
+  ---   }
+  ---   MARK(end);
+  --- }]]
+  --- local x, y = cl.buffer("float", 6400, 1), cl.buffer("float", 100, 0)
+  --- print(timeline(sums:range(6400, 64), x, y)) -- inside kernel sums: load
   __call = function(_, f, ...)
     local meta = debug.getmetatable(f)
     if type(f) ~= "function" and not (type(meta) == "table"
@@ -479,12 +574,17 @@ return setmetatable(M, {
       cl.error(("timeline: f must be a function, such as in timeline(gemm, A, "
         .. "B); got %s"):format(text.got(f)))
     end
-    if record.recording() then
-      cl.error("timeline: a timeline is recorded already",
-        {hint = "--trace records the whole script; leave one of both out"})
+    if running then
+      local since = math.floor(cl.now() * 1e9)
+      f(...)
+      settle()
+      return read(since)
+    elseif record.recording() then
+      cl.error "timeline: a timeline is recorded already; f makes another"
     end
     local _ <close> = setmetatable({}, {__close = function()
       record.stop()
+      record.clear()
       readings()
     end})
     start()

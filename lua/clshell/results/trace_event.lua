@@ -14,8 +14,9 @@ local record = debug.getregistry()["cl.hooks"].timeline
 local HEAD = '{"displayTimeUnit":"ns","otherData":{"program":"clshell %s",'
   .. '"run":%s,"epoch_ns":"%d"},"traceEvents":[\n'
 local TAIL = "\n]}\n"
-local READINGS = {"mhz", "mem_mhz", "watts", "celsius", "active", "occupancy",
-  "tensor", "fp64", "dram"}
+local READINGS = {{"mhz", "clock", "MHz"}, {"mem_mhz", "memory clock", "MHz"},
+  {"watts", "power", "W"}, {"celsius", "temperature", "C"}, {"active"},
+  {"occupancy"}, {"tensor"}, {"fp64"}, {"dram"}} -- name, title, unit
 
 -- Gives each span a lane: spans of a lane follow each other, or lie one in
 -- another where `nested`. Spans are sorted by from, the longer first.
@@ -144,7 +145,7 @@ local function queue_events(add, t, place, pid, host, stamp)
       or ""))
   end
   for _, r in ipairs(list) do
-    local id = ("%d.%d"):format(host, r.id)
+    local id = ("0x%x"):format(host << 32 | r.id) -- as Perfetto reads it
     add{ph = "X", cat = "device", name = r.name or r.command, pid = pid,
       tid = tid + r.lane - 1, from = r.start, to = r.stop,
       args = command_args(r, stamp)}
@@ -158,11 +159,35 @@ end
 -- The readings of the device's sensors, where there are any.
 local function counter_events(add, t, pid)
   for _, reading in ipairs(t.readings or {}) do
-    for _, name in ipairs(READINGS) do
-      if reading[name] then
-        add{ph = "C", name = name, pid = pid, from = reading.ns - t.origin,
-          args = {[name] = reading[name]}}
+    for _, r in ipairs(READINGS) do
+      if reading[r[1]] then
+        add{ph = "C", name = r[2] or r[1], pid = pid, from = reading.ns
+          - t.origin, args = {[r[3] or "of 1"] = reading[r[1]]}}
       end
+    end
+  end
+end
+
+-- The phases inside kernels with marks: a process for each such command, a
+-- thread for each track of its work-groups.
+local function mark_events(add, t, pid, title)
+  for _, r in ipairs(t.commands) do
+    local m = r.marks
+    if m and m.tracks[1] then
+      process(add, pid, ("%sinside %s"):format(title, r.name), ("%s; %s")
+        :format(r.where or "", m.mapped and ("the clock steps by %d ns")
+        :format(m.step) or "stretched over the command"))
+      for tid, track in ipairs(m.tracks) do
+        thread(add, pid, tid, ("work-group %d%s%s"):format(track.group,
+          track.track > 0 and (", track %d"):format(track.track) or "",
+          track.lost > 0 and (", %d later marks lost"):format(track.lost)
+          or ""))
+        for _, p in ipairs(track.phases) do
+          add{ph = "X", cat = "inside", name = p.name, pid = pid, tid = tid,
+            from = p.from, to = p.to}
+        end
+      end
+      pid = pid + 1
     end
   end
 end
@@ -179,15 +204,15 @@ local function events_of(t, shift)
     if not named[clock.device] then
       named[clock.device] = true
       process(add, base + clock.device, title .. clock.name,
-        clock.looks == 0 and "no times" or ("times within %.1f us by %s")
-        :format(clock.error / 1e3, clock.timer and "clGetDeviceAndHostTimer"
-        or "bracketed writes"))
+        clock.looks == 0 and "no times" or ("times within %.1f us")
+        :format(clock.error / 1e3))
     end
   end
   for place, queue in ipairs(t.queues) do
     queue_events(add, t, place, base + t.clocks[queue.clock].device, base,
       stamp)
   end
+  mark_events(add, t, base + 100, title)
   counter_events(add, t, base + 1)
   return events
 end

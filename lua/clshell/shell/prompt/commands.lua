@@ -223,8 +223,10 @@ local function word(rest)
     or rest ~= "" and rest or nil
 end
 
-local function required(rest, what)
-  return word(rest) or cl.error(("which %s?"):format(what))
+-- The argument of `%name rest`; without one it raises with the usage.
+local function required(name, rest, what)
+  return word(rest) or cl.error(("which %s?"):format(what),
+    {hint = list[name].usage})
 end
 
 -- The line that %save writes for a command: a call of this module.
@@ -243,7 +245,7 @@ end
 local define = M.define
 
 define("time", function(rest)
-  required(rest, "expression")
+  required("time", rest, "expression")
   return M.time(session.compile(rest))
 end, "expr\nruns it once and says how long it took", {code = true,
   script = function(rest)
@@ -298,7 +300,7 @@ end, "expr [flop=, bytes=, name= ...]\nmeasures it many times, as bench does"
 -- The file and the statement of `%trace t.json gemm(A, B)`.
 local function traced(rest)
   local path, code = rest:match "^(%S+%.json)%s+(.+)$"
-  return path, code or required(rest, "statement")
+  return path, code or required("trace", rest, "statement")
 end
 
 define("trace", function(rest)
@@ -309,7 +311,7 @@ define("trace", function(rest)
   end
   return t
 end, "[file.json] statement\nwhat ran when: commands, builds, waits, on one "
-  .. "clock\nRuns it once, as timeline does; the file is for ui.perfetto.dev.",
+  .. "clock\nRuns it once, as timeline does; ui.perfetto.dev opens the file.",
   {code = true, script = function(rest)
     local path, code = traced(rest)
     return ("print(timeline(function() %s%s\nend)%s)"):format(load("return "
@@ -447,7 +449,7 @@ local function asm_call(rest)
 end
 
 define("asm", function(rest)
-  required(rest, "kernel")
+  required("asm", rest, "kernel")
   check_name("asm", rest, "a rung: %asm gemm tiled")
   local call, line = asm_call(rest)
   local code = session.compile(call)()
@@ -472,7 +474,7 @@ end, "script [args]\nruns a script; its globals stay", {
   script = plain "run", state = plain "run"})
 
 define("reload", function(rest)
-  M.reload(required(rest, "module"))
+  M.reload(required("reload", rest, "module"))
 end, "module\nloads a module again, in place", {script = plain "reload"})
 
 define("edit", function(rest)
@@ -482,7 +484,7 @@ end, "[file|function]\nopens $VISUAL or $EDITOR: on a file, a function's file"
 
 define("save", function(rest)
   local replace = rest:match("^%-f%s+")
-  M.save(required(rest:sub(#(replace or "") + 1), "file"), replace)
+  M.save(required("save", rest:sub(#(replace or "") + 1), "file"), replace)
 end, "[-f] file\nwrites the inputs as a script; -f replaces a file")
 
 define("restore", M.restore,
