@@ -13,7 +13,7 @@ local user_choices = require "clshell.ladder.user_choices"
 local M = {}
 
 local FIELDS = {"rung", "params", "class", "device", "type", "where",
-  "guarded", "note"}
+  "guarded", "meanwhile", "note"}
 
 -- Whether a value meets a condition.
 local function holds(condition, value)
@@ -120,7 +120,7 @@ function M.pick(family, s, dev, try)
       local params = rungs.parameters(rung, row.params or {}, family.name)
       reason = unsafe(row, rung)
       if not reason then
-        kernel, reason = try(rung, params)
+        kernel, reason = try(rung, params, row)
       end
       if kernel then
         return setmetatable({rung = row.rung, definition = rung,
@@ -163,6 +163,9 @@ local function check(family, rows)
     argument.check(who, "row " .. i, row, "table")
     cl.options(row, FIELDS, what)
     argument.check(what, "rung", row.rung, "string")
+    if row.meanwhile ~= nil then
+      family.rung(argument.check(what, "meanwhile", row.meanwhile, "string"))
+    end
     rungs.configured(family.rung(row.rung), argument.check(what, "params",
       row.params or {}, "table"), what)
     local where = argument.check(what, "where", row.where or {}, "table")
