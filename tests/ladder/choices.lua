@@ -235,7 +235,6 @@ end
 -- Runs f with a row whose rung has two programs that are not built, where
 -- another rung serves meanwhile; `seconds` of a build are slow.
 local function with_builds(seconds, meanwhile, f)
-  local quiet, patience = cl.commandline.quiet, program.patience
   local A, B = cl.buffer("float", {5, 7}, 2), cl.buffer("float", {7, 4}, 3)
   local params = {tile = 4, edge = "pad"}
   local opts = {kernel = "tiled", tile = 4, edge = "pad"}
@@ -244,12 +243,13 @@ local function with_builds(seconds, meanwhile, f)
     list[i] = command.launch.kernel.program
   end
   program.forget(list)
-  program.patience, cl.commandline.quiet = seconds, true
+  local _ <close> = t.swap(program, "patience", seconds)
+  local _ <close> = t.swap(cl.commandline, "quiet", true)
+  local _ <close> = setmetatable({}, {__close = function()
+    gemm.choices "default"
+  end})
   gemm.choices{{rung = "tiled", params = params, meanwhile = meanwhile}}
-  local ok, err = pcall(f, A, B, opts)
-  gemm.choices "default"
-  program.patience, cl.commandline.quiet = patience, quiet
-  t.ok(ok, err)
+  f(A, B, opts)
 end
 
 t.test("one call does not wait for slow builds, later ones do", function()
@@ -275,10 +275,8 @@ t.test("plans, measurements, recordings, named rungs wait", function()
     function(A, B) return gemm.choice{A = A, B = B}.rung end,
     function(A, B, opts) return served(A, B, opts) and "tiled" end,
     function(A, B)
-      plans.watch = function() end
-      local ok = served(A, B)
-      plans.watch = nil
-      return ok and "tiled"
+      local _ <close> = t.swap(plans, "watch", function() end)
+      return served(A, B) and "tiled"
     end,
     function(A, B)
       local C = matrix.zeros(5, 4)
