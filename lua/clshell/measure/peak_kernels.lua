@@ -77,45 +77,49 @@ local function fma(type, extension)
         ways[#ways + 1] = {op, 1 << width}
       end
     end
+    local function source(way)
+      return "fma.cl", {REAL = type, WIDTH = way[2], CHAINS = chains,
+        UNROLL = UNROLL, MULTIPLY_ADD = way[1]}
+    end
     return ways, function(way)
-      local op, width = table.unpack(way)
       local groups, size = filling(dev)
       local items = groups * size
-      local out = buffer(context, own, type, items * width)
-      local launch = kernel(context, "fma.cl", {REAL = type, WIDTH = width,
-        CHAINS = chains, UNROLL = UNROLL, MULTIPLY_ADD = op})
-        :range({items}, {size})
+      local out = buffer(context, own, type, items * way[2])
+      local launch = kernel(context, source(way)):range({items}, {size})
       return long_enough(function(iterations)
         return launch(iterations, 0.5, 1.0, out)
-      end, 2.0 * width * chains * UNROLL * items)
-    end
+      end, 2.0 * way[2] * chains * UNROLL * items)
+    end, nil, source
   end
 end
 
 -- Dot products of four char in registers. Work-items side by side fill the
 -- vectors of a CPU device.
 local function dots(context, own)
+  local function source(chains)
+    return "dot.cl", {CHAINS = chains, UNROLL = UNROLL}
+  end
   return is_cpu(context.device) and {4, 8, 16} or {8}, function(chains)
     local groups, size = filling(context.device)
     size = math.max(size, math.min(64, context.device.max_work_group_size))
     local items = groups * size
     local out = buffer(context, own, "int", items)
-    local launch = kernel(context, "dot.cl", {CHAINS = chains,
-      UNROLL = UNROLL}):range({items}, {size})
+    local launch = kernel(context, source(chains)):range({items}, {size})
     return long_enough(function(iterations)
       return launch(iterations, 0x03fe01ff, out)
     end, 8.0 * chains * UNROLL * items)
-  end
+  end, nil, source
 end
 
--- The programs of nv_wgmma.cl that the driver builds: for Hopper alone.
-local function warp_groups(context, type)
+-- The programs of nv_wgmma.cl that the driver builds: for Hopper alone. later:
+-- their builds begin on a thread.
+local function warp_groups(context, type, later)
   local list = {}
   for width = 128, tiling.lacks(context.device, 90, true) and 0 or 256, 128 do
     local ok, prog = interrupt.pcall(program.get, context,
       {path = cl.home .. "/kernels/peak/nv_wgmma.cl", ptx = true},
       {BN = width, UNROLL = TURN, TF32 = type == "tf32" and 1 or 0,
-        WHOLE = type == "char" and 1 or 0})
+        WHOLE = type == "char" and 1 or 0}, nil, later)
     list[#list + 1] = ok and prog and {width, prog} or nil
   end
   return list
@@ -126,14 +130,19 @@ end
 -- many groups are both fast on some device. `wide`: wgmma has the type, too,
 -- and is faster by half where it is.
 local function tensor(type, each, least, wide)
-  return function(context, own)
+  return function(context, own, later)
     local dev = context.device
     local ways = {}
     if tiling.lacks(dev, least) then
       return ways
     end
-    ways = wide and warp_groups(context, type) or ways
-    for chains = 1, ways[1] and 0 or 3 do
+    local function source(way)
+      return "tensor.cl", {CHAINS = way[1], UNROLL = UNROLL,
+        [type:upper()] = 1}
+    end
+    ways = wide and warp_groups(context, type, later) or ways
+    local known = later and wide and not tiling.lacks(dev, 90, true)
+    for chains = 1, (ways[1] or known) and 0 or 3 do
       ways[chains] = {2 << chains}
     end
     return ways, function(way)
@@ -150,12 +159,11 @@ local function tensor(type, each, least, wide)
       end
       local items = groups * size
       local out = buffer(context, own, "float", items)
-      local launch = kernel(context, "tensor.cl", {CHAINS = chains,
-        UNROLL = UNROLL, [type:upper()] = 1}):range({items}, {size})
+      local launch = kernel(context, source(way)):range({items}, {size})
       return long_enough(function(iterations)
         return launch(iterations, 1, out)
       end, 1.0 * each * chains * UNROLL * items // 32)
-    end
+    end, nil, source
   end
 end
 
@@ -184,44 +192,56 @@ local ON_GPU = {
 }
 
 -- Streams through global memory. `moved`: bytes moved over the bytes of a
--- Buffer; `constant`: what a kernel without an input writes.
+-- Buffer; `constant`: what a kernel without an input writes. The Buffers, as
+-- function() -> from, to, come last.
 local function stream(file, moved, constant)
   return function(context, own)
     local dev = context.device
     local groups, size = filling(dev)
-    local bytes = large(dev)
-    local from = random(context, own, bytes // 4, 1)
-    local to = random(context, own, bytes // 4, 2)
+    local bytes, from, to = large(dev), nil, nil
     local ways = {table.unpack(is_cpu(dev) and ON_CPU
       or file == "read.cl" and ON_GPU.read or ON_GPU.write)}
+    local function buffers()
+      from = from or random(context, own, bytes // 4, 1)
+      to = to or random(context, own, bytes // 4, 2)
+      return from, to
+    end
+    local function source(way)
+      return file, {REAL = "float", WIDTH = way[1], ITEMS = way[2],
+        STREAMS = way[3], PAST = way[4]}
+    end
     return ways, function(way)
-      local width, items, streams, past = table.unpack(way)
+      local width, items = table.unpack(way)
       local n = bytes // (4 * width)
       local count = items > 0 and (n + items * size - 1) // (items * size)
         or groups
-      local launch = kernel(context, file, {REAL = "float", WIDTH = width,
-        ITEMS = items, STREAMS = streams, PAST = past})
-        :range({count * size}, {size})
+      local launch = kernel(context, source(way)):range({count * size}, {size})
+      buffers()
       return function()
         return launch(n, constant or cl.any(from), cl.any(to))
       end, moved * bytes
-    end, moved * bytes
+    end, moved * bytes, source, buffers
   end
 end
 
 -- clEnqueueCopyBuffer, beside the kernels that copy.
 local function copies(context, own)
-  local ways, make, footprint = stream("copy.cl", 2)(context, own)
-  local from, to = own[#own - 1], own[#own]
+  local ways, make, footprint, source, buffers = stream("copy.cl", 2)(context,
+    own)
   ways[#ways + 1] = "buffer"
   return ways, function(way)
     if way ~= "buffer" then
       return make(way)
     end
+    local from, to = buffers()
     return function()
       return from:copy(to)
     end, footprint
-  end, footprint
+  end, footprint, function(way)
+    if way ~= "buffer" then
+      return source(way)
+    end
+  end
 end
 
 -- Repeated reads of data that fit into a cache.
@@ -232,15 +252,19 @@ local function cached(context, own)
     or math.max(MIB, math.min(16 * MIB, dev.global_mem_cache_size // 4))
   local unit = 8 * size * 64
   bytes = math.tointeger(math.max(1, bytes // unit) * unit)
-  local from = random(context, own, bytes // 4, 1)
-  local to = buffer(context, own, "float", groups * size)
+  local from, to
+  local function source(width)
+    return "cache.cl", {REAL = "float", WIDTH = width}
+  end
   return is_cpu(dev) and WIDTHS or {2, 4}, function(width)
-    local launch = kernel(context, "cache.cl", {REAL = "float",
-      WIDTH = width}):range({groups * size}, {size})
+    local launch = kernel(context, source(width)):range({groups * size},
+      {size})
+    from = from or random(context, own, bytes // 4, 1)
+    to = to or buffer(context, own, "float", groups * size)
     return long_enough(function(turns)
       return launch(bytes // (4 * width), turns, cl.any(from), to)
     end, 4.0 * 8 * width * groups * size)
-  end
+  end, nil, source
 end
 
 -- Reads of local memory, without bank conflicts.
@@ -253,25 +277,28 @@ local function local_memory(context, own)
     local fits = (1024 + 8) * width * 4 <= dev.local_mem_size
     ways[#ways + 1] = fits and width or nil
   end
+  local function source(width)
+    return "local.cl", {REAL = "float", WIDTH = width, WG = size,
+      CELLS = 1024, UNROLL = 8}
+  end
   return ways, function(width)
     local out = buffer(context, own, "float", groups * size * width)
-    local launch = kernel(context, "local.cl", {REAL = "float",
-      WIDTH = width, WG = size, CELLS = 1024, UNROLL = 8})
-      :range({groups * size}, {size})
+    local launch = kernel(context, source(width)):range({groups * size},
+      {size})
     return long_enough(function(iterations)
       return launch(iterations, 1, out)
     end, 4.0 * 8 * width * groups * size)
-  end
+  end, nil, source
 end
 
 -- Copies between host and device.
 local function transfer(direction)
   return function(context, own)
     local bytes = math.tointeger(math.min(64 * MIB, large(context.device)))
-    local b = random(context, own, bytes // 4, 3)
-    local h = b:read()
-    own[#own + 1] = h
     return {1}, function()
+      local b = random(context, own, bytes // 4, 3)
+      local h = b:read()
+      own[#own + 1] = h
       return function()
         if direction == "upload" then
           return b:write(h)
@@ -283,9 +310,10 @@ local function transfer(direction)
 end
 
 --- The ways to each peak: function(context, own) -> ways, make(way) -> launch,
---- amount; footprint. `amount` is the FLOP or bytes of a launch; `own` is a
---- list that gets the objects to close; a peak of memory has the bytes that a
---- launch touches, which no cache may hold when it begins.
+--- amount; footprint; source(way) -> file, defines. `amount` is the FLOP or
+--- bytes of a launch; `own` is a list that gets the objects to close; a peak of
+--- memory has the bytes that a launch touches, which no cache may hold when it
+--- begins; the file and its defines are what `make` builds, if anything.
 M.ways = {
   fma_float = fma "float",
   fma_double = fma("double", "cl_khr_fp64"),
@@ -299,5 +327,16 @@ M.ways = {
   cache = cached, ["local"] = local_memory,
   upload = transfer "upload", download = transfer "download",
 }
+
+--- Begins to build what the measurement of a peak builds, on a thread.
+function M.begin(context, name)
+  local ways, _, _, source = M.ways[name](context, {}, true)
+  for _, way in ipairs(source and ways or {}) do
+    local file, defines = source(way)
+    if file then
+      calibrate.begin(context, file, defines)
+    end
+  end
+end
 
 return M
