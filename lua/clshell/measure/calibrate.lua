@@ -71,19 +71,10 @@ function M.stamps(event)
   return start, stop
 end
 
-local function program_of(context, file, defines, later)
-  return program.get(context, {path = ("%s/kernels/peak/%s"):format(cl.home,
-    file)}, defines, nil, later)
-end
-
 -- A kernel of kernels/peak.
 function M.kernel(context, file, defines, name)
-  return program.kernel(program_of(context, file, defines), name)
-end
-
--- Begins to build a file of kernels/peak on a thread.
-function M.begin(context, file, defines)
-  program_of(context, file, defines, true)
+  local path = ("%s/kernels/peak/%s"):format(cl.home, file)
+  return program.kernel(program.get(context, {path = path}, defines), name)
 end
 
 -- The steps of the timer and the cost of an empty launch.

@@ -12,6 +12,7 @@ local M = {}
 
 local kernel = calibrate.kernel
 
+local FOLDER = cl.home .. "/kernels/peak/" -- of calibrate.kernel
 local MIB = 2^20
 local UNROLL = 16
 local TURN = 8 -- products in a turn of nv_wgmma.cl, which builds for long
@@ -117,7 +118,7 @@ local function warp_groups(context, type, later)
   local list = {}
   for width = 128, tiling.lacks(context.device, 90, true) and 0 or 256, 128 do
     local ok, prog = interrupt.pcall(program.get, context,
-      {path = cl.home .. "/kernels/peak/nv_wgmma.cl", ptx = true},
+      {path = FOLDER .. "nv_wgmma.cl", ptx = true},
       {BN = width, UNROLL = TURN, TF32 = type == "tf32" and 1 or 0,
         WHOLE = type == "char" and 1 or 0}, nil, later)
     list[#list + 1] = ok and prog and {width, prog} or nil
@@ -334,7 +335,7 @@ function M.begin(context, name)
   for _, way in ipairs(source and ways or {}) do
     local file, defines = source(way)
     if file then
-      calibrate.begin(context, file, defines)
+      program.get(context, {path = FOLDER .. file}, defines, nil, true)
     end
   end
 end
