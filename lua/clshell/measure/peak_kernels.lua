@@ -312,9 +312,9 @@ end
 
 --- The ways to each peak: function(context, own) -> ways, make(way) -> launch,
 --- amount; footprint; source(way) -> file, defines. `amount` is the FLOP or
---- bytes of a launch; `own` is a list that gets the objects to close; a peak of
---- memory has the bytes that a launch touches, which no cache may hold when it
---- begins; the file and its defines are what `make` builds, if anything.
+--- bytes of a launch; `own` is a list that gets the objects to close; a peak
+--- of memory has the bytes that a launch touches, which no cache may hold when
+--- it begins; the file and its defines are what `make` builds, if anything.
 M.ways = {
   fma_float = fma "float",
   fma_double = fma("double", "cl_khr_fp64"),
