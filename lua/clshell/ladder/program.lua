@@ -129,7 +129,7 @@ function M.get(context, from, defines, options, later)
       before_edit[program] = source
     end
   end
-  programs[key] = program
+  programs[key], programs["begun" .. key] = program, nil
   local seconds = cl.now() - begin
   M.seconds = M.seconds + seconds
   if later then
