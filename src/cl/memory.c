@@ -9,6 +9,7 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -17,6 +18,8 @@
 #define CGROUPS "/sys/fs/cgroup"
 #define SHARE 16 /* a 16th of the rest stays for drivers and tables */
 #define STRIDE 8 /* an 8th of the rest is given without a new look */
+#define MAPS 2   /* maps that are held for later reads */
+#define PART 16  /* each is at most a 16th of the rest */
 
 static size_t taken;   /* by arrays and buffers, touched or not */
 static size_t granted; /* bytes to take without a new look */
@@ -162,4 +165,68 @@ void clsh_memory_take(size_t bytes) {
 
 void clsh_memory_give(size_t bytes) {
   taken -= bytes;
+}
+
+/*
+** Maps whose Arrays are gone, the latest first, for results of later reads:
+** they have their pages, which the system takes longer to make than a bus to
+** fill. They count as taken. The system takes the pages back where it has few.
+*/
+static struct {
+  void *data;
+  size_t bytes;
+} held[MAPS];
+
+static void drop(int i) {
+  if (held[i].data != NULL) {
+    munmap(held[i].data, held[i].bytes);
+    clsh_memory_give(held[i].bytes);
+  }
+  held[i].data = NULL;
+}
+
+/*
+** A map of zeros, or NULL. `old`, if not NULL: any content will do; whether
+** the map has its pages.
+*/
+void *clsh_memory_map(size_t bytes, bool *old) {
+  for (int i = 0; i < MAPS && old != NULL; i++)
+    if ((*old = held[i].data != NULL && held[i].bytes == bytes)) {
+      void *data = held[i].data;
+      held[i].data = NULL;
+      return data;
+    }
+  if (!clsh_memory_fits(bytes))
+    return NULL;
+  void *data = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
+                    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (data == MAP_FAILED)
+    return NULL;
+#ifdef MADV_HUGEPAGE
+  madvise(data, bytes, MADV_HUGEPAGE);
+#endif
+  clsh_memory_take(bytes);
+  return data;
+}
+
+/* Gives a map up. */
+void clsh_memory_unmap(void *data, size_t bytes) {
+  if (bytes > clsh_memory_left() / PART) {
+    munmap(data, bytes);
+    clsh_memory_give(bytes);
+    return;
+  }
+#ifdef MADV_FREE
+  madvise(data, bytes, MADV_FREE);
+#endif
+  drop(MAPS - 1);
+  memmove(&held[1], &held[0], (MAPS - 1) * sizeof held[0]);
+  held[0].data = data;
+  held[0].bytes = bytes;
+}
+
+/* Gives the held maps to the system. */
+void clsh_memory_reclaim(void) {
+  for (int i = 0; i < MAPS; i++)
+    drop(i);
 }

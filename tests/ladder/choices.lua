@@ -215,8 +215,11 @@ t.test("rows that are wrong are refused, the old ones stay", function()
     {{rung = "tiled", were = {}}, "did you mean 'where'"},
     {{rung = "tiled", where = {m = {mim = 3}}}, "did you mean 'min'"},
     {{rung = "tiled", where = 5}, "where must be a table; got 5"},
-    {{rung = "tiled", meanwhile = "tilde"}, "did you mean 'tiled'"},
-    {{rung = "tiled", meanwhile = 5}, "meanwhile must be a string; got 5"},
+    {{rung = "tiled", meanwhile = {rung = "tilde"}}, "did you mean 'tiled'"},
+    {{rung = "tiled", meanwhile = {rung = "tiled", params = {tile = 5}}},
+      "row 1: meanwhile", "tile must be one of 4, 8, 16, 32; got 5"},
+    {{rung = "tiled", meanwhile = {ring = "tiled"}}, "did you mean 'rung'"},
+    {{rung = "tiled", meanwhile = 5}, "meanwhile must be a table; got 5"},
     {"tiled", 'row 1 must be a table; got "tiled"'},
     {{}, "row 1: rung must be a string; got nothing"},
   } do
@@ -248,7 +251,8 @@ local function with_builds(seconds, meanwhile, f)
   local _ <close> = setmetatable({}, {__close = function()
     gemm.choices "default"
   end})
-  gemm.choices{{rung = "tiled", params = params, meanwhile = meanwhile}}
+  gemm.choices{{rung = "tiled", params = params, 
+    meanwhile = {rung = meanwhile}}}
   f(A, B, opts)
 end
 

@@ -153,6 +153,13 @@ function M.params(family, rung, s, try)
   end
 end
 
+-- Raises unless a row has a rung of the family's ladder with legal parameters.
+local function check_rung(family, what, row)
+  argument.check(what, "rung", row.rung, "string")
+  rungs.configured(family.rung(row.rung), argument.check(what, "params",
+    row.params or {}, "table"), what)
+end
+
 -- Raises unless each row has known fields, a rung of the family's ladder with
 -- legal parameters, and a known class.
 local function check(family, rows)
@@ -162,12 +169,12 @@ local function check(family, rows)
     local what = ("%s: row %d"):format(who, i)
     argument.check(who, "row " .. i, row, "table")
     cl.options(row, FIELDS, what)
-    argument.check(what, "rung", row.rung, "string")
+    check_rung(family, what, row)
     if row.meanwhile ~= nil then
-      family.rung(argument.check(what, "meanwhile", row.meanwhile, "string"))
+      argument.check(what, "meanwhile", row.meanwhile, "table")
+      cl.options(row.meanwhile, {"rung", "params"}, what .. ": meanwhile")
+      check_rung(family, what .. ": meanwhile", row.meanwhile)
     end
-    rungs.configured(family.rung(row.rung), argument.check(what, "params",
-      row.params or {}, "table"), what)
     local where = argument.check(what, "where", row.where or {}, "table")
     for name, condition in pairs(where) do
       if type(condition) == "table" then

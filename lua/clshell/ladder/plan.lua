@@ -349,6 +349,9 @@ local function helper(plan, s)
       return prog and program.kernel(prog, name):range(batched(count, global,
         size))
     end
+    if plan.late and from.unless then
+      return
+    end
     local launched = make(plan.late or from.unless and plan.now)
     local command = plan:add(launched, from.once, table.unpack(args, 1,
       args.n))
@@ -477,9 +480,10 @@ function M.configure(family, s, rung, params, o)
       return late or M.kernel(family, other, p, s)
     end)
   if late then
-    rung = rungs.find(family, chosen.row.meanwhile, family.name)
-    local other = M.configure(family, s, rung, M.parameters(family, rung, {},
-      s))
+    local row = chosen.row.meanwhile
+    rung = rungs.find(family, row.rung, family.name)
+    local other = M.configure(family, s, rung, M.parameters(family, rung,
+      row.params or {}, s))
     if not other then
       return M.configure(family, s)
     end
