@@ -129,17 +129,18 @@ local function find_best(context, name, only, step)
   local own <close> = setmetatable({}, own_meta)
   local list, make, footprint = peak_kernels.ways[name](context, own)
   local scratch <close> = scratch_for(context, footprint)
-  local ranks = {}
-  for i, way in ipairs(list[only] and {} or list) do
-    step(("way %d of %d"):format(i, #list))
-    local launch, amount = make(way)
-    ranks[i] = {index = i, rate = amount / screen(subject_of(context, launch,
-      scratch))}
+  local ranks, worth = {}, peak_kernels.worth(context, name, #list)
+  only = list[only] and only or #worth == 1 and worth[1] or nil
+  for i, index in ipairs(only and {} or worth) do
+    step(("way %d of %d"):format(i, #worth))
+    local launch, amount = make(list[index])
+    ranks[i] = {index = index, rate = amount / screen(subject_of(context,
+      launch, scratch))}
   end
   table.sort(ranks, function(a, b)
     return a.rate > b.rate
   end)
-  ranks[1] = ranks[1] or list[only] and {index = only, rate = 0}
+  ranks[1] = ranks[1] or only and {index = only, rate = 0}
   local rate, most, way, mhz = 0, ranks[1] and ranks[1].rate or 0, 0, nil
   local kind = context.device.type == "cpu" and "cpu" or "gpu"
   for i = 1, math.min(FINAL, #ranks) do
