@@ -365,7 +365,7 @@ t.test("wgmma of warp groups is a way to a peak where the driver builds it",
       return {#ways, (ways[#ways] or {})[1]}
     end
     function answer(defines) return {defines.TF32} end
-    t.eq({count "tensor_tf32", count "tensor_half"}, {{1, 256}, {1, 128}})
+    t.eq({count "tensor_tf32", count "tensor_half"}, {{2, 256}, {2, 256}})
     t.eq(count "tensor_double", {3, 16})
     function answer() return nil, "the driver's binary is no PTX text" end
     t.eq(count "tensor_tf32", {3, 16})

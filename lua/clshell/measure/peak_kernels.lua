@@ -34,6 +34,10 @@ local function filling(dev)
   return 32 * dev.compute_units, math.min(256, dev.max_work_group_size)
 end
 
+local function is_h100(dev)
+  return dev.type == "gpu" and dev.name:find("H100", 1, true) ~= nil
+end
+
 -- A Buffer that joins `own`, the objects to close after a measurement.
 local function buffer(context, own, type, n)
   local b = cl.buffer(type, n, nil, {context = context})
@@ -116,8 +120,9 @@ end
 -- their builds begin on a thread.
 local function warp_groups(context, type, widths, later)
   local list = {}
-  for _, width in ipairs(tiling.lacks(context.device, 90, true) and {}
-      or widths) do
+  local dev = context.device
+  for _, width in ipairs(tiling.lacks(dev, 90, true) and {}
+      or is_h100(dev) and widths or {128, 256}) do
     local ok, prog = interrupt.pcall(program.get, context,
       {path = FOLDER .. "nv_wgmma.cl", ptx = true},
       {BN = width, UNROLL = TURN, TF32 = type == "tf32" and 1 or 0,
@@ -130,7 +135,7 @@ end
 -- Products of small matrices by the tensor cores of NVIDIA GPUs, of `each`
 -- FLOP for an instruction of 32 work-items. Few groups with many chains and
 -- many groups are both fast on some device. `wide`: wgmma has the type, too,
--- and is faster by half where it is; the columns that are fastest on an H100.
+-- and is faster by half where it is; the columns that are best on an H100.
 local function tensor(type, each, least, wide)
   return function(context, own, later)
     local dev = context.device
@@ -330,9 +335,9 @@ M.ways = {
   upload = transfer "upload", download = transfer "download",
 }
 
--- The ways that are fastest on an H100, or within 1 % of it: there the others
--- cost a second to build. On other devices any way may be the fastest.
-local HOPPER = {fma_float = {3}, fma_double = {1}, tensor_double = {1},
+-- The ways that are fastest on an H100, or within 1 % of it: the others take
+-- seconds to build. On other devices any way may be the fastest.
+local H100 = {fma_float = {3}, fma_double = {1}, tensor_double = {1},
   copy = {1, 6}, read = {4}, write = {3}, cache = {2}, ["local"] = {2}}
 
 --- The indexes of the ways that are worth a try on a device, of n ways.
@@ -341,7 +346,7 @@ function M.worth(context, name, n)
   for i = 1, n do
     list[i] = i
   end
-  return not tiling.lacks(context.device, 90, true) and HOPPER[name] or list
+  return is_h100(context.device) and H100[name] or list
 end
 
 --- Begins to build what the measurement of a peak builds, on a thread.
