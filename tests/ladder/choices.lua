@@ -251,7 +251,7 @@ local function with_builds(seconds, meanwhile, f)
   local _ <close> = setmetatable({}, {__close = function()
     gemm.choices "default"
   end})
-  gemm.choices{{rung = "tiled", params = params, 
+  gemm.choices{{rung = "tiled", params = params,
     meanwhile = {rung = meanwhile}}}
   f(A, B, opts)
 end
