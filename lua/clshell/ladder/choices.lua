@@ -38,8 +38,8 @@ local WIDE = 1536  -- rows and columns of C from which packing A once pays
 local LONG = 16    -- elements of a row that are worth several work-items
 local PARTS = 2^14 -- elements that are worth two more launches
 local NARROW = 511 -- columns that leave work-items of `gemv.vector` idle
--- A tiling whose program builds in half the time of others, 0.2 s, with sums as
--- short as theirs or shorter.
+-- A tiling whose program builds in half the time of others, 0.2 s, with sums
+-- as short as theirs or shorter.
 local BRIEF = {rung = "nv_ffma", params = {tile = "32x64x4"}}
 local CACHED = 2^19 -- bytes that are better kept in the cache of a core
 
