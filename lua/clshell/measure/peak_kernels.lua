@@ -15,7 +15,7 @@ local kernel = calibrate.kernel
 local FOLDER = cl.home .. "/kernels/peak/" -- of calibrate.kernel
 local MIB = 2^20
 local UNROLL = 16
-local TURN = 8 -- products in a turn of nv_wgmma.cl, which builds for long
+local TURN = 4 -- products in a turn of nv_wgmma.cl, which builds for long
 
 -- The most bytes of a Buffer for the peaks of memory.
 M.most = {cpu = 96 * MIB, gpu = 512 * MIB}

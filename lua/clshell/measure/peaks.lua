@@ -33,9 +33,11 @@ local PAUSE = 600 -- seconds between two tries
 -- kernel feeds it. Other programs slow a CPU device meanwhile.
 local ABOVE, ABOVE_CPU = 1.25, 2
 
-M.names = {"fma_float", "fma_double", "fma_half", "fma_char", "tensor_half",
-  "tensor_tf32", "tensor_double", "tensor_char", "copy", "read", "write",
-  "cache", "local", "upload", "download"}
+-- In the order of measurements: what builds for long comes late, as the builds
+-- go on meanwhile.
+M.names = {"fma_float", "fma_double", "fma_half", "fma_char", "tensor_double",
+  "copy", "read", "write", "cache", "local", "tensor_half", "tensor_char",
+  "tensor_tf32", "upload", "download"}
 
 -- What is kept of a peak: the rate of the best way (0 where the device lacks
 -- the type), the rate of the fastest launch, that of its own kernels, the
