@@ -114,9 +114,9 @@ Array *clsh_array_box(lua_State *L, const Type *t, const Shape *s) {
   return a;
 }
 
-/* An array, zeroed unless `old`, on the stack. */
-static Array *newarray(lua_State *L, const Type *t, const Shape *s,
-                       bool *old) {
+/* An array on the stack, zeroed unless `old`: see clsh_memory_map. */
+Array *clsh_array_unset(lua_State *L, const Type *t, const Shape *s,
+                        bool *old) {
   Array *a = clsh_array_box(L, t, s);
   size_t bytes = (s->count > 0 ? s->count : 1) * t->size; /* never NULL */
   clsh_array_sweep();
@@ -137,19 +137,7 @@ static Array *newarray(lua_State *L, const Type *t, const Shape *s,
 
 /* A zeroed array, on the stack. */
 Array *clsh_array_new(lua_State *L, const Type *t, const Shape *s) {
-  return newarray(L, t, s, NULL);
-}
-
-/*
-** An array that is to be written whole, on the stack: large memory of earlier
-** arrays, with its content, if there is some; else it is `*fresh`.
-*/
-Array *clsh_array_unset(lua_State *L, const Type *t, const Shape *s,
-                        bool *fresh) {
-  bool old = false;
-  Array *a = newarray(L, t, s, &old);
-  *fresh = !old;
-  return a;
+  return clsh_array_unset(L, t, s, NULL);
 }
 
 size_t clsh_array_bytes(const Array *a) {

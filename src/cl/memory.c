@@ -18,8 +18,7 @@
 #define CGROUPS "/sys/fs/cgroup"
 #define SHARE 16 /* a 16th of the rest stays for drivers and tables */
 #define STRIDE 8 /* an 8th of the rest is given without a new look */
-#define MAPS 2   /* maps that are held for later reads */
-#define PART 16  /* each is at most a 16th of the rest */
+#define PART 8   /* a held map is at most an 8th of the rest */
 
 static size_t taken;   /* by arrays and buffers, touched or not */
 static size_t granted; /* bytes to take without a new look */
@@ -168,21 +167,20 @@ void clsh_memory_give(size_t bytes) {
 }
 
 /*
-** Maps whose Arrays are gone, the latest first, for results of later reads:
-** they have their pages, which the system takes longer to make than a bus to
-** fill. They count as taken. The system takes the pages back where it has few.
+** The map of the last large Array that is gone, for the result of a read: it
+** has its pages, which the system takes longer to make than a bus to fill. It
+** counts as taken; the system takes its pages back where it has few.
 */
-static struct {
-  void *data;
-  size_t bytes;
-} held[MAPS];
+static void *held;
+static size_t heldbytes;
 
-static void drop(int i) {
-  if (held[i].data != NULL) {
-    munmap(held[i].data, held[i].bytes);
-    clsh_memory_give(held[i].bytes);
+/* Gives the held map to the system. */
+void clsh_memory_reclaim(void) {
+  if (held != NULL) {
+    munmap(held, heldbytes);
+    clsh_memory_give(heldbytes);
   }
-  held[i].data = NULL;
+  held = NULL;
 }
 
 /*
@@ -190,16 +188,15 @@ static void drop(int i) {
 ** the map has its pages.
 */
 void *clsh_memory_map(size_t bytes, bool *old) {
-  for (int i = 0; i < MAPS && old != NULL; i++)
-    if ((*old = held[i].data != NULL && held[i].bytes == bytes)) {
-      void *data = held[i].data;
-      held[i].data = NULL;
-      return data;
-    }
+  void *data = held;
+  if (old != NULL && (*old = held != NULL && heldbytes == bytes)) {
+    held = NULL;
+    return data;
+  }
   if (!clsh_memory_fits(bytes))
     return NULL;
-  void *data = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
-                    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  data = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
+              MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (data == MAP_FAILED)
     return NULL;
 #ifdef MADV_HUGEPAGE
@@ -209,24 +206,15 @@ void *clsh_memory_map(size_t bytes, bool *old) {
   return data;
 }
 
-/* Gives a map up. */
+/* Holds a map, or gives it up. */
 void clsh_memory_unmap(void *data, size_t bytes) {
-  if (bytes > clsh_memory_left() / PART) {
-    munmap(data, bytes);
-    clsh_memory_give(bytes);
-    return;
-  }
+  clsh_memory_reclaim();
+  held = data;
+  heldbytes = bytes;
+  if (bytes > clsh_memory_left() / PART)
+    clsh_memory_reclaim();
 #ifdef MADV_FREE
-  madvise(data, bytes, MADV_FREE);
+  else
+    madvise(data, bytes, MADV_FREE);
 #endif
-  drop(MAPS - 1);
-  memmove(&held[1], &held[0], (MAPS - 1) * sizeof held[0]);
-  held[0].data = data;
-  held[0].bytes = bytes;
-}
-
-/* Gives the held maps to the system. */
-void clsh_memory_reclaim(void) {
-  for (int i = 0; i < MAPS; i++)
-    drop(i);
 }

@@ -484,11 +484,10 @@ function M.configure(family, s, rung, params, o)
     rung = rungs.find(family, row.rung, family.name)
     local other = M.configure(family, s, rung, M.parameters(family, rung,
       row.params or {}, s))
-    if not other then
-      return M.configure(family, s)
+    if other then
+      other.late, late.rung = late, chosen.rung
     end
-    other.late, late.rung = late, chosen.rung
-    return other
+    return other or M.configure(family, s)
   end
   chosen.kernel = kernel
   return chosen

@@ -14,8 +14,7 @@ local M = {}
 M.seconds = 0
 
 --- program.patience
---- The seconds of a build that the driver does not know from an earlier
---- process: NVIDIA's takes 42 ms for a kernel of a line.
+--- The seconds of a build that the driver has from an earlier process, at most.
 M.patience = 0.03
 
 local build_early = debug.getregistry()["cl.hooks"].build_early

@@ -10,9 +10,7 @@ local tiling = require "clshell.ladder.tiling"
 
 local M = {}
 
-local kernel = calibrate.kernel
-
-local FOLDER = cl.home .. "/kernels/peak/" -- of calibrate.kernel
+local FOLDER = cl.home .. "/kernels/peak/"
 local MIB = 2^20
 local UNROLL = 16
 local TURN = 4 -- products in a turn of nv_wgmma.cl, which builds for long
@@ -21,6 +19,22 @@ local TURN = 4 -- products in a turn of nv_wgmma.cl, which builds for long
 M.most = {cpu = 96 * MIB, gpu = 512 * MIB}
 
 local SECONDS = 0.004 -- seconds of a launch of free length
+
+local ahead = false -- builds begin: see M.begin
+
+-- A kernel of a file. While builds begin, the coroutine that asks goes no
+-- further.
+local function kernel(context, file, defines)
+  if ahead then
+    program.get(context, {path = FOLDER .. file}, defines, nil, true)
+    coroutine.yield()
+  end
+  return calibrate.kernel(context, file, defines)
+end
+
+local function is_h100(dev)
+  return dev.type == "gpu" and dev.name:find("H100", 1, true) ~= nil
+end
 
 local function is_cpu(dev)
   return dev.type == "cpu"
@@ -34,12 +48,12 @@ local function filling(dev)
   return 32 * dev.compute_units, math.min(256, dev.max_work_group_size)
 end
 
-local function is_h100(dev)
-  return dev.type == "gpu" and dev.name:find("H100", 1, true) ~= nil
-end
-
--- A Buffer that joins `own`, the objects to close after a measurement.
+-- A Buffer that joins `own`, the objects to close after a measurement; nil
+-- while builds begin.
 local function buffer(context, own, type, n)
+  if ahead then
+    return nil
+  end
   local b = cl.buffer(type, n, nil, {context = context})
   own[#own + 1] = b
   return b
@@ -49,7 +63,9 @@ end
 local function random(context, own, n, seed)
   local b = buffer(context, own, "float", n)
   local groups, size = filling(context.device)
-  kernel(context, "random.cl", {}):range({groups * size}, {size})(n, seed, b)
+  if b then
+    kernel(context, "random.cl", {}):range({groups * size}, {size})(n, seed, b)
+  end
   return b
 end
 
@@ -82,52 +98,47 @@ local function fma(type, extension)
         ways[#ways + 1] = {op, 1 << width}
       end
     end
-    local function source(way)
-      return "fma.cl", {REAL = type, WIDTH = way[2], CHAINS = chains,
-        UNROLL = UNROLL, MULTIPLY_ADD = way[1]}
-    end
     return ways, function(way)
+      local op, width = table.unpack(way)
       local groups, size = filling(dev)
       local items = groups * size
-      local out = buffer(context, own, type, items * way[2])
-      local launch = kernel(context, source(way)):range({items}, {size})
+      local out = buffer(context, own, type, items * width)
+      local launch = kernel(context, "fma.cl", {REAL = type, WIDTH = width,
+        CHAINS = chains, UNROLL = UNROLL, MULTIPLY_ADD = op})
+        :range({items}, {size})
       return long_enough(function(iterations)
         return launch(iterations, 0.5, 1.0, out)
-      end, 2.0 * way[2] * chains * UNROLL * items)
-    end, nil, source
+      end, 2.0 * width * chains * UNROLL * items)
+    end
   end
 end
 
 -- Dot products of four char in registers. Work-items side by side fill the
 -- vectors of a CPU device.
 local function dots(context, own)
-  local function source(chains)
-    return "dot.cl", {CHAINS = chains, UNROLL = UNROLL}
-  end
   return is_cpu(context.device) and {4, 8, 16} or {8}, function(chains)
     local groups, size = filling(context.device)
     size = math.max(size, math.min(64, context.device.max_work_group_size))
     local items = groups * size
     local out = buffer(context, own, "int", items)
-    local launch = kernel(context, source(chains)):range({items}, {size})
+    local launch = kernel(context, "dot.cl", {CHAINS = chains,
+      UNROLL = UNROLL}):range({items}, {size})
     return long_enough(function(iterations)
       return launch(iterations, 0x03fe01ff, out)
     end, 8.0 * chains * UNROLL * items)
-  end, nil, source
+  end
 end
 
--- The programs of nv_wgmma.cl that the driver builds: for Hopper alone. later:
--- their builds begin on a thread.
-local function warp_groups(context, type, widths, later)
-  local list = {}
-  local dev = context.device
+-- The programs of nv_wgmma.cl that the driver builds: for Hopper alone.
+local function warp_groups(context, type, widths)
+  local list, dev = {}, context.device
   for _, width in ipairs(tiling.lacks(dev, 90, true) and {}
       or is_h100(dev) and widths or {128, 256}) do
     local ok, prog = interrupt.pcall(program.get, context,
       {path = FOLDER .. "nv_wgmma.cl", ptx = true},
       {BN = width, UNROLL = TURN, TF32 = type == "tf32" and 1 or 0,
-        WHOLE = type == "char" and 1 or 0}, nil, later)
-    list[#list + 1] = ok and prog and {width, prog} or nil
+        WHOLE = type == "char" and 1 or 0}, nil, ahead)
+    list[#list + 1] = ok and (prog or ahead) and {width, prog} or nil
   end
   return list
 end
@@ -137,19 +148,17 @@ end
 -- many groups are both fast on some device. `wide`: wgmma has the type, too,
 -- and is faster by half where it is; the columns that are best on an H100.
 local function tensor(type, each, least, wide)
-  return function(context, own, later)
+  return function(context, own)
     local dev = context.device
     local ways = {}
     if tiling.lacks(dev, least) then
       return ways
     end
-    local function source(way)
-      return "tensor.cl", {CHAINS = way[1], UNROLL = UNROLL,
-        [type:upper()] = 1}
+    ways = wide and warp_groups(context, type, wide) or ways
+    if ahead and ways[1] then
+      return {}
     end
-    ways = wide and warp_groups(context, type, wide, later) or ways
-    local known = later and wide and not tiling.lacks(dev, 90, true)
-    for chains = 1, (ways[1] or known) and 0 or 3 do
+    for chains = 1, ways[1] and 0 or 3 do
       ways[chains] = {2 << chains}
     end
     return ways, function(way)
@@ -166,11 +175,12 @@ local function tensor(type, each, least, wide)
       end
       local items = groups * size
       local out = buffer(context, own, "float", items)
-      local launch = kernel(context, source(way)):range({items}, {size})
+      local launch = kernel(context, "tensor.cl", {CHAINS = chains,
+        UNROLL = UNROLL, [type:upper()] = 1}):range({items}, {size})
       return long_enough(function(iterations)
         return launch(iterations, 1, out)
       end, 1.0 * each * chains * UNROLL * items // 32)
-    end, nil, source
+    end
   end
 end
 
@@ -199,56 +209,43 @@ local ON_GPU = {
 }
 
 -- Streams through global memory. `moved`: bytes moved over the bytes of a
--- Buffer; `constant`: what a kernel without an input writes. The Buffers, as
--- function() -> from, to, come last.
+-- Buffer; `constant`: what a kernel without an input writes.
 local function stream(file, moved, constant)
   return function(context, own)
     local dev = context.device
     local groups, size = filling(dev)
-    local bytes, from, to = large(dev), nil, nil
+    local bytes = large(dev)
+    local from = random(context, own, bytes // 4, 1)
+    local to = random(context, own, bytes // 4, 2)
     local ways = {table.unpack(is_cpu(dev) and ON_CPU
       or file == "read.cl" and ON_GPU.read or ON_GPU.write)}
-    local function buffers()
-      from = from or random(context, own, bytes // 4, 1)
-      to = to or random(context, own, bytes // 4, 2)
-      return from, to
-    end
-    local function source(way)
-      return file, {REAL = "float", WIDTH = way[1], ITEMS = way[2],
-        STREAMS = way[3], PAST = way[4]}
-    end
     return ways, function(way)
-      local width, items = table.unpack(way)
+      local width, items, streams, past = table.unpack(way)
       local n = bytes // (4 * width)
       local count = items > 0 and (n + items * size - 1) // (items * size)
         or groups
-      local launch = kernel(context, source(way)):range({count * size}, {size})
-      buffers()
+      local launch = kernel(context, file, {REAL = "float", WIDTH = width,
+        ITEMS = items, STREAMS = streams, PAST = past})
+        :range({count * size}, {size})
       return function()
         return launch(n, constant or cl.any(from), cl.any(to))
       end, moved * bytes
-    end, moved * bytes, source, buffers
+    end, moved * bytes
   end
 end
 
 -- clEnqueueCopyBuffer, beside the kernels that copy.
 local function copies(context, own)
-  local ways, make, footprint, source, buffers = stream("copy.cl", 2)(context,
-    own)
+  local ways, make, footprint = stream("copy.cl", 2)(context, own)
   ways[#ways + 1] = "buffer"
   return ways, function(way)
     if way ~= "buffer" then
       return make(way)
     end
-    local from, to = buffers()
     return function()
-      return from:copy(to)
+      return own[1]:copy(own[2])
     end, footprint
-  end, footprint, function(way)
-    if way ~= "buffer" then
-      return source(way)
-    end
-  end
+  end, footprint
 end
 
 -- Repeated reads of data that fit into a cache.
@@ -259,19 +256,15 @@ local function cached(context, own)
     or math.max(MIB, math.min(16 * MIB, dev.global_mem_cache_size // 4))
   local unit = 8 * size * 64
   bytes = math.tointeger(math.max(1, bytes // unit) * unit)
-  local from, to
-  local function source(width)
-    return "cache.cl", {REAL = "float", WIDTH = width}
-  end
+  local from = random(context, own, bytes // 4, 1)
+  local to = buffer(context, own, "float", groups * size)
   return is_cpu(dev) and WIDTHS or {2, 4}, function(width)
-    local launch = kernel(context, source(width)):range({groups * size},
-      {size})
-    from = from or random(context, own, bytes // 4, 1)
-    to = to or buffer(context, own, "float", groups * size)
+    local launch = kernel(context, "cache.cl", {REAL = "float",
+      WIDTH = width}):range({groups * size}, {size})
     return long_enough(function(turns)
       return launch(bytes // (4 * width), turns, cl.any(from), to)
     end, 4.0 * 8 * width * groups * size)
-  end, nil, source
+  end
 end
 
 -- Reads of local memory, without bank conflicts.
@@ -284,28 +277,27 @@ local function local_memory(context, own)
     local fits = (1024 + 8) * width * 4 <= dev.local_mem_size
     ways[#ways + 1] = fits and width or nil
   end
-  local function source(width)
-    return "local.cl", {REAL = "float", WIDTH = width, WG = size,
-      CELLS = 1024, UNROLL = 8}
-  end
   return ways, function(width)
     local out = buffer(context, own, "float", groups * size * width)
-    local launch = kernel(context, source(width)):range({groups * size},
-      {size})
+    local launch = kernel(context, "local.cl", {REAL = "float",
+      WIDTH = width, WG = size, CELLS = 1024, UNROLL = 8})
+      :range({groups * size}, {size})
     return long_enough(function(iterations)
       return launch(iterations, 1, out)
     end, 4.0 * 8 * width * groups * size)
-  end, nil, source
+  end
 end
 
 -- Copies between host and device.
 local function transfer(direction)
   return function(context, own)
     local bytes = math.tointeger(math.min(64 * MIB, large(context.device)))
-    return {1}, function()
-      local b = random(context, own, bytes // 4, 3)
-      local h = b:read()
+    local b = random(context, own, bytes // 4, 3)
+    local h = b and b:read()
+    if h then
       own[#own + 1] = h
+    end
+    return {1}, function()
       return function()
         if direction == "upload" then
           return b:write(h)
@@ -317,10 +309,9 @@ local function transfer(direction)
 end
 
 --- The ways to each peak: function(context, own) -> ways, make(way) -> launch,
---- amount; footprint; source(way) -> file, defines. `amount` is the FLOP or
---- bytes of a launch; `own` is a list that gets the objects to close; a peak
---- of memory has the bytes that a launch touches, which no cache may hold when
---- it begins; the file and its defines are what `make` builds, if anything.
+--- amount; footprint. `amount` is the FLOP or bytes of a launch; `own` is a
+--- list that gets the objects to close; a peak of memory has the bytes that a
+--- launch touches, which no cache may hold when it begins.
 M.ways = {
   fma_float = fma "float",
   fma_double = fma("double", "cl_khr_fp64"),
@@ -351,12 +342,13 @@ end
 
 --- Begins to build what the measurement of a peak builds, on a thread.
 function M.begin(context, name)
-  local ways, _, _, source = M.ways[name](context, {}, true)
-  for _, i in ipairs(source and M.worth(context, name, #ways) or {}) do
-    local file, defines = source(ways[i])
-    if file then
-      program.get(context, {path = FOLDER .. file}, defines, nil, true)
-    end
+  ahead = true
+  local _ <close> = setmetatable({}, {__close = function()
+    ahead = false
+  end})
+  local ways, make = M.ways[name](context)
+  for _, i in ipairs(M.worth(context, name, #ways)) do
+    coroutine.wrap(make)(ways[i])
   end
 end
 
