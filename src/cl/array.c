@@ -14,7 +14,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 
 #include "array.h"
 #include "memory.h"
@@ -30,28 +29,23 @@
 #define FRESH ((size_t)8 << 20)
 
 static void freeblock(Block *b) {
+  if (b->bytes >= FRESH) {
+    clsh_memory_unmap(b->data, b->bytes);
+    return;
+  }
   clsh_memory_give(b->bytes);
-  if (b->bytes >= FRESH)
-    munmap(b->data, b->bytes);
-  else
-    free(b->data);
+  free(b->data);
 }
 
-/* Zeroed memory for an array, or NULL. */
-static void *newdata(size_t bytes) {
+/* Zeroed memory for an array, or NULL; old: see clsh_memory_map. */
+static void *newdata(size_t bytes, bool *old) {
   void *data;
-  if (bytes >= FRESH) {
-    data = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
-                MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (data == MAP_FAILED)
-      return NULL;
-#ifdef MADV_HUGEPAGE
-    madvise(data, bytes, MADV_HUGEPAGE);
-#endif
-    return data;
-  }
-  if (posix_memalign(&data, bytes < PAGE ? 64 : PAGE, bytes) != 0)
+  if (bytes >= FRESH)
+    return clsh_memory_map(bytes, old);
+  if (!clsh_memory_fits(bytes) ||
+      posix_memalign(&data, bytes < PAGE ? 64 : PAGE, bytes) != 0)
     return NULL;
+  clsh_memory_take(bytes);
   return memset(data, 0, bytes);
 }
 
@@ -86,17 +80,16 @@ void clsh_array_sweep(void) {
   }
 }
 
-/* A zeroed block; NULL when there is no memory for it. */
-static Block *newblock(size_t bytes) {
-  Block *b = clsh_memory_fits(bytes) ? calloc(1, sizeof *b) : NULL;
+/* A block, zeroed unless `old`; NULL when there is no memory for it. */
+static Block *newblock(size_t bytes, bool *old) {
+  Block *b = calloc(1, sizeof *b);
   if (b == NULL)
     return NULL;
-  b->data = newdata(bytes);
+  b->data = newdata(bytes, old);
   if (b->data == NULL) {
     free(b);
     return NULL;
   }
-  clsh_memory_take(bytes);
   b->bytes = bytes;
   b->refs = 1;
   b->free = freeblock;
@@ -121,15 +114,16 @@ Array *clsh_array_box(lua_State *L, const Type *t, const Shape *s) {
   return a;
 }
 
-/* A zeroed array, on the stack. */
-Array *clsh_array_new(lua_State *L, const Type *t, const Shape *s) {
+/* An array on the stack, zeroed unless `old`: see clsh_memory_map. */
+Array *clsh_array_unset(lua_State *L, const Type *t, const Shape *s,
+                        bool *old) {
   Array *a = clsh_array_box(L, t, s);
   size_t bytes = (s->count > 0 ? s->count : 1) * t->size; /* never NULL */
   clsh_array_sweep();
-  a->block = newblock(bytes);
+  a->block = newblock(bytes, old);
   if (a->block == NULL) {
     clsh_error_reclaim(L);
-    a->block = newblock(bytes);
+    a->block = newblock(bytes, old);
   }
   if (a->block == NULL)
     clsh_error(L,
@@ -139,6 +133,11 @@ Array *clsh_array_new(lua_State *L, const Type *t, const Shape *s) {
                (lua_Integer)clsh_memory_left());
   clsh_class_pressure(L, bytes);
   return a;
+}
+
+/* A zeroed array, on the stack. */
+Array *clsh_array_new(lua_State *L, const Type *t, const Shape *s) {
+  return clsh_array_unset(L, t, s, NULL);
 }
 
 size_t clsh_array_bytes(const Array *a) {

@@ -34,6 +34,8 @@ typedef struct Array {
   Block *block; /* shared; its data is NULL once unmapped */
 } Array;
 Array *clsh_array_new(lua_State *L, const Type *t, const Shape *s);
+Array *clsh_array_unset(lua_State *L, const Type *t, const Shape *s,
+                        bool *old);
 Array *clsh_array_box(lua_State *L, const Type *t, const Shape *s);
 extern const Class clsh_array_class;
 #define clsh_array_test(L, i)                                                 \

@@ -4,7 +4,9 @@
 ** thread goes on alone. During a build a file takes the standard error: lines
 ** that count errors and warnings are dropped, as the build log has the errors;
 ** other lines join the log, and are printed where the driver aborts. A build
-** may begin early: the next build of the same text and options takes it.
+** may begin early: the next build of the same text and options takes it. Early
+** builds come one after another, as NVIDIA's driver has a lock, so that the
+** end of the program waits for one of them at most.
 ** SPDX-License-Identifier: MIT
 */
 #include <fcntl.h>
@@ -108,14 +110,17 @@ typedef struct Job {
   cl_program *parts;
   char **names;
   cl_int err;
-  uint64_t key;     /* of an early build */
+  uint64_t key;     /* of an early build; else 0 */
   struct Job *next; /* in the list of early builds */
+  atomic_bool begun;
+  _Atomic(struct Job *) then; /* the thread's next job; itself: none came */
   char options[];
 } Job;
 
-static Job *early;
+static Job *early; /* the latest first */
 
 static atomic_int running; /* threads at work */
+static atomic_int ahead;   /* those of early builds among them */
 
 /* The number of threads at work; after a fork they are the parent's. */
 int clsh_compiler_running(void) {
@@ -154,12 +159,19 @@ static uint64_t keyof(lua_State *L, int program, const char *options) {
   return h;
 }
 
-/* Takes an early build, with its program, for the program `p`; or NULL. */
+/*
+** Takes an early build, with its program, for the program `p`; NULL: there is
+** none, or it had not begun and never does.
+*/
 static Job *takeearly(Program *p, uint64_t key) {
   for (Job **at = &early; *at != NULL; at = &(*at)->next)
-    if ((*at)->key == key) {
+    if ((*at)->key == (key | 1)) {
       Job *j = *at;
       *at = j->next;
+      if (!atomic_exchange(&j->begun, true)) {
+        releasejob(j);
+        return NULL;
+      }
       clReleaseProgram(p->handle);
       p->handle = j->program;
       clRetainProgram(p->handle);
@@ -168,12 +180,19 @@ static Job *takeearly(Program *p, uint64_t key) {
   return NULL;
 }
 
-/* Waits for early builds: drivers crash where the process ends meanwhile. */
+/*
+** Waits for the early build under way, as drivers crash where the process ends
+** meanwhile; no other one begins.
+*/
 static void atend(void) {
-  while (early != NULL && !clsh_driver_handsoff()) {
+  if (clsh_driver_handsoff())
+    return;
+  for (Job *j = early; j != NULL; j = j->next)
+    j->begun = true;
+  while (ahead > 0)
+    clsh_poll_nap(1e-3);
+  while (early != NULL) {
     Job *j = early;
-    while (!j->done)
-      clsh_poll_nap(1e-3);
     early = j->next;
     releasejob(j);
   }
@@ -230,13 +249,20 @@ static bool addparts(lua_State *L, int program, Job *j) {
 static void *work(void *arg) {
   Job *j = arg;
   stack_t own;
-  bool known = sigaltstack(NULL, &own) == 0;
-  make(j);
-  if (known)
-    sigaltstack(&own, NULL);
-  j->done = true;
-  releasejob(j);
+  bool known = sigaltstack(NULL, &own) == 0, isearly = j->key != 0;
+  while (j != NULL) {
+    if (!atomic_exchange(&j->begun, true)) {
+      make(j);
+      if (known)
+        sigaltstack(&own, NULL);
+      j->done = true;
+    }
+    Job *then = atomic_exchange(&j->then, j);
+    releasejob(j);
+    j = then;
+  }
   running--;
+  ahead -= isearly;
   return NULL;
 }
 
@@ -336,9 +362,11 @@ static bool start(Job *j, const Program *p) {
     return false;
   j->refs = 2;
   running++;
+  ahead += j->key != 0;
   if (clsh_driver_thread(work, j, STACKSIZE))
     return true;
   running--;
+  ahead -= j->key != 0;
   j->refs = 1;
   return false;
 }
@@ -349,15 +377,21 @@ void clsh_compiler_begin(lua_State *L, int program, const char *options) {
   Program *p = clsh_program_check(L, program);
   uint64_t key = keyof(L, program, options);
   for (const Job *j = early; j != NULL; j = j->next)
-    if (j->key == key)
+    if (j->key == (key | 1))
       return;
-  if (!registered && !(registered = atexit(atend) == 0))
+  if (p->context->limits.simulated ||
+      (!registered && !(registered = atexit(atend) == 0)))
     return;
   Job *j = newjob(L, program, options);
   if (j == NULL)
     return;
-  j->key = key;
-  if (!start(j, p)) {
+  j->key = key | 1;
+  j->refs = 2;
+  Job *none = NULL; /* behind the latest, if its thread goes on */
+  if ((early == NULL ||
+       !atomic_compare_exchange_strong(&early->then, &none, j)) &&
+      !start(j, p)) {
+    j->refs = 1;
     releasejob(j);
     return;
   }

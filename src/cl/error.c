@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "context.h"
+#include "memory.h"
 #include "object.h"
 
 #define TNAME "Error"
@@ -256,6 +257,7 @@ void clsh_error_reclaim(lua_State *L) {
     lua_pop(L, 1);
   lua_gc(L, LUA_GCCOLLECT);
   clsh_heldmemory_emptyall();
+  clsh_memory_reclaim();
 }
 
 /*

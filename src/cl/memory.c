@@ -9,6 +9,7 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -17,6 +18,7 @@
 #define CGROUPS "/sys/fs/cgroup"
 #define SHARE 16 /* a 16th of the rest stays for drivers and tables */
 #define STRIDE 8 /* an 8th of the rest is given without a new look */
+#define PART 8   /* a held map is at most an 8th of the rest */
 
 static size_t taken;   /* by arrays and buffers, touched or not */
 static size_t granted; /* bytes to take without a new look */
@@ -162,4 +164,57 @@ void clsh_memory_take(size_t bytes) {
 
 void clsh_memory_give(size_t bytes) {
   taken -= bytes;
+}
+
+/*
+** The map of the last large Array that is gone, for the result of a read: it
+** has its pages, which the system takes longer to make than a bus to fill. It
+** counts as taken; the system takes its pages back where it has few.
+*/
+static void *held;
+static size_t heldbytes;
+
+/* Gives the held map to the system. */
+void clsh_memory_reclaim(void) {
+  if (held != NULL) {
+    munmap(held, heldbytes);
+    clsh_memory_give(heldbytes);
+  }
+  held = NULL;
+}
+
+/*
+** A map of zeros, or NULL. `old`, if not NULL: any content will do; whether
+** the map has its pages.
+*/
+void *clsh_memory_map(size_t bytes, bool *old) {
+  void *data = held;
+  if (old != NULL && (*old = held != NULL && heldbytes == bytes)) {
+    held = NULL;
+    return data;
+  }
+  if (!clsh_memory_fits(bytes))
+    return NULL;
+  data = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
+              MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (data == MAP_FAILED)
+    return NULL;
+#ifdef MADV_HUGEPAGE
+  madvise(data, bytes, MADV_HUGEPAGE);
+#endif
+  clsh_memory_take(bytes);
+  return data;
+}
+
+/* Holds a map, or gives it up. */
+void clsh_memory_unmap(void *data, size_t bytes) {
+  clsh_memory_reclaim();
+  held = data;
+  heldbytes = bytes;
+  if (bytes > clsh_memory_left() / PART)
+    clsh_memory_reclaim();
+#ifdef MADV_FREE
+  else
+    madvise(data, bytes, MADV_FREE);
+#endif
 }

@@ -13,6 +13,9 @@ size_t clsh_memory_left(void);
 bool clsh_memory_fits(size_t bytes);
 void clsh_memory_take(size_t bytes);
 void clsh_memory_give(size_t bytes);
+void *clsh_memory_map(size_t bytes, bool *old); /* or NULL */
+void clsh_memory_unmap(void *data, size_t bytes);
+void clsh_memory_reclaim(void);
 
 /* hostcopy.c: work by several threads */
 void clsh_hostcopy_parts(void (*part)(void *job, size_t i), void *job,

@@ -714,9 +714,10 @@ static int buffer_read(lua_State *L) {
   clsh_transfer_check(L, b->context, 3, moveoptions, &m);
   checkregion(L, b, 3, &r);
   if (lua_isnil(L, 2)) {
-    clsh_array_new(L, b->type, &r.shape);
+    bool old = false;
+    clsh_array_unset(L, b->type, &r.shape, &old);
     lua_replace(L, 2);
-    m.fresh = true;
+    m.fresh = !old;
   }
   size_t skip = checkfit(L, b, &r, clsh_array_check(L, 2));
   transfer(L, false, b, &r, skip, &m);

@@ -89,6 +89,29 @@ layer_test("exit with everything alive leaves nothing", function()
   balanced(out)
 end)
 
+layer_test("builds that began early are taken, or given up at the end",
+    function()
+  local out, code = run([[
+local begin = debug.getregistry()["cl.hooks"].build_early
+local function text(i)
+  return ("kernel void f(global int *x) { x[0] = %d; }"):format(i)
+end
+for i = 1, 8 do
+  begin(text(i), {})
+  begin(text(i), {})
+end
+local x = cl.buffer("int", 1, 0)
+for _, i in ipairs{8, 1, 9, 4} do
+  cl.build(text(i)).f:range(1)(x)
+  assert(x:read()[1] == i)
+end
+begin(text(10), {})
+begin "kernel void f() { this is wrong; }"
+assert(not pcall(cl.build, "kernel void f() { this is wrong; }"))]])
+  t.eq(code, 0, out)
+  balanced(out)
+end)
+
 layer_test("each OpenCL call that fails is one clear error", function()
   local tried, fired = 0, 0
   local calls = {}

@@ -199,6 +199,30 @@ t.test("a call that fails in the middle raises, and the next one works",
       .. "[^\n]*\ntrue\n"), out)
   end)
 
+t.test("a new Array of a read has the memory of one that is gone", function()
+  local n = (64 << 20) // 4
+  local function pages() -- of the address space, in bytes
+    local f <close> = assert(io.open "/proc/self/statm")
+    return f:read("n") * 4096
+  end
+  local b <close> = cl.buffer("int", n, 5)
+  for _ = 1, 3 do -- the driver's own memory, and two maps
+    b:read():close()
+  end
+  local before = pages()
+  for i = 1, 3 do
+    b:fill(i, {first = n, count = 1})
+    local h <close> = b:read()
+    t.eq({h[1], h[n // 2], h[n]}, {5, 5, i})
+    h:fill(9)
+  end
+  t.ok(pages() - before < 32 << 20, "maps are used again")
+  local zeros <close> = cl.array("int", n)
+  for i = 1, n, 1023 do
+    t.eq(zeros[i], 0)
+  end
+end)
+
 t.test("Ctrl-C ends the wait, and the pieces serve again", function()
   terminal.device()
   terminal.run(terminal.spin(1 << 21) .. [[

@@ -7,6 +7,7 @@ local cl = require "cl"
 local choice = require "clshell.ladder.choice"
 local choices = require "clshell.ladder.choices"
 local gemm = require "clshell.gemm"
+local program = require "clshell.ladder.program"
 local spmv = require "clshell.spmv"
 local transpose = require "clshell.transpose"
 
@@ -214,6 +215,11 @@ t.test("rows that are wrong are refused, the old ones stay", function()
     {{rung = "tiled", were = {}}, "did you mean 'where'"},
     {{rung = "tiled", where = {m = {mim = 3}}}, "did you mean 'min'"},
     {{rung = "tiled", where = 5}, "where must be a table; got 5"},
+    {{rung = "tiled", meanwhile = {rung = "tilde"}}, "did you mean 'tiled'"},
+    {{rung = "tiled", meanwhile = {rung = "tiled", params = {tile = 5}}},
+      "row 1: meanwhile", "tile must be one of 4, 8, 16, 32; got 5"},
+    {{rung = "tiled", meanwhile = {ring = "tiled"}}, "did you mean 'rung'"},
+    {{rung = "tiled", meanwhile = 5}, "meanwhile must be a table; got 5"},
     {"tiled", 'row 1 must be a table; got "tiled"'},
     {{}, "row 1: rung must be a string; got nothing"},
   } do
@@ -221,6 +227,84 @@ t.test("rows that are wrong are refused, the old ones stay", function()
   end
   t.raises(function() gemm.choices(5) end, "must be a table; got 5")
   t.ok(rawequal(gemm.choices(), before))
+end)
+
+-- Whether a rung with helper launches served a call, and whether C is right.
+local function served(A, B, opts)
+  local C, event = gemm(A, B, opts)
+  return #event.events > 1, C:read():table()[5][4] == 42
+end
+
+-- Runs f with a row whose rung has two programs that are not built, where
+-- another rung serves meanwhile; `seconds` of a build are slow.
+local function with_builds(seconds, meanwhile, f)
+  local A, B = cl.buffer("float", {5, 7}, 2), cl.buffer("float", {7, 4}, 3)
+  local params = {tile = 4, edge = "pad"}
+  local opts = {kernel = "tiled", tile = 4, edge = "pad"}
+  local plan, list = gemm.plan(A, B, opts), {}
+  for i, command in ipairs(plan.commands) do
+    list[i] = command.launch.kernel.program
+  end
+  program.forget(list)
+  local _ <close> = t.swap(program, "patience", seconds)
+  local _ <close> = t.swap(cl.commandline, "quiet", true)
+  local _ <close> = setmetatable({}, {__close = function()
+    gemm.choices "default"
+  end})
+  gemm.choices{{rung = "tiled", params = params,
+    meanwhile = {rung = meanwhile}}}
+  f(A, B, opts)
+end
+
+t.test("one call does not wait for slow builds, later ones do", function()
+  with_builds(-1, "naive", function(A, B)
+    t.eq({served(A, B)}, {false, true})
+    for _ = 1, 3 do
+      t.eq({served(A, B)}, {true, true})
+    end
+    t.eq({served(cl.buffer("float", {5, 7}, 2), B)}, {true, true})
+  end)
+end)
+
+t.test("all calls wait for builds that the driver knows", function()
+  with_builds(math.huge, "naive", function(A, B)
+    t.eq({served(A, B)}, {true, true})
+  end)
+end)
+
+t.test("plans, measurements, recordings, named rungs wait", function()
+  local plans = require "clshell.ladder.plan"
+  for _, ask in ipairs{
+    function(A, B) return gemm.plan(A, B).rung.name end,
+    function(A, B) return gemm.choice{A = A, B = B}.rung end,
+    function(A, B, opts) return served(A, B, opts) and "tiled" end,
+    function(A, B)
+      local _ <close> = t.swap(plans, "watch", function() end)
+      return served(A, B) and "tiled"
+    end,
+    function(A, B)
+      local C = matrix.zeros(5, 4)
+      cl.record(function() gemm(A, B, {C = C}) end)():wait()
+      t.eq(C:read():table()[1][1], 42.0)
+      local seconds = program.seconds
+      local name = gemm.plan(A, B).rung.name
+      return program.seconds == seconds and name -- all was built
+    end,
+  } do
+    with_builds(-1, "naive", function(A, B, opts)
+      t.eq(ask(A, B, opts), "tiled")
+      t.eq({served(A, B)}, {true, true})
+    end)
+  end
+end)
+
+t.test("a call waits where the rung meanwhile refuses it", function()
+  local o = {A = matrix.zeros(5, 7), B = matrix.zeros(7, 4)}
+  local refused = gemm.check("simd", nil, o) and "nv_ffma" or "simd"
+  t.eq(gemm.check(refused, nil, o), nil)
+  with_builds(-1, refused, function(A, B)
+    t.eq({served(A, B)}, {true, true})
+  end)
 end)
 
 t.done()

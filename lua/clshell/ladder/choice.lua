@@ -13,7 +13,7 @@ local user_choices = require "clshell.ladder.user_choices"
 local M = {}
 
 local FIELDS = {"rung", "params", "class", "device", "type", "where",
-  "guarded", "note"}
+  "guarded", "meanwhile", "note"}
 
 -- Whether a value meets a condition.
 local function holds(condition, value)
@@ -120,7 +120,7 @@ function M.pick(family, s, dev, try)
       local params = rungs.parameters(rung, row.params or {}, family.name)
       reason = unsafe(row, rung)
       if not reason then
-        kernel, reason = try(rung, params)
+        kernel, reason = try(rung, params, row)
       end
       if kernel then
         return setmetatable({rung = row.rung, definition = rung,
@@ -153,6 +153,13 @@ function M.params(family, rung, s, try)
   end
 end
 
+-- Raises unless a row has a rung of the family's ladder with legal parameters.
+local function check_rung(family, what, row)
+  argument.check(what, "rung", row.rung, "string")
+  rungs.configured(family.rung(row.rung), argument.check(what, "params",
+    row.params or {}, "table"), what)
+end
+
 -- Raises unless each row has known fields, a rung of the family's ladder with
 -- legal parameters, and a known class.
 local function check(family, rows)
@@ -162,9 +169,12 @@ local function check(family, rows)
     local what = ("%s: row %d"):format(who, i)
     argument.check(who, "row " .. i, row, "table")
     cl.options(row, FIELDS, what)
-    argument.check(what, "rung", row.rung, "string")
-    rungs.configured(family.rung(row.rung), argument.check(what, "params",
-      row.params or {}, "table"), what)
+    check_rung(family, what, row)
+    if row.meanwhile ~= nil then
+      argument.check(what, "meanwhile", row.meanwhile, "table")
+      cl.options(row.meanwhile, {"rung", "params"}, what .. ": meanwhile")
+      check_rung(family, what .. ": meanwhile", row.meanwhile)
+    end
     local where = argument.check(what, "where", row.where or {}, "table")
     for name, condition in pairs(where) do
       if type(condition) == "table" then

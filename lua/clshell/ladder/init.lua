@@ -288,7 +288,9 @@ end
 --- {mr = 6}}, {rung = "naive"}}; "default" brings back clshell's own rows.
 --- Fields of a row: rung, params, and as conditions class (of the device),
 --- device (its name), type (of the elements) and where (the shape, such as
---- {m = {min = 64, max = 512}}).
+--- {m = {min = 64, max = 512}}); meanwhile = {rung =, params =} serves the
+--- first call of a process, while the programs of `rung` build, if the driver
+--- has no builds of an earlier process.
 --- Example: print(#gemm.choices() > 1) --> true
 function methods.choices(family, rows)
   if rows ~= nil then

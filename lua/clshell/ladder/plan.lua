@@ -279,6 +279,12 @@ function M.parameters(family, rung, given, s)
     or rungs.parameters(rung, given, family.name)
 end
 
+-- The program of a configuration, see program.get.
+local function program_of(rung, p, s, later)
+  return program.get(s.context, rung, rungs.defines(rung, p, s),
+    rung.options and rung.options(p, s), later)
+end
+
 -- The kernel of a configuration, or nil and why the device cannot run it.
 function M.kernel(family, rung, p, s)
   local prog
@@ -287,8 +293,7 @@ function M.kernel(family, rung, p, s)
     return nil, reason
   end
   s = M.shape(family, rung, s)
-  prog, reason = program.get(s.context, rung, rungs.defines(rung, p, s),
-    rung.options and rung.options(p, s))
+  prog, reason = program_of(rung, p, s)
   if not prog then
     return nil, reason
   end
@@ -334,7 +339,10 @@ local function helper(plan, s)
       return prog and program.kernel(prog, name):range(batched(count, global,
         size))
     end
-    local launched = make(from.unless and plan.now)
+    if plan.late and from.unless then
+      return
+    end
+    local launched = make(plan.late or from.unless and plan.now)
     local command = plan:add(launched, from.once, table.unpack(args, 1,
       args.n))
     command.make, command.unless = make, from.unless
@@ -348,6 +356,10 @@ local function launch(plan, run, s, o)
   local rung, p, spec = plan.rung, plan.params, plan.family.spec
   local own = options.with(o, rung.prepare and rung.prepare(s, p, o, run))
   local args, count, reason
+  if plan.late then
+    program_of(rung, p, s, plan.late)
+    return rung.finish and rung.finish(s, p, own, run, o)
+  end
   if rung.plain and not rung.args then
     args, reason = spec.plain_args(s, own, plan.kernel)
     if not args then
@@ -389,6 +401,22 @@ local function fill(plan)
   return reason
 end
 
+-- The programs of a configuration that are left to build, as a list of
+-- functions that begin to; nil where a call is to wait for its rung: for the
+-- programs that the driver knows, and those that another call began to build.
+local function late_programs(family, rung, p, s, o)
+  local late = {}
+  if M.refusal(family, rung, p, s)
+      or program_of(rung, p, M.shape(family, rung, s), {slow = true}) then
+    return nil
+  end
+  s = M.merged(s, {}) -- with scratch memory of its own
+  fill(setmetatable({family = family, rung = rung, params = p, shape = s,
+    own_shape = M.shape(family, rung, s), operands = o, commands = {},
+    late = late}, Plan))
+  return late[1] and late
+end
+
 -- The name of an operand without elements, or nil.
 local function empty_operand(family, o)
   for _, name in ipairs(family.operands) do
@@ -423,21 +451,34 @@ function M.bind(family, given, queue, now)
   return o, s
 end
 
---- plan.configure(family, s [, rung, params]) -> choice; or nil, reason
+--- plan.configure(family, s [, rung, params [, o]]) -> choice; or nil, reason
 --- The configuration for a bound shape, {definition (of the rung), params,
 --- kernel}: the named rung with its parameters, else the rung of
---- family.choice. nil and the reason where the device cannot run it.
-function M.configure(family, s, rung, params)
+--- family.choice. nil and the reason where the device cannot run it. For bound
+--- operands `o` it may be the rung that a row of the choices has meanwhile,
+--- with the programs to build of the row's rung as `late`.
+function M.configure(family, s, rung, params, o)
   if rung then
     local kernel, reason = M.kernel(family, rung, params, s)
     return kernel and {definition = rung, params = params, kernel = kernel},
       reason
   end
-  local choice = require "clshell.ladder.choice"
+  local choice, late = require "clshell.ladder.choice", nil
   local chosen, kernel = choice.pick(family, s, s.context.device,
-    function(other, p)
-      return M.kernel(family, other, p, s)
+    function(other, p, row)
+      late = o and row.meanwhile and late_programs(family, other, p, s, o)
+      return late or M.kernel(family, other, p, s)
     end)
+  if late then
+    local row = chosen.row.meanwhile
+    rung = rungs.find(family, row.rung, family.name)
+    local other = M.configure(family, s, rung, M.parameters(family, rung,
+      row.params or {}, s))
+    if other then
+      other.late, late.rung = late, chosen.rung
+    end
+    return other or M.configure(family, s)
+  end
   chosen.kernel = kernel
   return chosen
 end
@@ -477,14 +518,16 @@ function M.try(family, given, opts, now)
     return nothing_to_run(family, o, s, opts)
   end
   local chosen, reason = M.configure(family, s, rung, rung
-    and (fixed or M.parameters(family, rung, opts, s)))
+    and (fixed or M.parameters(family, rung, opts, s)), now
+    and not (M.watch or result.recording()) and o)
   if not chosen then
     return nil, reason
   end
   local plan = setmetatable({family = family, rung = chosen.definition,
     params = chosen.params, kernel = chosen.kernel, shape = s,
     own_shape = M.shape(family, chosen.definition, s),
-    choice = not rung and chosen or nil, operands = o,
+    choice = not (rung or chosen.late) and chosen or nil, operands = o,
+    begin = chosen.late,
     output = o[family.spec.output], pieces = family.spec.pieces,
     queue = opts.queue, commands = {}, ran = false, now = now,
     after = opts.after and M.events_of(family.name, opts.after)}, Plan)
@@ -604,6 +647,17 @@ end
 --- Where set, plan.watch(family, given, opts, output) is told of each call.
 M.watch = nil
 
+-- Begins the builds that a call left to later calls, and says so.
+local function begin_builds(plan)
+  for _, begin in ipairs(plan.begin) do
+    begin()
+  end
+  if not (cl.commandline and cl.commandline.quiet) then
+    io.stderr:write(("%s: %s served this call; %s is being built for the "
+      .. "next\n"):format(plan.family.name, plan.rung.name, plan.begin.rung))
+  end
+end
+
 local call_key = debug.getregistry()["cl.hooks"].call_key
 
 --- plan.run(family, gather, ...) -> output, event
@@ -624,7 +678,8 @@ function M.run(family, gather, ...)
       drop_broken()
       kept = M.new(family, given, opts, true)
       output = kept.output
-      if key and kept.keep and kept:keep(opts[spec.output] ~= nil) then
+      if key and kept.keep and not kept.begin
+          and kept:keep(opts[spec.output] ~= nil) then
         kept.chain = chain_of(spec.inputs, given, opts, kept)
         plans[key] = kept
       end
@@ -642,6 +697,9 @@ function M.run(family, gather, ...)
     event = enqueue(kept, wanted)
   else
     event = kept.run()
+  end
+  if kept.begin then
+    begin_builds(kept)
   end
   if M.watch then
     M.watch(family, given, opts, output)

@@ -13,6 +13,10 @@ local M = {}
 --- The seconds that all successful builds of this process took.
 M.seconds = 0
 
+--- program.patience
+--- The seconds of a build that the driver has from an earlier process, at most.
+M.patience = 0.03
+
 local build_early = debug.getregistry()["cl.hooks"].build_early
 local built = setmetatable({}, {__mode = "k"}) -- context -> key -> program
 -- program made by ptx.lua -> the program of the file that it was made from
@@ -84,8 +88,10 @@ end
 
 -- The program of `from`, {path =} or {source =, name =, ptx =}, for a
 -- context. With ptx the program is edited and built again, see ptx.lua; nil
--- and the reason where that fails. later: the program only if it is built, or
--- else its build begins on another thread, for the next call.
+-- and the reason where that fails. later: the program only if it is built;
+-- with true its build begins on another thread, for the next call; a list,
+-- see program.patience, gets a function that does so, once a program took so
+-- long that the driver has no builds of an earlier process.
 function M.get(context, from, defines, options, later)
   local key = table.concat({
     from.path or "", from.source or "",
@@ -103,8 +109,14 @@ function M.get(context, from, defines, options, later)
   local folder = M.folder(from.path or "")
   local opts = {context = context, defines = defines, options = options,
     name = name, include = folder ~= "" and folder or nil}
-  if later then
+  if later == true then
+    programs["begun" .. key] = true
     build_early(from.path or from.source, opts)
+    return nil
+  elseif later and later.slow and not programs["begun" .. key] then
+    later[#later + 1] = function()
+      M.get(context, from, defines, options, true)
+    end
     return nil
   end
   local program, reason = cl.build(from.path or from.source, opts), nil
@@ -116,8 +128,12 @@ function M.get(context, from, defines, options, later)
       before_edit[program] = source
     end
   end
-  programs[key] = program
-  M.seconds = M.seconds + cl.now() - begin
+  programs[key], programs["begun" .. key] = program, nil
+  local seconds = cl.now() - begin
+  M.seconds = M.seconds + seconds
+  if later then
+    later.slow = later.slow or seconds > M.patience
+  end
   return program, reason
 end
 

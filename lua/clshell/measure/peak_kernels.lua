@@ -10,16 +10,31 @@ local tiling = require "clshell.ladder.tiling"
 
 local M = {}
 
-local kernel = calibrate.kernel
-
+local FOLDER = cl.home .. "/kernels/peak/"
 local MIB = 2^20
 local UNROLL = 16
-local TURN = 8 -- products in a turn of nv_wgmma.cl, which builds for long
+local TURN = 4 -- products in a turn of nv_wgmma.cl, which builds for long
 
 -- The most bytes of a Buffer for the peaks of memory.
 M.most = {cpu = 96 * MIB, gpu = 512 * MIB}
 
 local SECONDS = 0.004 -- seconds of a launch of free length
+
+local ahead = false -- builds begin: see M.begin
+
+-- A kernel of a file. While builds begin, the coroutine that asks goes no
+-- further.
+local function kernel(context, file, defines)
+  if ahead then
+    program.get(context, {path = FOLDER .. file}, defines, nil, true)
+    coroutine.yield()
+  end
+  return calibrate.kernel(context, file, defines)
+end
+
+local function is_h100(dev)
+  return dev.type == "gpu" and dev.name:find("H100", 1, true) ~= nil
+end
 
 local function is_cpu(dev)
   return dev.type == "cpu"
@@ -33,8 +48,12 @@ local function filling(dev)
   return 32 * dev.compute_units, math.min(256, dev.max_work_group_size)
 end
 
--- A Buffer that joins `own`, the objects to close after a measurement.
+-- A Buffer that joins `own`, the objects to close after a measurement; nil
+-- while builds begin.
 local function buffer(context, own, type, n)
+  if ahead then
+    return nil
+  end
   local b = cl.buffer(type, n, nil, {context = context})
   own[#own + 1] = b
   return b
@@ -44,7 +63,9 @@ end
 local function random(context, own, n, seed)
   local b = buffer(context, own, "float", n)
   local groups, size = filling(context.device)
-  kernel(context, "random.cl", {}):range({groups * size}, {size})(n, seed, b)
+  if b then
+    kernel(context, "random.cl", {}):range({groups * size}, {size})(n, seed, b)
+  end
   return b
 end
 
@@ -109,14 +130,15 @@ local function dots(context, own)
 end
 
 -- The programs of nv_wgmma.cl that the driver builds: for Hopper alone.
-local function warp_groups(context, type)
-  local list = {}
-  for width = 128, tiling.lacks(context.device, 90, true) and 0 or 256, 128 do
+local function warp_groups(context, type, widths)
+  local list, dev = {}, context.device
+  for _, width in ipairs(tiling.lacks(dev, 90, true) and {}
+      or is_h100(dev) and widths or {128, 256}) do
     local ok, prog = interrupt.pcall(program.get, context,
-      {path = cl.home .. "/kernels/peak/nv_wgmma.cl", ptx = true},
+      {path = FOLDER .. "nv_wgmma.cl", ptx = true},
       {BN = width, UNROLL = TURN, TF32 = type == "tf32" and 1 or 0,
-        WHOLE = type == "char" and 1 or 0})
-    list[#list + 1] = ok and prog and {width, prog} or nil
+        WHOLE = type == "char" and 1 or 0}, nil, ahead)
+    list[#list + 1] = ok and (prog or ahead) and {width, prog} or nil
   end
   return list
 end
@@ -124,7 +146,7 @@ end
 -- Products of small matrices by the tensor cores of NVIDIA GPUs, of `each`
 -- FLOP for an instruction of 32 work-items. Few groups with many chains and
 -- many groups are both fast on some device. `wide`: wgmma has the type, too,
--- and is faster by half where it is.
+-- and is faster by half where it is; the columns that are best on an H100.
 local function tensor(type, each, least, wide)
   return function(context, own)
     local dev = context.device
@@ -132,7 +154,10 @@ local function tensor(type, each, least, wide)
     if tiling.lacks(dev, least) then
       return ways
     end
-    ways = wide and warp_groups(context, type) or ways
+    ways = wide and warp_groups(context, type, wide) or ways
+    if ahead and ways[1] then
+      return {}
+    end
     for chains = 1, ways[1] and 0 or 3 do
       ways[chains] = {2 << chains}
     end
@@ -212,14 +237,13 @@ end
 -- clEnqueueCopyBuffer, beside the kernels that copy.
 local function copies(context, own)
   local ways, make, footprint = stream("copy.cl", 2)(context, own)
-  local from, to = own[#own - 1], own[#own]
   ways[#ways + 1] = "buffer"
   return ways, function(way)
     if way ~= "buffer" then
       return make(way)
     end
     return function()
-      return from:copy(to)
+      return own[1]:copy(own[2])
     end, footprint
   end, footprint
 end
@@ -269,8 +293,10 @@ local function transfer(direction)
   return function(context, own)
     local bytes = math.tointeger(math.min(64 * MIB, large(context.device)))
     local b = random(context, own, bytes // 4, 3)
-    local h = b:read()
-    own[#own + 1] = h
+    local h = b and b:read()
+    if h then
+      own[#own + 1] = h
+    end
     return {1}, function()
       return function()
         if direction == "upload" then
@@ -290,14 +316,40 @@ M.ways = {
   fma_float = fma "float",
   fma_double = fma("double", "cl_khr_fp64"),
   fma_half = fma("half", "cl_khr_fp16"),
-  fma_char = dots, tensor_char = tensor("char", 8192, 80, true),
-  tensor_half = tensor("half", 4096, 80, true),
-  tensor_tf32 = tensor("tf32", 2048, 80, true),
+  fma_char = dots, tensor_char = tensor("char", 8192, 80, {128}),
+  tensor_half = tensor("half", 4096, 80, {128}),
+  tensor_tf32 = tensor("tf32", 2048, 80, {256}),
   tensor_double = tensor("double", 1024, 90),
   copy = copies, read = stream("read.cl", 1),
   write = stream("write.cl", 1, 1.5),
   cache = cached, ["local"] = local_memory,
   upload = transfer "upload", download = transfer "download",
 }
+
+-- The ways that are fastest on an H100, or within 1 % of it: the others take
+-- seconds to build. On other devices any way may be the fastest.
+local H100 = {fma_float = {3}, fma_double = {1}, tensor_double = {1},
+  copy = {1, 6}, read = {4}, write = {3}, cache = {2}, ["local"] = {2}}
+
+--- The indexes of the ways that are worth a try on a device, of n ways.
+function M.worth(context, name, n)
+  local list = {}
+  for i = 1, n do
+    list[i] = i
+  end
+  return is_h100(context.device) and H100[name] or list
+end
+
+--- Begins to build what the measurement of a peak builds, on a thread.
+function M.begin(context, name)
+  ahead = true
+  local _ <close> = setmetatable({}, {__close = function()
+    ahead = false
+  end})
+  local ways, make = M.ways[name](context)
+  for _, i in ipairs(M.worth(context, name, #ways)) do
+    coroutine.wrap(make)(ways[i])
+  end
+end
 
 return M

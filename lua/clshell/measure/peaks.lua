@@ -33,9 +33,11 @@ local PAUSE = 600 -- seconds between two tries
 -- kernel feeds it. Other programs slow a CPU device meanwhile.
 local ABOVE, ABOVE_CPU = 1.25, 2
 
-M.names = {"fma_float", "fma_double", "fma_half", "fma_char", "tensor_half",
-  "tensor_tf32", "tensor_double", "tensor_char", "copy", "read", "write",
-  "cache", "local", "upload", "download"}
+-- In the order of measurements: what builds for long comes late, as the builds
+-- go on meanwhile.
+M.names = {"fma_float", "fma_double", "fma_half", "fma_char", "tensor_double",
+  "copy", "read", "write", "cache", "local", "tensor_half", "tensor_char",
+  "tensor_tf32", "upload", "download"}
 
 -- What is kept of a peak: the rate of the best way (0 where the device lacks
 -- the type), the rate of the fastest launch, that of its own kernels, the
@@ -129,17 +131,18 @@ local function find_best(context, name, only, step)
   local own <close> = setmetatable({}, own_meta)
   local list, make, footprint = peak_kernels.ways[name](context, own)
   local scratch <close> = scratch_for(context, footprint)
-  local ranks = {}
-  for i, way in ipairs(list[only] and {} or list) do
-    step(("way %d of %d"):format(i, #list))
-    local launch, amount = make(way)
-    ranks[i] = {index = i, rate = amount / screen(subject_of(context, launch,
-      scratch))}
+  local ranks, worth = {}, peak_kernels.worth(context, name, #list)
+  only = list[only] and only or #worth == 1 and worth[1] or nil
+  for i, index in ipairs(only and {} or worth) do
+    step(("way %d of %d"):format(i, #worth))
+    local launch, amount = make(list[index])
+    ranks[i] = {index = index, rate = amount / screen(subject_of(context,
+      launch, scratch))}
   end
   table.sort(ranks, function(a, b)
     return a.rate > b.rate
   end)
-  ranks[1] = ranks[1] or list[only] and {index = only, rate = 0}
+  ranks[1] = ranks[1] or only and {index = only, rate = 0}
   local rate, most, way, mhz = 0, ranks[1] and ranks[1].rate or 0, 0, nil
   local kind = context.device.type == "cpu" and "cpu" or "gpu"
   for i = 1, math.min(FINAL, #ranks) do
@@ -333,7 +336,12 @@ function M.peaks(opts)
   options.check(opts, "peaks")
   local context = opts and opts.context or cl.context()
   local again = opts and opts.again
-  local p = table_of(context)
+  local p, cpu = table_of(context), context.device.type == "cpu"
+  for _, name in ipairs(M.names) do
+    if not cpu and (again or not p.tries[name]) then
+      peak_kernels.begin(context, name) -- a CPU would measure its builds
+    end
+  end
   for _, name in ipairs(M.names) do
     M.get(name, context, again)
   end

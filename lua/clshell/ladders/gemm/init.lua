@@ -136,7 +136,10 @@ end
 --- `event.ms` is the time inside them, `event.span_ms` goes from the first
 --- START to the last STOP, and `event.events` are the commands. Where the
 --- caller takes C alone, as in `C = gemm(A, B)`, the driver is asked for no
---- event, which makes small products faster. A Split A, in rows over several
+--- event, which makes small products faster. The first product that would wait
+--- for new builds of nv_fp16x3 comes from nv_ffma, which a line tells, and may
+--- differ in the last bits from the next one, which waits; gemm.plan and calls
+--- that name a kernel always wait. A Split A, in rows over several
 --- devices (cl.split), gives a Split C, for a B that is a Buffer or a Split in
 --- rows or copies. To run a product many times, gemm.plan is the fast way:
 --- plan() only launches; for an operand of many products see gemm.pack. See
