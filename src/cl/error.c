@@ -96,9 +96,11 @@ bool clsh_error_where(lua_State *L, int level, lua_Debug *ar) {
   clsh_hook_push(L, "library");
   const char *library = lua_tolstring(L, -1, &len);
   for (; !found && lua_getstack(L, level, ar); level++) {
-    lua_getinfo(L, "Sl", ar);
-    found = ar->currentline > 0 &&
-            (library == NULL || strncmp(ar->source, library, len) != 0);
+    lua_getinfo(L, "S", ar);
+    if (library != NULL && strncmp(ar->source, library, len) == 0)
+      continue;
+    lua_getinfo(L, "l", ar);
+    found = ar->currentline > 0;
   }
   lua_pop(L, 1);
   return found;

@@ -17,7 +17,8 @@ local DEPTH = 64  -- elements of a part of columns, at least
 -- PARTS, or as many as it takes for ABREAST work-groups.
 local PARTS, ABREAST = 8, 264
 -- Elements of the largest operands whose columns one launch searches and
--- packs, and the work-groups that search the same columns there.
+-- packs, if it loads four at once, and the work-groups that search the same
+-- columns there.
 local WHOLE, SHARES = 2^20, 8
 
 -- Memory for an operand with so many lines, rows of A or columns of B, in
@@ -44,6 +45,12 @@ local function abreast(s)
     lx = 2 * lx
   end
   return lx
+end
+
+-- Whether one launch may pack an operand.
+local function at_once(s, x)
+  return s.k * x.to.lines <= WHOLE and (by_rows(s, x.side)
+    or submatrix.vector(4, x.to.lines, s, x.side) == 4)
 end
 
 -- Prepares the first launch for an operand, {side, to, X}: it packs the
@@ -76,7 +83,7 @@ local function pack(s, run, list, refused)
   if not x then
     return
   end
-  local whole = s.k * math.max(x.to.lines, y.to.lines) <= WHOLE
+  local whole = at_once(s, x) and at_once(s, y)
   local args, count, v = first_pass(s, x, whole)
   local others, more, w = first_pass(s, y, whole)
   args[9] = count

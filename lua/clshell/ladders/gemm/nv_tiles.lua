@@ -23,7 +23,8 @@ M.RASTER = 8 -- rows of tiles worked off together, unless t.raster
 -- local memory has room for `stages`; `rate` is the measured speed on a large
 -- product, in TFLOPS of one H100, and `single` the same where B is copied
 -- element by element: only the proportions matter, for the choice among them.
--- Beyond `most` tiles on a multiprocessor a tiling is no choice.
+-- Beyond `most` tiles on a multiprocessor a tiling is no choice, nor where
+-- compute units share its tiles. `mark` tells tilings of one size apart.
 function M.tilings(columns, rows)
   for _, t in ipairs(rows) do
     local i = 0
@@ -33,7 +34,7 @@ function M.tilings(columns, rows)
     end
     t.slices = t.slices or t.lm and 1
     t.name = ("%dx%d"):format(t.bm, t.bn)
-      .. ((t.slices or 1) > 1 and "x" .. t.slices or "")
+      .. ((t.slices or 1) > 1 and "x" .. t.slices or "") .. (t.mark or "")
   end
   return rows
 end
@@ -81,7 +82,8 @@ end
 
 -- Whether the multiprocessor with the most tiles has no more than t.most.
 local function few(t, shares, s, units)
-  return not t.most or groups(shares * s.batch, units) <= t.most
+  return not t.most or shares % M.count(t, s) == 0
+    and groups(shares * s.batch, units) <= t.most
 end
 
 -- The cost of a product with a tiling whose tiles `shares` work-groups share,
