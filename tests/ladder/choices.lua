@@ -106,13 +106,25 @@ t.test("spmv and transpose", function()
     "csr_scalar")
   t.eq(pick(spmv, H100, {rows = 9, cols = 9, format = "csr", nnz = 900}),
     "csr_vector")
-  for _, case in ipairs{{8, "csr_scalar"}, {9, "csr_vector"},
-      {17, "csr_balanced"}, {nil, "csr_balanced"}} do
-    t.eq(pick(spmv, H100, {rows = 9000, cols = 9, format = "csr", nnz = 36000,
-      row_max = case[1]}), case[2])
+  local function csr(dev, rows, nnz, row_max)
+    local name, picked = pick(spmv, dev, {rows = rows, cols = rows,
+      format = "csr", nnz = nnz, row_max = row_max})
+    return {name, picked.params.lanes, picked.params.nv}
   end
-  t.eq(select(2, pick(spmv, H100, {rows = 900, cols = 99, format = "csr",
-    nnz = 3600, row_max = 99})).params.lanes, 32)
+  t.eq(csr(H100, 9000, 18000, 8), {"csr_scalar"})
+  for mean, lanes in pairs{[4] = 2, [7] = 4, [16] = 4, [27] = 8,
+      [45] = 16} do
+    t.eq(csr(H100, 9000, 9000 * mean, 3 * mean), {"csr_vector", lanes, 1})
+  end
+  t.eq(csr(H100, 9000, 36000, 33), {"csr_vector", 32, 1})
+  t.eq(csr(H100, 90000, 360000, 33), {"csr_balanced", nil, 1})
+  t.eq(csr(H100, 9000, 36000, 4000), {"csr_balanced", nil, 1})
+  t.eq(csr(H100, 9000, 36000), {"csr_balanced", nil, 1})
+  t.eq(csr(OTHER, 9000, 36000, 8), {"csr_scalar"})
+  t.eq(csr(OTHER, 9000, 36000, 9), {"csr_vector", 4, 0})
+  t.eq(csr(OTHER, 9000, 360000, 99), {"csr_vector", 8, 0})
+  t.eq(csr(OTHER, 9000, 36000, 33), {"csr_balanced", nil, 0})
+  t.eq(csr(OTHER, 900, 3600, 99), {"csr_vector", 32, 0})
   t.eq(pick(spmv, H100, {rows = 9, cols = 9}), "specialised")
   for rows, stream in pairs{[10^4] = 0, [10^6] = 1} do
     local name, picked = pick(spmv, CPU, {rows = rows, cols = rows,

@@ -9,12 +9,22 @@ local dia = require "clshell.data.dia"
 local host = require "cl.host"
 local ladder = require "ladder"
 local spmv = require "clshell.spmv"
+local tiling = require "clshell.ladder.tiling"
 
 t.keeps("Program", "Kernel", "Launch")
 local device = t.device()
 
 local GROUPS = {{wg = 1, steps = 64}, {wg = 64, steps = 4}}
 local PARTS = {{wg = 32, items = 4}, {wg = 128, items = 8}}
+local LANES = {{wg = 32, lanes = 2}, {wg = 64, lanes = 8}, {lanes = 32}}
+local no_ptx = tiling.lacks(device, 70)
+if not no_ptx then -- each with inline PTX as well
+  for _, list in ipairs{PARTS, LANES} do
+    for _, p in ipairs(table.move(list, 1, #list, 1, {})) do
+      list[#list + 1] = {wg = p.wg, items = p.items, lanes = p.lanes, nv = 1}
+    end
+  end
+end
 
 -- A CSR matrix of whole numbers with rows of these lengths; columns of row i
 -- are columns(i, k) for k = 1 ..., ascending.
@@ -43,12 +53,15 @@ local function try(what, M)
     local same, at = y:read():equal(exact)
     t.ok(same, not same and ("%s wg=%d: row %d"):format(what, p.wg, at))
   end
-  for _, p in ipairs(PARTS) do
-    local y = cl.buffer(M.type, M.rows, 0 / 0)
-    local opts = {kernel = "csr_balanced", wg = p.wg, items = p.items, y = y}
-    spmv(M, x, opts)
-    local same, at = y:read():equal(exact)
-    t.ok(same, not same and ("%s wg=%d: row %d"):format(what, p.wg, at))
+  for kernel, list in pairs{csr_balanced = PARTS, csr_vector = LANES} do
+    for _, p in ipairs(list) do
+      local y = cl.buffer(M.type, M.rows, 0 / 0)
+      spmv(M, x, {kernel = kernel, wg = p.wg, items = p.items,
+        lanes = p.lanes, nv = p.nv, y = y})
+      local same, at = y:read():equal(exact)
+      t.ok(same, not same and ("%s %s wg=%s nv=%s: row %d"):format(what,
+        kernel, p.wg, p.nv, at))
+    end
   end
   t.ok(P:to_csr().col_ind:read():equal(M.host.col_ind), what)
   return P:info()
@@ -80,6 +93,19 @@ t.test("packed rows of all lengths", function()
         columns))
     end
   end
+end)
+
+t.test("inline PTX, which the other tests try too", function()
+  if no_ptx then
+    t.raises(function()
+      spmv(csr.road(9), cl.buffer("float", 9), {kernel = "csr_vector", nv = 1})
+    end, "refused", no_ptx)
+    t.skip(no_ptx)
+  end
+  local M = csr.zipf(3000)
+  local x = cl.buffer("float", M.cols, 1)
+  t.ok(spmv.verify("csr_balanced", {nv = 1}, {M = M, x = x}).ok)
+  t.ok(spmv.verify("csr_vector", {nv = 1}, {M = M, x = x}).ok)
 end)
 
 t.test("pages and upper bits", function()
@@ -196,7 +222,8 @@ t.test("equal parts of a matrix that scripts write", function()
     local y = spmv(M, x, {kernel = "csr_scalar"}):read()
     for _, p in ipairs(PARTS) do
       local z = cl.buffer("float", M.rows, 5)
-      spmv(M, x, {kernel = "csr_balanced", wg = p.wg, items = p.items, y = z})
+      spmv(M, x, {kernel = "csr_balanced", wg = p.wg, items = p.items,
+        nv = p.nv, y = z})
       local equal, at = z:read():equal(y)
       t.ok(equal, not equal and ("%s wg=%d: row %d"):format(what, p.wg, at))
     end

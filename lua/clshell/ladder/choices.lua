@@ -37,11 +37,17 @@ local SEVERAL = {batch = {min = 64}, m = {max = 64}, n = {max = 64},
 local WIDE = 1536  -- rows and columns of C from which packing A once pays
 local LONG = 16    -- elements of a row that are worth several work-items
 local PARTS = 2^14 -- elements that are worth two more launches
+local FEW = 2^18   -- elements that are not, on a large GPU
 local NARROW = 511 -- columns that leave work-items of `gemv.vector` idle
 -- A tiling whose program builds in half the time of others, 0.2 s, with sums
 -- as short as theirs or shorter.
 local BRIEF = {rung = "nv_ffma", params = {tile = "32x64x4"}}
 local CACHED = 2^19 -- bytes that are better kept in the cache of a core
+
+-- Rows in CSR of about one length, and of so many elements on average.
+local function even(row)
+  return {format = "csr", uneven = {max = 8}, row = {min = row}}
+end
 
 return {
   classes = {
@@ -136,16 +142,31 @@ return {
 
   spmv = {
     {class = "cpu", rung = "csr_scalar", where = {format = "csr"}},
-    {rung = "csr_scalar", where = {format = "csr", row_max = {max = 8}},
-      note = "short rows only (H100)"},
-    {rung = "csr_vector", where = {format = "csr", uneven = {max = 4}},
-      note = "rows of about one length (H100)"},
-    {type = "float", rung = "csr_balanced", params = {items = 4},
+    {rung = "csr_scalar", where = {format = "csr", row_max = {max = 8},
+      row = {max = 3}}, note = "short rows only (H100)"},
+    {class = "nvidia", rung = "csr_vector", params = {nv = 1, lanes = 16},
+      where = even(40), note = "rows of about one length (H100)"},
+    {class = "nvidia", rung = "csr_vector", params = {nv = 1, lanes = 8},
+      where = even(20)},
+    {class = "nvidia", rung = "csr_vector", params = {nv = 1, lanes = 4},
+      where = even(7)},
+    {class = "nvidia", rung = "csr_vector", params = {nv = 1, lanes = 2},
+      where = even(0)},
+    {class = "nvidia", rung = "csr_vector", params = {nv = 1, lanes = 32},
+      where = {format = "csr", nnz = {max = FEW}, row_max = {max = 2048}},
+      note = "few elements: one launch (H100)"},
+    {class = "nvidia", rung = "csr_balanced", params = {nv = 1},
       where = {format = "csr", nnz = {min = PARTS}},
       note = "rows of any lengths (H100)"},
-    {rung = "csr_balanced", where = {format = "csr", nnz = {min = PARTS}}},
+    {rung = "csr_scalar", where = {format = "csr", row_max = {max = 8}},
+      note = "short rows only"},
+    {rung = "csr_vector", params = {lanes = 8}, where = even(20)},
+    {rung = "csr_vector", where = even(0),
+      note = "rows of about one length"},
+    {rung = "csr_balanced", where = {format = "csr", nnz = {min = PARTS}},
+      note = "rows of any lengths"},
     {rung = "csr_vector", params = {lanes = 32}, where = {format = "csr",
-      uneven = {min = 4}}, note = "few elements (H100)"},
+      uneven = {min = 4}}, note = "few elements"},
     {rung = "csr_vector", where = {format = "csr", row = {min = LONG}},
       note = "rows long enough for several work-items"},
     {rung = "csr_scalar", where = {format = "csr"}},

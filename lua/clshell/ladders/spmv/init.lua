@@ -319,12 +319,13 @@ end
 --- copied there). A rung that wants the diagonals at another pitch makes that
 --- copy in the first run, which the event then covers too. A row of a CSR
 --- matrix with an index outside M is NaN. An M that cl.split has spread over
---- devices gives a Split y; x is a Split too, or is copied to the devices. Of
---- a matrix that is used many times, spmv(M:pack(), x) reads fewer bytes where
---- that loses nothing: see Dia:pack and Csr:pack. With trans, for a matrix in
---- CSR, y = M^T x: the first call transposes the indexes and keeps them with
---- M. Each later call, or a new plan, compares them with M's, and transposes
---- anew where a script has written others; it moves the present values.
+--- devices gives a Split y; x is a Split too, or is copied to the devices.
+--- spmv(M:pack(), x) reads fewer bytes where that loses nothing. It is never
+--- done unasked: Dia:pack and Csr:pack tell for which matrices, and after how
+--- many products, it pays. With trans, for a matrix in CSR, y = M^T x: the
+--- first call transposes the indexes and keeps them with M. Each later call,
+--- or a new plan, compares them with M's, and transposes anew where a script
+--- has written others; it moves the present values.
 --- Options:
 ---   kernel  the best known  a rung's name, see spmv.kernels; with it the
 ---           rung's own parameters

@@ -49,14 +49,14 @@ end
 
 -- The parts of csr_balanced: elements and ends of rows share them.
 local function parts(s, p)
-  return math.max(1, tiling.groups(s.nnz + s.rows, p.wg * p.items))
+  return math.max(1, tiling.groups(s.nnz + s.rows, p.wg * p.items - 4))
 end
 
 -- A helper launch of csr_balanced over `count` work-items.
 local function balance(run, once, kernel, s, p, count, ...)
   run({file = "csr_balanced.cl", once = once}, kernel,
-    {REAL = s.type, WG = p.wg, ITEMS = p.items}, {roundup(count, p.wg)},
-    {p.wg}, ...)
+    {REAL = s.type, WG = p.wg, ITEMS = p.items, NV = p.nv},
+    {roundup(count, p.wg)}, {p.wg}, ...)
 end
 
 -- Finds the rows where the parts begin, in the first run: the kernel checks
@@ -64,7 +64,7 @@ end
 local function find_starts(s, p, o, run)
   local own, n = transposed(s, p, o, run) or {}, parts(s, p)
   own.starts = tiling.scratch(s, n + 1, "int")
-  own.tails, own.faults = tiling.scratch(s, n), tiling.scratch(s, n, "int")
+  own.tails, own.links = tiling.scratch(s, n), tiling.scratch(s, n, "int")
   balance(run, true, "starts", s, p, n + 1, s.rows, s.nnz, n,
     (own.M or o.M).row_ptr, own.starts)
   return own
@@ -76,8 +76,14 @@ local function add_tails(s, p, o, run)
   if n > 1 then
     balance(run, false, "join", s, p, n, s.rows, s.cols, s.nnz, n,
       o.M.row_ptr, o.M.col_ind, o.M.values, o.x, o.y, o.starts, o.tails,
-      o.faults)
+      o.links)
   end
+end
+
+-- The reason why a rung with inline PTX refuses a device or a type.
+local function ptx(dev, s, p)
+  return p.nv == 1 and (s.type == "half" and "nv = 1 takes float and double"
+    or tiling.lacks(dev, 70)) or nil
 end
 
 local function offsets_bytes(_, p)
@@ -153,6 +159,8 @@ local wg = param("wg", {32, 64, 128, 256, 512, 1024}, 128,
   "work-items in a work-group")
 local chunk = param("chunk", {16, 64, 256, 1024}, 256,
   "offsets held in local memory at a time")
+local nv = param("nv", {0, 1}, 0,
+  "1: inline PTX for NVIDIA, which keeps the first cache for x")
 
 return {
   {
@@ -264,12 +272,15 @@ return {
       .. "memory",
     params = {
       wg,
-      param("lanes", {2, 4, 8, 16, 32}, 8,
-        "work-items per row, about the usual number of its elements"),
+      param("lanes", {2, 4, 8, 16, 32}, 4,
+        "work-items per row, about an eighth of its usual length"), nv,
     },
+    accepts = ptx,
     args = csr_args, prepare = transposed,
     range = tiling.line("rows", function(p) return p.wg // p.lanes end, "wg"),
-    local_bytes = tiling.elements "wg",
+    local_bytes = function(s, p)
+      return (p.wg + p.wg // p.lanes) * s.esize
+    end,
   },
   {
     name = "csr_balanced", file = "csr_balanced.cl", format = "csr",
@@ -278,19 +289,19 @@ return {
     kernel = "spmv",
     params = {
       param("wg", {32, 64, 128, 256}, 128, "work-items in a work-group"),
-      param("items", {4, 8, 16}, 8,
-        "elements and ends of rows of a work-item"),
+      param("items", {4, 8, 16}, 4,
+        "elements and ends of rows of a work-item"), nv,
     },
+    accepts = ptx,
     args = function(s, p, o)
-      return table.move({o.starts, o.tails, o.faults}, 1, 3, 9,
+      return table.move({o.starts, o.tails, o.links}, 1, 3, 9,
         csr_args(s, p, o))
     end,
     range = function(s, p)
       return {parts(s, p) * p.wg}, {p.wg}
     end,
     local_bytes = function(s, p)
-      local n = p.wg * p.items
-      return (n + n // 32 + p.wg) * s.esize + 4 * (n + p.wg + 2)
+      return 2 * p.wg * p.items + p.wg * (s.esize + 4) + 4
     end,
     prepare = find_starts,
     finish = add_tails,
