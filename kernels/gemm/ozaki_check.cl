@@ -34,20 +34,20 @@
 #define LITTLE (int)(0.16 * 0x1p24) /* 0.4 in the mean */
 
 /* Whether the last modulus is left out */
-static inline int fewer(global const int *state)
+int fewer(global const int *state)
 {
   return FEWER && state[3] <= LITTLE;
 }
 
 /* (unit, norm, sum of the sizes) of a line */
-static inline float4 facts(global const int8 *notes, size_t line, int few)
+float4 facts(global const int8 *notes, size_t line, int few)
 {
   const float4 v = as_float4(notes[line].lo);
   return (float4)(few ? v.y : v.x, v.z, v.w, 0);
 }
 
 /* The mean loss of an element of C, in units of 2^(e + f) */
-static inline float mean_loss(float4 x, float4 y)
+float mean_loss(float4 x, float4 y)
 {
   const float a = x.x * y.y, b = x.y * y.x;
   return 0.29f * sqrt(a * a + b * b);
@@ -58,8 +58,7 @@ static inline float mean_loss(float4 x, float4 y)
 ** |A||B| times 127^2, and by at most the sums of the two lines' sizes above
 ** it; `share` of them where it is the sum over a share of k. In float: double
 ** would take a fifth of the time of the sums. */
-static inline int loses(float total, float share, float4 x, float4 y,
-                        float tolerance)
+int loses(float total, float share, float4 x, float4 y, float tolerance)
 {
   const float least = total * (1 - 0x1p-20f) - share * (x.z + y.z);
   return 127.0f * 127.0f * mean_loss(x, y) > tolerance * max(least, 0.0f);
