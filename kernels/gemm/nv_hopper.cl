@@ -166,6 +166,15 @@
 
 #include "nv_warp_group.cl"
 
+/* Float8: two warp groups multiply in turns, if an instruction takes all
+** columns. The sums of one leave the tensor cores while the other multiplies,
+** not both at one time. Barriers 2 and 3 tell them whose turn it is. */
+#define IN_TURNS (FLOAT8 && SPAN == WIDE && WIDE > 64 && LONG == 128)
+#define AWAIT_TURN(group) \
+  __asm__ volatile("bar.sync %0, 256;" :: "r"(2 + (group)) : "memory")
+#define GIVE_TURN(group) \
+  __asm__ volatile("bar.arrive %0, 256;" :: "r"(2 + (group)) : "memory")
+
 /* Waits until the phase of a barrier with this parity is over. */
 #define AWAIT(bar, parity)                                                \
   do {                                                                    \
@@ -469,6 +478,10 @@ void gemm(int M, int N, int blocks, SCALAR alpha,
 #endif
 #endif
 
+#if IN_TURNS
+  if (warp / 4 == 1)
+    GIVE_TURN(0);
+#endif
   uint slot = 0, parity = 0;
   for (uint t = get_group_id(0); t < tiles * SPLITS; t += get_num_groups(0)) {
     const uint2 tile = tile_at(t / SPLITS, tiles_m, tiles_n);
@@ -506,6 +519,9 @@ void gemm(int M, int N, int blocks, SCALAR alpha,
       for (int h = 0; h < WIDE / SPAN; h++) {
         const ulong a = a0 + slot * (STAGE / 16);
         const ulong b = b0 + slot * (STAGE / 16) + h * (SPAN * LINE / 16);
+#if IN_TURNS
+        AWAIT_TURN(warp / 4);
+#endif
         BEGIN();
 #if PAIRS
         MULTIPLY(part, a + 4, b, k % CHUNK != 0); /* lower a, upper b */
@@ -520,6 +536,9 @@ void gemm(int M, int N, int blocks, SCALAR alpha,
           MULTIPLY(part, a + s * STEP_A, b + s * STEP_B, s > 0);
 #endif
         END();
+#if IN_TURNS
+        GIVE_TURN(1 - warp / 4);
+#endif
         DONE(0);
         if (h == WIDE / SPAN - 1) {
           if (lane == 0)

@@ -18,8 +18,8 @@
 **   1  not 0: a line loses bits; where it is 0, there is nothing to check
 **   2  not 0: the check of a quarter of the sizes is not sure
 **   3  the mean square of what 256 elements of C lose with one modulus fewer,
-**      in units of 2^-53 |A||B|, times 2^24; an element that may lose more
-**      than 0.4 in the mean counts as 8
+**      in units of 2^-53 |A||B|, times 2^24; an element that the check might
+**      refuse counts as 8
 **
 ** With FEWER the last modulus is left out where these elements lose little.
 **
@@ -46,13 +46,6 @@ float4 facts(global const int8 *notes, size_t line, int few)
   return (float4)(few ? v.y : v.x, v.z, v.w, 0);
 }
 
-/* The mean loss of an element of C, in units of 2^(e + f) */
-float mean_loss(float4 x, float4 y)
-{
-  const float a = x.x * y.y, b = x.y * y.x;
-  return 0.29f * sqrt(a * a + b * b);
-}
-
 /* Whether an element of C loses more than `tolerance`, a fraction of |A||B|.
 ** `total`, the sum of the sizes of a row times those of a column, is at least
 ** |A||B| times 127^2, and by at most the sums of the two lines' sizes above
@@ -60,6 +53,8 @@ float mean_loss(float4 x, float4 y)
 ** would take a fifth of the time of the sums. */
 int loses(float total, float share, float4 x, float4 y, float tolerance)
 {
+  const float a = x.x * y.y, b = x.y * y.x;
+  const float lost = 127.0f * 127.0f * 0.29f * sqrt(a * a + b * b);
   const float least = total * (1 - 0x1p-20f) - share * (x.z + y.z);
-  return 127.0f * 127.0f * mean_loss(x, y) > tolerance * max(least, 0.0f);
+  return lost > tolerance * max(least, 0.0f);
 }

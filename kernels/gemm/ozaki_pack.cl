@@ -255,9 +255,15 @@ void measure(int lines, int length, global const double *restrict X, int ldx,
   notes[line] = (int8)(as_int4(facts), q[0], q[1], e, 0);
 }
 
+/* The size of an element v / 2^e of a line: times 127, rounded up */
+static inline double size_of(double v)
+{
+  return v != 0 ? fmax(ceil(127 * v), 1.0) : 0;
+}
+
 /* For elements of C here and there: what they lose with one modulus fewer, a
-** and b being scaled by 2^n and 2^m and rounded; and |A||B|, in units of
-** 2^(e + f) */
+** and b being scaled by 2^n and 2^m and rounded; |A||B|, in units of 2^(e + f);
+** and what the check will know of it */
 kernel __attribute__((reqd_work_group_size(SAMPLE, 1, 1)))
 void sample(int M, int N, int length, global const double *restrict A,
             int a_line, int a_step, global const double *restrict B,
@@ -267,7 +273,7 @@ void sample(int M, int N, int length, global const double *restrict A,
 {
   MOVE(A, at_x);
   MOVE(B, at_y);
-  local double sizes[SAMPLE], losses[SAMPLE];
+  local double all[3][SAMPLE];
   if (state[0] || !state[1])
     return;
   const size_t row = get_group_id(1) * M / get_num_groups(1);
@@ -276,34 +282,34 @@ void sample(int M, int N, int length, global const double *restrict A,
   const int e = notes_a[row].s6, n = notes_a[row].s5 - e;
   const int f = notes_b[col].s6, m = notes_b[col].s5 - f;
   global const double *a = A + row * a_line, *b = B + col * b_line;
-  double size = 0, loss = 0;
+  double total = 0, size = 0, loss = 0;
   for (size_t k = lane; k < (size_t)length; k += SAMPLE) {
     const double v = a[k * a_step], w = b[k * b_step];
     const double x = times_power(v, n), y = times_power(w, m);
-    size = fma(fabs(times_power(v, -e)), fabs(times_power(w, -f)), size);
+    const double r = fabs(times_power(v, -e)), s = fabs(times_power(w, -f));
+    total = fma(size_of(r), size_of(s), total);
+    size = fma(r, s, size);
     loss = fma(x - rint(x), y, fma(rint(x), y - rint(y), loss));
   }
-  sizes[lane] = size;
-  losses[lane] = loss;
+  all[0][lane] = total;
+  all[1][lane] = size;
+  all[2][lane] = loss;
   for (uint l = SAMPLE / 2; l > 0; l /= 2) {
     barrier(CLK_LOCAL_MEM_FENCE);
-    if (lane < l) {
-      sizes[lane] += sizes[lane + l];
-      losses[lane] += losses[lane + l];
-    }
+    for (int i = 0; i < 3 && lane < l; i++)
+      all[i][lane] += all[i][lane + l];
   }
-  if (lane != 0)
+  if (lane != 0 || all[0][0] == 0)
     return;
-  size = sizes[0];
-  if (size > 0
-      && mean_loss(facts(notes_a, row, 0), facts(notes_b, col, 0))
-        > tolerance * size)
+  total = all[0][0];
+  if (loses(total, 1, facts(notes_a, row, 0), facts(notes_b, col, 0),
+            tolerance))
     state[0] = 1;
-  size *= 0x1p-53;
-  loss = fabs(times_power(losses[0], -n - e - m - f));
-  const float mean = mean_loss(facts(notes_a, row, 1), facts(notes_b, col, 1));
-  const float off = mean > 0.4 * size || loss > 8 * size ? 8
-    : loss > 0 ? loss / size : 0;
+  size = all[1][0] * 0x1p-53;
+  loss = fabs(times_power(all[2][0], -n - e - m - f));
+  const int much = loses(total, 1, facts(notes_a, row, 1),
+                         facts(notes_b, col, 1), 1.7f * tolerance);
+  const float off = much || loss > 8 * size ? 8 : loss > 0 ? loss / size : 0;
   atomic_add(state + 3, (int)(off * off * (0x1p24f
     / (get_num_groups(0) * get_num_groups(1)))));
 }
