@@ -171,6 +171,15 @@
 
 #include "nv_warp_group.cl"
 
+/* Float8: two warp groups multiply in turns, if an instruction takes all
+** columns. The sums of one leave the tensor cores while the other multiplies,
+** not both at one time. Barriers 2 and 3 tell them whose turn it is. */
+#define IN_TURNS (FLOAT8 && SPAN == WIDE && WIDE > 64 && LONG == 128)
+#define AWAIT_TURN(group) \
+  __asm__ volatile("bar.sync %0, 256;" :: "r"(2 + (group)) : "memory")
+#define GIVE_TURN(group) \
+  __asm__ volatile("bar.arrive %0, 256;" :: "r"(2 + (group)) : "memory")
+
 /* Waits until the phase of a barrier with this parity is over. */
 #define AWAIT(bar, parity)                                                \
   do {                                                                    \
@@ -340,10 +349,10 @@ void put(float x, global ushort *to)
 ** others may begin anywhere, and be a batch. */
 #if defined(RESIDUE)
 #define MORE_ARGUMENTS , global const int *restrict moduli, \
-  global const int *refused AT_ABC
+  global const int *state AT_ABC
 #elif defined(CHECK)
-#define MORE_ARGUMENTS , global const double2 *restrict notes_a, \
-  global const double2 *restrict notes_b, double tolerance AT_ABC
+#define MORE_ARGUMENTS , global const int8 *restrict notes_a, \
+  global const int8 *restrict notes_b, double tolerance AT_ABC
 #elif PAIRS
 #define MORE_ARGUMENTS , global const uint *restrict top_a, \
   global const uint *restrict top_b, global const int *refused PARTS AT_C
@@ -431,11 +440,14 @@ void gemm(int M, int N, int blocks, SCALAR alpha,
   const Modulus modulus
     = {p, (uint)(0x100000000ul / p), 0x80000000u % p};
 #endif
-#if PAIRS || defined(RESIDUE)
+#if PAIRS
   if (*refused)
     return;
+#elif defined(RESIDUE)
+  if (*state || (fewer(state) && get_group_id(2) == get_num_groups(2) - 1))
+    return;
 #elif defined(CHECK)
-  if (C[0] || !C[1])
+  if (C[0] || !C[CHECK])
     return;
 #endif
   MOVE(C, at_c);
@@ -478,6 +490,10 @@ void gemm(int M, int N, int blocks, SCALAR alpha,
 #endif
 #endif
 
+#if IN_TURNS
+  if (warp / 4 == 1)
+    GIVE_TURN(0);
+#endif
   uint slot = 0, parity = 0;
   for (uint t = get_group_id(0); t < tiles * SPLITS; t += get_num_groups(0)) {
     const uint2 tile = tile_at(t / SPLITS, tiles_m, tiles_n);
@@ -517,6 +533,9 @@ void gemm(int M, int N, int blocks, SCALAR alpha,
       for (int h = 0; h < WIDE / SPAN; h++) {
         const ulong a = a0 + slot * (STAGE / 16);
         const ulong b = b0 + slot * (STAGE / 16) + h * (SPAN * LINE / 16);
+#if IN_TURNS
+        AWAIT_TURN(warp / 4);
+#endif
         BEGIN();
 #if PAIRS
         MULTIPLY(part, a + 4, b, k % CHUNK != 0); /* lower a, upper b */
@@ -531,6 +550,9 @@ void gemm(int M, int N, int blocks, SCALAR alpha,
           MULTIPLY(part, a + s * STEP_A, b + s * STEP_B, s > 0);
 #endif
         END();
+#if IN_TURNS
+        GIVE_TURN(1 - warp / 4);
+#endif
         DONE(0);
         if (h == WIDE / SPAN - 1) {
           if (lane == 0)
@@ -667,22 +689,27 @@ void gemm(int M, int N, int blocks, SCALAR alpha,
         *(global uint4 *)(C + row * (size_t)ldc + col + 2 * i) = v.xzyw;
     }
 #elif defined(CHECK)
-    float2 x[2];
+    const int few = fewer(C);
+    const float limit = tolerance * (few ? CHECK == 1 ? 8 : 2 : 1);
+    float4 x[2];
     #pragma unroll
     for (int h = 0; h < 2; h++)
-      x[h] = row0 + 8 * h < M ? convert_float2(notes_a[2 * (row0 + 8 * h)])
-                              : (float2)0;
+      x[h] = row0 + 8 * h < M ? facts(notes_a, row0 + 8 * h, few) : (float4)0;
     int bad = 0;
     #pragma unroll
     for (int i = 0; i < SUMS; i++) {
       if (COL_OF(i) < N && i / 2 % 2 == 0) {
-        const float2 y = convert_float2(notes_b[2 * COL_OF(i)]);
-        bad |= loses((int)sum[i], x[0], y, tolerance)
-          | loses((int)sum[i + 2], x[1], y, tolerance);
+        const float4 y = facts(notes_b, COL_OF(i), few);
+        #pragma unroll
+        for (int h = 0; h < 2; h++) {
+          const int total = sum[i + 2 * h];
+          bad |= (CHECK == 1 || total > 0)
+            && loses(total, CHECK == 1 ? 0.25f : 1, x[h], y, limit);
+        }
       }
     }
     if (bad)
-      C[0] = 1;
+      C[CHECK == 1 ? 2 : 0] = 1;
 #else
     #pragma unroll
     for (int i = 0; i < SUMS; i++)

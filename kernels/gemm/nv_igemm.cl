@@ -10,12 +10,16 @@
 ** on; alpha and beta are not used. Matrix z of a batch has the modulus z:
 **
 ** moduli  in  behind ldc; each >= 2 and <= 256
-** refused in  behind moduli; not 0: nothing is done
+** state   in  behind moduli, see ozaki_check.cl
 ** C       out rows at multiples of 16 bytes: whole pieces of 16 are stored,
 **             with zeros beyond column N
 **
 ** With CHECK it stores nothing and checks the sums of sizes of ozaki.cl. C is
-** its `refused`; behind ldc are its notes of A and B, and the tolerance.
+** its state; behind ldc are its notes of A and B, and the tolerance. CHECK 1 is
+** of a quarter of the sizes, spread over k. With all moduli their sum bounds
+** |A||B| from below, which suffices for dense operands; with one fewer, four
+** times the sum stands for |A||B|. Where it does not suffice it sets word 2 of
+** the state, and CHECK 2 takes the sums of all sizes.
 **
 ** Lesson: as nv_hgemm, with twice the elements in a line of 128 bytes: the
 ** same bytes give twice the products. */
@@ -30,7 +34,7 @@
 #else
 #define REAL int
 #endif
-#ifdef CHECK
+#if defined(CHECK) || defined(RESIDUE)
 #ifdef cl_khr_fp64
 #pragma OPENCL EXTENSION cl_khr_fp64 : enable
 #endif

@@ -9,7 +9,7 @@
 **   measure  the scales s of the rows of A, t of the columns of B
 **   sample   is that as exact as a product in double, here and there?
 **   pack     A = 2^-s A', B = B' 2^-t, A' and B' whole, modulo 256, 255, 253
-**   check    the same everywhere; else `refused`
+**   check    the same everywhere; else it is refused
 **   gemm     A' B' modulo each of them:  sum of a char times a char
 **   combine  A' B' itself, from its remainders; C
 **
@@ -24,15 +24,15 @@
 ** A, B  in    moduli + 1 planes of M, of N lines
 ** constants   in: 8 doubles for each modulus, the first is p
 ** sums  out   moduli planes of M rows of lds bytes, lds >= N
-** notes  in   of each line of A, of B, 4 doubles: two for ozaki_check.cl, its
-**             scale s, and e
-** tolerance   see ozaki_check.cl
-** refused     two words. Measure, sample and check set the first to 1; where it
-**             is not 0, nothing is done. Measure sets the second to 1 where a line
-**             loses bits; where it is 0, there is nothing to check
+** notes  in   of each line of A, of B, see ozaki_check.cl
+** tolerance   the mean loss allowed, as a fraction of |A||B|, with all moduli;
+**             twice that with one fewer
+** state  in   four words, see ozaki_check.cl; where the first one is not 0,
+**             nothing is done
 **
 ** NDRange: gemm: global = N / 2 x M / 2 rounded up to 8 x moduli, local = 8 x
 **          8 x 1; check: the same in two dimensions
+** Defines: FEWER, see ozaki_check.cl
 ** Assumes: no int beyond 2^31: sums are cut into parts of 2^16 terms
 **
 ** Lesson: a whole number below P is known by its remainders modulo coprime
@@ -44,7 +44,8 @@
 ** far below the largest in their line keep fewer bits. Whether that counts
 ** depends on what they meet, so check computes |A||B| roughly, from below, in
 ** one more product of bytes, and compares the loss with it. With 15 of them
-** that moves 15 (m + n) k bytes in, 15 m n out and in again. */
+** that moves 15 (m + n) k bytes in, 15 m n out and in again. 14 lose 15 times
+** as much, for most operands still less than double does; sample tries it. */
 #define CHUNK 65536 /* terms of a sum before its remainder is taken */
 #define BLOCK 2     /* rows and columns of C for a work-item */
 
@@ -100,11 +101,12 @@ static inline void multiply(int sum[BLOCK][BLOCK],
 kernel __attribute__((reqd_work_group_size(8, 8, 1)))
 void gemm(int M, int N, int pitch, int moduli, global const char *restrict A,
           global const char *restrict B, global const double *constants,
-          global uchar *restrict sums, int lds, global const int *refused)
+          global uchar *restrict sums, int lds, global const int *state)
 {
   const size_t plane = get_global_id(2), length = pitch;
   const size_t row = get_global_id(1) * BLOCK, col = get_global_id(0) * BLOCK;
-  if (*refused || row >= (size_t)M || col >= (size_t)N)
+  if (*state || (fewer(state) && plane == get_global_size(2) - 1)
+      || row >= (size_t)M || col >= (size_t)N)
     return;
   const int p = (int)constants[8 * plane];
   LINES(a, A, plane, M, row);
@@ -127,13 +129,13 @@ void gemm(int M, int N, int pitch, int moduli, global const char *restrict A,
 
 kernel __attribute__((reqd_work_group_size(8, 8, 1)))
 void check(int M, int N, int pitch, int moduli, global const char *restrict A,
-           global const char *restrict B, global const double *notes_a,
-           global const double *notes_b, double tolerance,
-           global int *refused)
+           global const char *restrict B, global const int8 *notes_a,
+           global const int8 *notes_b, double tolerance, global int *state)
 {
   const size_t length = pitch;
   const size_t row = get_global_id(1) * BLOCK, col = get_global_id(0) * BLOCK;
-  if (refused[0] || !refused[1] || row >= (size_t)M || col >= (size_t)N)
+  const int few = fewer(state);
+  if (state[0] || !state[1] || row >= (size_t)M || col >= (size_t)N)
     return;
   LINES(a, A, moduli, M, row);
   LINES(b, B, moduli, N, col);
@@ -148,9 +150,10 @@ void check(int M, int N, int pitch, int moduli, global const char *restrict A,
   }
   for (int i = 0; i < BLOCK; i++)
     for (int j = 0; j < BLOCK; j++) {
-      const double2 x = vload2(2 * min(row + i, (size_t)M - 1), notes_a);
-      const double2 y = vload2(2 * min(col + j, (size_t)N - 1), notes_b);
-      if (loses(total[i][j], convert_float2(x), convert_float2(y), tolerance))
-        *refused = 1;
+      const float4 x = facts(notes_a, min(row + i, (size_t)M - 1), few);
+      const float4 y = facts(notes_b, min(col + j, (size_t)N - 1), few);
+      if (total[i][j] > 0
+          && loses(total[i][j], 1, x, y, (few + 1) * tolerance))
+        *state = 1;
     }
 }

@@ -7,10 +7,12 @@
 **          which the norms of a row and a column multiply to less than half of
 **          P, the product of the moduli, and no sum of theirs wraps round; and
 **          the sum of its sizes
-** sample   checks elements of C here and there as ozaki_check.cl says: most
-**          operands that lose too much are refused before they are packed
+** sample   computes what some elements of C lose: most operands that lose too
+**          much are refused before they are packed, and the last modulus is
+**          left out where these elements lose little without it
 ** pack     scales it by 2^s, rounds it to whole numbers and stores their
-**          remainders, and behind them the sizes
+**          remainders, and behind them the sizes, and a quarter of these: of
+**          four elements along k one, drawn by its place
 **
 **   x  -->  x' = rint(2^s x)  -->  x' mod 256, x' mod 255, x' mod 253, ...
 **                                  from -128 to 127, a plane for each
@@ -24,26 +26,28 @@
 ** A, B  in    element k of a line is at A + line * a_line + k * a_step
 ** X  in       a line begins at X + i * ldx; with ACROSS at X + i, and its
 **             elements are ldx apart
-** planes out, notes, pitch, refused, sums in, lds: see ozaki.cl
+** planes out, notes, pitch, state, sums in, lds: see ozaki.cl
+** pitch4      bytes of a line of the quarter of the sizes
 ** list        out of table: the moduli, as ints
 ** constants   out of table, in: 8 doubles for each modulus p: p, 1 / p, weight
 **             / P, 0, and the weight in digits of 40 bits, low ones first;
-**             behind them the same of P
+**             behind them the same of P; and all that with one modulus fewer
 ** C  in, out  M x N, row-major, ldc >= N
 **
-** NDRange: table: global = moduli + 1
+** NDRange: table: global = moduli + 1 x 2
 **          measure: global = lines rounded up to WIDE x DEEP, local = WIDE x
 **          DEEP
-**          sample: global = SAMPLE x (columns of C) x rows to be checked, local
+**          sample: global = SAMPLE x (columns of C) x rows to be tried, local
 **          = SAMPLE
 **          pack: global = pitch / 4 x lines rounded up to LY, local = 32 x LY;
 **          with ACROSS, 32 lines take LY work-items
-**          combine: global = N / COLS x M, each rounded up to any local size
-** Local memory: WIDE * DEEP doubles (measure), 33 KiB (pack, ACROSS), SAMPLE
-**               longs (sample)
-** Defines: COUNT, ACROSS, WIDE, DEEP, LY, VX, SAMPLE; PLACED, see submatrix.cl
-** Assumes: double; WIDE, DEEP and SAMPLE powers of two; with VX = 2 lines begin at
-**          multiples of 16 bytes and their length is even
+**          combine: global = N / COLS, rounded up to LX, x M, local = LX
+** Local memory: WIDE * DEEP doubles (measure), 33 KiB (pack, ACROSS), 3 SAMPLE
+**               doubles (sample)
+** Defines: COUNT, ACROSS, WIDE, DEEP, LY, VX, SAMPLE, LX; FEWER, see
+**          ozaki_check.cl; PLACED, see submatrix.cl
+** Assumes: double; WIDE, DEEP and SAMPLE powers of two; with VX = 2 lines begin
+**          at multiples of 16 bytes and their length is even
 **
 ** Lesson: a remainder needs no division and no conversion, which are slow for
 ** double. A whole number of 64 bits is four pieces of 16, exact in float; each
@@ -77,6 +81,9 @@
 #ifndef SAMPLE
 #define SAMPLE 64 /* work-items for an element of C that is sampled */
 #endif
+#ifndef LX
+#define LX 32 /* work-items that make a part of a row of C */
+#endif
 #define PIECES (COUNT > 15 ? 5 : 4)
 #define DIGITS (COUNT > 15 ? 4 : 3)
 
@@ -107,22 +114,23 @@ static inline void enlarge(ulong *d, uint factor)
 kernel void table(int moduli, global double *constants, global int *list)
 {
   const int i = get_global_id(0); /* moduli: their product P */
-  global double *own = constants + 8 * i;
-  ulong d[4] = {1, 0, 0, 0};
-  for (int m = 0; m < moduli; m++)
+  const int used = moduli - (int)get_global_id(1);
+  global double *own = constants + 8 * (get_global_id(1) * (moduli + 1) + i);
+  ulong d[4] = {i < used || i == moduli, 0, 0, 0};
+  for (int m = 0; m < used; m++)
     enlarge(d, m == i ? 1 : MODULI[m]);
   const uint p = i < moduli ? MODULI[i] : 1;
   uint q = 1, rest = 0;
   for (int l = 3; l >= 0; l--)
     rest = (((ulong)rest << 40) + d[l]) % p;
-  while (i < moduli && rest * q % p != 1)
+  while (i < used && rest * q % p != 1)
     q++;
   enlarge(d, q);
   if (i < moduli)
     list[i] = p;
   own[0] = p;
   own[1] = 1.0 / p;
-  own[2] = (double)q / p;
+  own[2] = i < used ? (double)q / p : 0;
   own[3] = 0;
   for (int l = 0; l < 4; l++)
     own[4 + l] = d[l];
@@ -169,8 +177,8 @@ static inline int lowest_bit(double v)
 
 kernel __attribute__((reqd_work_group_size(WIDE, DEEP, 1)))
 void measure(int lines, int length, global const double *restrict X, int ldx,
-             global const double *constants, global double *notes,
-             global int *refused AT_X)
+             global const double *constants, global int8 *notes,
+             global int *state AT_X)
 {
   MOVE(X, at_x);
   local double all[WIDE * DEEP];
@@ -196,7 +204,7 @@ void measure(int lines, int length, global const double *restrict X, int ldx,
     }
     if (most >= bound) {
       if (most >= INFINITY_BITS) {
-        *refused = 1;
+        *state = 1;
         break;
       }
       const int up = ilogb(as_double(most)) + 1;
@@ -229,58 +237,81 @@ void measure(int lines, int length, global const double *restrict X, int ldx,
   if (lane != 0 || line >= (size_t)lines)
     return;
 
-  /* the square of the norm that a scaled line may have */
-  global const double *P = constants + 8 * COUNT + 4;
-  const double room = (1 - 0x1p-8) / 2
-    * fma(P[3], 0x1p120, fma(P[2], 0x1p80, fma(P[1], 0x1p40, P[0])));
   e = norm > 0 ? (int)top : 0;
-  const int q = norm > 0 ? ilogb(room / norm) >> 1 : 0;
-  const int lost = low < e - q;
-  if (lost)
-    refused[1] = 1;
-  notes[4 * line] = lost ? power_of_two(-q) : 0;
-  notes[4 * line + 1] = fma(127 * (1 + 0x1p-20), size, some);
-  notes[4 * line + 2] = q - e;
-  notes[4 * line + 3] = e;
+  int q[2];
+  float unit[2];
+  for (int f = 0; f < 2; f++) {
+    /* the square of the norm that a scaled line may have */
+    global const double *P = constants + 8 * (f * (COUNT + 1) + COUNT) + 4;
+    const double room = (1 - 0x1p-8) / 2
+      * fma(P[3], 0x1p120, fma(P[2], 0x1p80, fma(P[1], 0x1p40, P[0])));
+    q[f] = norm > 0 ? ilogb(room / norm) >> 1 : 0;
+    unit[f] = low < e - q[f] ? (float)power_of_two(-q[f]) : 0;
+  }
+  if (unit[FEWER] != 0)
+    state[1] = 1;
+  const float4 facts = {unit[0], unit[1], sqrt((float)norm),
+                        fma(127 * (1 + 0x1p-20), size, some)};
+  notes[line] = (int8)(as_int4(facts), q[0], q[1], e, 0);
 }
 
-/* The size of an element of a line: |v| / 2^e times 127, rounded up */
-static inline long size_of(double v, int e)
+/* The size of an element v / 2^e of a line: times 127, rounded up */
+static inline double size_of(double v)
 {
-  const double size = ceil(127 * fabs(times_power(v, -e)));
-  return v != 0 ? (long)fmax(size, 1.0) : 0;
+  return v != 0 ? fmax(ceil(127 * v), 1.0) : 0;
 }
 
+/* For elements of C here and there: what they lose with one modulus fewer, a
+** and b being scaled by 2^n and 2^m and rounded; |A||B|, in units of 2^(e + f);
+** and what the check will know of it */
 kernel __attribute__((reqd_work_group_size(SAMPLE, 1, 1)))
 void sample(int M, int N, int length, global const double *restrict A,
             int a_line, int a_step, global const double *restrict B,
-            int b_line, int b_step, global const double *notes_a,
-            global const double *notes_b, double tolerance,
-            global int *refused AT_XY)
+            int b_line, int b_step, global const int8 *notes_a,
+            global const int8 *notes_b, double tolerance,
+            global int *state AT_XY)
 {
   MOVE(A, at_x);
   MOVE(B, at_y);
-  local long all[SAMPLE];
-  if (refused[0] || !refused[1])
+  local double all[3][SAMPLE];
+  if (state[0] || !state[1])
     return;
   const size_t row = get_group_id(1) * M / get_num_groups(1);
   const size_t col = get_group_id(0) * N / get_num_groups(0);
   const uint lane = get_local_id(0);
-  const double4 x = vload4(row, notes_a), y = vload4(col, notes_b);
+  const int e = notes_a[row].s6, n = notes_a[row].s5 - e;
+  const int f = notes_b[col].s6, m = notes_b[col].s5 - f;
   global const double *a = A + row * a_line, *b = B + col * b_line;
-  long total = 0;
-  for (size_t k = lane; k < (size_t)length; k += SAMPLE)
-    total += size_of(a[k * a_step], (int)x.w)
-      * size_of(b[k * b_step], (int)y.w);
-  all[lane] = total;
-  for (uint n = SAMPLE / 2; n > 0; n /= 2) {
-    barrier(CLK_LOCAL_MEM_FENCE);
-    if (lane < n)
-      all[lane] += all[lane + n];
+  double total = 0, size = 0, loss = 0;
+  for (size_t k = lane; k < (size_t)length; k += SAMPLE) {
+    const double v = a[k * a_step], w = b[k * b_step];
+    const double x = times_power(v, n), y = times_power(w, m);
+    const double r = fabs(times_power(v, -e)), s = fabs(times_power(w, -f));
+    total = fma(size_of(r), size_of(s), total);
+    size = fma(r, s, size);
+    loss = fma(x - rint(x), y, fma(rint(x), y - rint(y), loss));
   }
-  if (lane == 0
-      && loses(all[0], convert_float2(x.xy), convert_float2(y.xy), tolerance))
-    refused[0] = 1;
+  all[0][lane] = total;
+  all[1][lane] = size;
+  all[2][lane] = loss;
+  for (uint l = SAMPLE / 2; l > 0; l /= 2) {
+    barrier(CLK_LOCAL_MEM_FENCE);
+    for (int i = 0; i < 3 && lane < l; i++)
+      all[i][lane] += all[i][lane + l];
+  }
+  if (lane != 0 || all[0][0] == 0)
+    return;
+  total = all[0][0];
+  if (loses(total, 1, facts(notes_a, row, 0), facts(notes_b, col, 0),
+            tolerance))
+    state[0] = 1;
+  size = all[1][0] * 0x1p-53;
+  loss = fabs(times_power(all[2][0], -n - e - m - f));
+  const int much = loses(total, 1, facts(notes_a, row, 1),
+                         facts(notes_b, col, 1), 1.7f * tolerance);
+  const float off = much || loss > 8 * size ? 8 : loss > 0 ? loss / size : 0;
+  atomic_add(state + 3, (int)(off * off * (0x1p24f
+    / (get_num_groups(0) * get_num_groups(1)))));
 }
 
 /* Added to a double below 2^51, and to a float below 2^22: the sum's lowest
@@ -294,7 +325,8 @@ void sample(int M, int N, int length, global const double *restrict A,
 
 /* Four numbers of a line to be scaled by half1 half2; w: 127 times 2^-q */
 static inline void store(const double *v, double half1, double half2,
-                         double w, global char *to, size_t plane)
+                         double w, int few, global char *to, size_t plane,
+                         global char *quarter, uint place)
 {
   float part[PIECES][4];
   uint sizes[4];
@@ -342,11 +374,14 @@ static inline void store(const double *v, double half1, double half2,
       const float n = (x * inverse + ROUNDS_F) - ROUNDS_F;
       r[i] = as_uint((x - n * (float)p) + ROUNDS_F);
     }
-    *(global uint *)(to + m * plane)
-      = (r[0] & 0xff) | (r[1] & 0xff) << 8 | (r[2] & 0xff) << 16 | r[3] << 24;
+    if (m < COUNT - 1 || !few)
+      *(global uint *)(to + m * plane)
+        = (r[0] & 0xff) | (r[1] & 0xff) << 8 | (r[2] & 0xff) << 16 | r[3] << 24;
   }
-  *(global uint *)(to + COUNT * plane)
+  const uint word
     = sizes[0] | sizes[1] << 8 | sizes[2] << 16 | sizes[3] << 24;
+  *(global uint *)(to + COUNT * plane) = word;
+  *quarter = word >> 8 * (place * 0x9e3779b9U >> 30);
 }
 
 #define GROUPS 32               /* work-items along k, 4 elements each */
@@ -354,12 +389,14 @@ static inline void store(const double *v, double half1, double half2,
 
 kernel __attribute__((reqd_work_group_size(GROUPS, LY, 1)))
 void pack(int lines, int length, global const double *restrict X, int ldx,
-          int pitch, global const double *notes, global char *restrict planes,
-          global const int *refused AT_X)
+          int pitch, global const int8 *notes, global char *restrict planes,
+          int pitch4, global const int *state AT_X)
 {
   MOVE(X, at_x);
-  if (*refused)
+  if (*state)
     return;
+  const int few = fewer(state);
+  const size_t plane = (size_t)lines * pitch;
   const uint lane = get_local_id(0);
   const size_t block = get_group_id(1), first = get_group_id(0) * (4 * GROUPS);
   const size_t k = first + 4 * lane;
@@ -402,11 +439,11 @@ void pack(int lines, int length, global const double *restrict X, int ldx,
 #endif
 #endif
     if (line < (size_t)lines) {
-      const int n = (int)notes[4 * line + 2];
-      const int q = n + (int)notes[4 * line + 3];
+      const int8 note = notes[line];
+      const int q = few ? note.s5 : note.s4, n = q - note.s6;
       store(v, power_of_two(n / 2), power_of_two(n - n / 2),
-            127 * power_of_two(-q), planes + line * pitch + k,
-            (size_t)lines * pitch);
+            127 * power_of_two(-q), few, planes + line * pitch + k, plane,
+            planes + (COUNT + 1) * plane + line * pitch4 + k / 4, k / 4);
     }
   }
 }
@@ -426,23 +463,34 @@ static inline double number_of(double *d)
 }
 
 #define COLS 4 /* columns of C for a work-item: a word of remainders */
+#define LONG (LX + 4) /* values of one of its columns, to meet all banks */
 
-kernel void combine(int M, int N, global const uchar *restrict sums, int lds,
-                    global const double *restrict constants,
-                    global const double *restrict notes_a,
-                    global const double *restrict notes_b, double alpha,
-                    double beta, global double *restrict C, int ldc,
-                    global const int *refused AT_C)
+/* A work-item adds up neighbours, but stores what lies LX apart: a line of
+** memory is written at once. */
+kernel __attribute__((reqd_work_group_size(LX, 1, 1)))
+void combine(int N, global const uchar *restrict sums, int lds,
+             global const double *restrict constants,
+             global const int8 *restrict notes_a,
+             global const int8 *restrict notes_b, double alpha, double beta,
+             global double *restrict C, int ldc, global const int *state AT_C)
 {
   MOVE(C, at_c);
-  const size_t col = get_global_id(0) * COLS, row = get_global_id(1);
-  if (*refused || row >= (size_t)M || col >= (size_t)N)
+  local double values[COLS * LONG];
+  const uint lane = get_local_id(0);
+  const size_t first = get_group_id(0) * (COLS * LX), row = get_global_id(1);
+  const size_t col = first + lane * COLS;
+  if (*state)
     return;
+  const int few = fewer(state);
+  const size_t plane = get_global_size(1) * lds;
   global const uchar *sum = sums + row * lds + col;
+  if (few)
+    constants += 8 * (COUNT + 1);
   double share[COLS] = {0}, digits[COLS][4] = {{0}};
   #pragma unroll
   for (int m = 0; m < COUNT; m++) {
-    const uint word = *(global const uint *)(sum + (size_t)m * M * lds);
+    const uint word = col < (size_t)N && (m < COUNT - 1 || !few)
+      ? *(global const uint *)(sum + m * plane) : 0;
     global const double *weight = constants + 8 * m;
     #pragma unroll
     for (int c = 0; c < COLS; c++) {
@@ -454,20 +502,25 @@ kernel void combine(int M, int N, global const uchar *restrict sums, int lds,
         digits[c][i] = fma(r, weight[4 + i], digits[c][i]);
     }
   }
-  const int scale = (int)notes_a[4 * row + 2];
-  global double *own = C + row * ldc + col;
   #pragma unroll
   for (int c = 0; c < COLS; c++) {
-    if (col + c >= (size_t)N)
-      break;
     const double most = rint(share[c]);
     #pragma unroll
     for (int i = 0; i < DIGITS; i++)
       digits[c][i] = fma(-most, constants[8 * COUNT + 4 + i], digits[c][i]);
-    const int n = 80 - scale - (int)notes_b[4 * (col + c) + 2];
-    double value = alpha * times_power(number_of(digits[c]), n);
+    values[c * LONG + lane] = number_of(digits[c]);
+  }
+  barrier(CLK_LOCAL_MEM_FENCE);
+
+#define SCALE(note) ((few ? (note).s5 : (note).s4) - (note).s6)
+  const int scale = SCALE(notes_a[row]);
+  global double *own = C + row * ldc + first;
+  for (uint j = lane; j < COLS * LX && first + j < (size_t)N; j += LX) {
+    const int n = 80 - scale - SCALE(notes_b[first + j]);
+    double value
+      = alpha * times_power(values[j % COLS * LONG + j / COLS], n);
     if (beta != 0)
-      value += beta * own[c];
-    own[c] = value;
+      value += beta * own[j];
+    own[j] = value;
   }
 }

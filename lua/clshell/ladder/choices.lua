@@ -130,7 +130,7 @@ return {
     {class = "nvidia", type = "bfloat16", rung = "nv_bgemm"},
     {class = "nvidia", type = "double", rung = "nv_ozaki", guarded = true,
       where = {m = {min = 2048}, n = {min = 4096}, k = {min = 4096},
-        work = {min = 5120^3}}, note = "int8 products pay (H100)"},
+        work = {min = 4096^3}}, note = "int8 products pay (H100)"},
     {class = "nvidia", type = "double", rung = "nv_dmma"},
     {class = "nvidia", rung = "nv_ffma"},
     {rung = "register"},

@@ -29,8 +29,9 @@ end
 
 -- The parameter of rungs that multiply modulo several numbers.
 M.moduli = M.param("moduli", {0, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17,
-  18}, 0, "int8 products, 0: by k; fewer hold fewer bits and refuse more "
-  .. "operands, which a kernel in double computes")
+  18}, 0, "int8 products, 0: by k, and from k = 256 on 14 or 15 by what the "
+  .. "operands lose; fewer hold fewer bits and refuse more operands, which a "
+  .. "kernel in double computes")
 
 -- A function of the parameters: the product of numbers and of parameters by
 -- name, such as "2 wg"; a number and a function stand for themselves.

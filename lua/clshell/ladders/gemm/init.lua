@@ -129,7 +129,7 @@ end
 --- as M:sub(2, 3, 64, 64), or Arrays and nested tables, which are copied to
 --- the device. Matrices are row-major, with the leading dimension of the
 --- Buffer. C shares no element with A or B. Large products of double take
---- nv_ozaki on GPUs that have it: while A, B and C live, it keeps 16 bytes on
+--- nv_ozaki on GPUs that have it: while A, B and C live, it keeps 17 bytes on
 --- the device for each element of A and B and 15 for each of C, a quarter of
 --- the device's memory at most; larger products take nv_dmma. The event covers
 --- everything that ran on the device: where a rung takes several commands,

@@ -246,7 +246,7 @@ local CHARS = staged(128, {
   {128, 128, 6, 1, 1, 1560}, {128, 64, 4, 1, 2, 1250}, {64, 64, 6, 1, 2, 1000},
 })
 local EIGHTS = staged(128, { -- float8
-  {128, 256, 4, 4, 1, 1500}, {128, 192, 5, 4, 1, 1470},
+  {128, 256, 4, 4, 1, 1500}, {128, 192, 5, 4, 1, 1590},
   {128, 128, 6, 1, 1, 1350}, {128, 64, 4, 1, 2, 1150}, {64, 64, 6, 1, 2, 900},
 })
 
@@ -431,27 +431,30 @@ local function ozaki_accepts(dev, s, p)
 end
 
 -- The tile of `count` products of a shape, and the maps of their planes, from
--- plane number `first` on.
+-- plane number `first` on; `quarter`: of the quarter of the sizes.
 local function planes_tile(s, count)
   return (choose(chars, {m = s.m, n = s.n, k = s.k, batch = count, esize = 1,
     context = s.context}, {split = 1}))
 end
 
-local function planes_maps(s, own, first, count, run)
+local function planes_maps(s, own, first, count, run, quarter)
   local t, maps = planes_tile(s, count), new_maps(s)
+  local pitch = quarter and own.pitch4 or own.pitch
   for place, x in ipairs{own.a, own.b} do
     local plane = x.lines * own.pitch
     run({file = "nv_map.cl", ptx = true, once = true}, "tensor_map",
       {TYPE = BYTE, LINE = LINE, PLACED = 1}, {1}, {1}, maps,
-      cl.int(place - 1), cl.int(x.lines), cl.int(own.pitch), cl.int(count),
-      cl.int(place == 1 and t.bm or t.bn), x.planes, cl.int(own.pitch),
+      cl.int(place - 1), cl.int(x.lines),
+      cl.int(quarter and own.pitch // 4 or pitch), cl.int(count),
+      cl.int(place == 1 and t.bm or t.bn), x.planes, cl.int(pitch),
       cl.long2(first * plane, plane))
   end
   return maps
 end
 
-local function planes_defines(s, count)
-  local defines = {VC = 4, ALONG_A = 1, ALONG_B = 1}
+local function planes_defines(s, p, count)
+  local defines = ozaki().defines(s, p)
+  defines.VC, defines.ALONG_A, defines.ALONG_B = 4, 1, 1
   tile_defines(defines, planes_tile(s, count))
   return defines
 end
@@ -462,8 +465,8 @@ local function planes_range(s, count)
 end
 
 -- The arguments of nv_igemm.cl, up to the length of a row of results.
-local function planes_args(s, own, maps, C)
-  return {cl.int(s.m), cl.int(s.n), cl.int(own.pitch // LINE), cl.int(1),
+local function planes_args(s, own, pitch, maps, C)
+  return {cl.int(s.m), cl.int(s.n), cl.int(pitch // LINE), cl.int(1),
     maps, own.a.planes, own.b.planes, cl.int(0), C, cl.int(own.lds)}
 end
 
@@ -471,22 +474,25 @@ local function ozaki_prepare(s, p, o, run)
   local own = ozaki().pack(s, p, o, run)
   if not own.maps then
     own.maps = planes_maps(s, own, 0, own.count, run)
-    own.sizes_maps = planes_maps(s, own, own.count, 1, run)
+    own.check_maps = {planes_maps(s, own, own.count + 1, 1, run, true),
+      planes_maps(s, own, own.count, 1, run)}
   end
   local global, size = planes_range(s, 1)
-  local defines = planes_defines(s, 1)
-  defines.CHECK = 1
-  local list = planes_args(s, own, own.sizes_maps, own.refused)
-  table.move({own.a.notes, own.b.notes, cl.double(ozaki().tolerance(s))}, 1,
-    3, #list + 1, list)
-  run({file = "nv_igemm.cl", ptx = true}, "gemm", defines, global, size,
-    table.unpack(list))
+  for check, pitch in ipairs{own.pitch4, own.pitch} do
+    local defines = planes_defines(s, p, 1)
+    defines.CHECK = check
+    local list = planes_args(s, own, pitch, own.check_maps[check], own.refused)
+    table.move({own.a.notes, own.b.notes, cl.double(ozaki().TOLERANCE)}, 1, 3,
+      #list + 1, list)
+    run({file = "nv_igemm.cl", ptx = true}, "gemm", defines, global, size,
+      table.unpack(list))
+  end
   return {own = own}
 end
 
 local function ozaki_args(s, _, o)
   local own = o.own
-  local list = planes_args(s, own, own.maps, own.sums)
+  local list = planes_args(s, own, own.pitch, own.maps, own.sums)
   for _, x in ipairs{own.moduli, own.refused, cl.long2(0, s.m * own.pitch),
     cl.long2(0, s.n * own.pitch), cl.long2(0, s.m * own.lds)} do
     list[#list + 1] = x
@@ -496,9 +502,9 @@ end
 
 -- Makes C of the residues; nv_dmma computes C where the operands were refused.
 -- The products of a batch share the parts.
-local function ozaki_finish(s, _, o, run)
-  ozaki().combine(s, o, run)
-  local p = {tile = "auto", split = 0}
+local function ozaki_finish(s, p, o, run)
+  ozaki().combine(s, p, o, run)
+  p = {tile = "auto", split = 0}
   s.standby = s.standby or nv_dmma.prepare(s, p, o, run) or {}
   local list = untyped(s, p, {A = o.A, B = o.B, C = o.C,
     parts = s.standby.parts, counters = s.standby.counters})
@@ -584,7 +590,7 @@ local hopper_rungs = {
     lesson = "ozaki on the tensor cores: double at the rate of char",
     params = {tiling.moduli}, accepts = ozaki_accepts,
     defines = function(p, s)
-      local defines = planes_defines(s, ozaki().count(s, p))
+      local defines = planes_defines(s, p, ozaki().count(s, p))
       defines.RESIDUE = 1
       return defines
     end,

@@ -467,7 +467,9 @@ local rungs = {
     trans = {b = true}, guarded = true,
     lesson = "double as int8 products, one for each of 15 coprime numbers",
     params = {tiling.moduli},
-    defines = tiling.no_defines,
+    defines = function(p, s)
+      return ozaki().defines(s, p)
+    end,
     accepts = function(dev, s, p)
       return s.type ~= "double" and "computes in double, the matrices are "
         .. s.type or ozaki().refusal(dev, s, p)
