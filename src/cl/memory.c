@@ -195,8 +195,8 @@ void *clsh_memory_map(size_t bytes, bool *old) {
   }
   if (!clsh_memory_fits(bytes))
     return NULL;
-  data = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
-              MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  data = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
+              -1, 0);
   if (data == MAP_FAILED)
     return NULL;
 #ifdef MADV_HUGEPAGE
