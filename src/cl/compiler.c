@@ -4,9 +4,8 @@
 ** thread goes on alone. During a build a file takes the standard error: lines
 ** that count errors and warnings are dropped, as the build log has the errors;
 ** other lines join the log, and are printed where the driver aborts. A build
-** may begin early: the next build of the same text and options takes it. Early
-** builds come one after another, as NVIDIA's driver has a lock, so that the
-** end of the program waits for one of them at most.
+** may begin early: the next build of the same text and options takes it. These
+** come one after another, as the end of the program waits for one under way.
 ** SPDX-License-Identifier: MIT
 */
 #include <fcntl.h>
@@ -159,10 +158,7 @@ static uint64_t keyof(lua_State *L, int program, const char *options) {
   return h;
 }
 
-/*
-** Takes an early build, with its program, for the program `p`; NULL: there is
-** none, or it had not begun and never does.
-*/
+/* Takes an early build that began, with its program, for `p`; or NULL. */
 static Job *takeearly(Program *p, uint64_t key) {
   for (Job **at = &early; *at != NULL; at = &(*at)->next)
     if ((*at)->key == (key | 1)) {

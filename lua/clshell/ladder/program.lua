@@ -14,7 +14,7 @@ local M = {}
 M.seconds = 0
 
 --- program.patience
---- The seconds of a build that the driver has from an earlier process, at most.
+--- The seconds that a build takes which the driver has from before, at most.
 M.patience = 0.03
 
 local build_early = debug.getregistry()["cl.hooks"].build_early
