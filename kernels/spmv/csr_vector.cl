@@ -67,7 +67,7 @@ void spmv(int rows, int cols, int nnz, global const int *restrict row_ptr,
 #if NV
 #pragma unroll
   for (int d = LANES / 2; d > 0; d /= 2)
-    sum += above(sum, d);
+    sum += of_lane(sum, id + d);
   if (lane == 0 && i < rows)
     y[i] = sum;
 #else

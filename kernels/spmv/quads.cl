@@ -24,22 +24,20 @@ uint4 stream(global const void *p)
   return v;
 }
 
-/* The value of the lane `d` above or below. */
-#define SHUFFLE(name, mode, clamp)                                           \
-  REAL name(REAL x, uint d)                                                  \
-  {                                                                          \
-    union {                                                                  \
-      REAL value;                                                            \
-      uint word[sizeof(REAL) / 4];                                           \
-    } b;                                                                     \
-    b.value = x;                                                             \
-    _Pragma("unroll") for (int k = 0; k < sizeof(REAL) / 4; k++)             \
-      __asm__ volatile("shfl.sync." mode ".b32 %0, %1, %2, " clamp ", -1;"   \
-                       : "=r"(b.word[k]) : "r"(b.word[k]), "r"(d));          \
-    return b.value;                                                          \
-  }
-SHUFFLE(above, "down", "31")
-SHUFFLE(below, "up", "0")
+/* The value of a lane of this warp, modulo 32. */
+REAL of_lane(REAL x, uint lane)
+{
+  union {
+    REAL value;
+    uint word[sizeof(REAL) / 4];
+  } b;
+  b.value = x;
+#pragma unroll
+  for (int k = 0; k < sizeof(REAL) / 4; k++)
+    __asm__ volatile("shfl.sync.idx.b32 %0, %1, %2, 31, -1;"
+                     : "=r"(b.word[k]) : "r"(b.word[k]), "r"(lane));
+  return b.value;
+}
 #endif
 
 /* The products of elements at to at + 3, at a multiple of 4: zero for those

@@ -384,16 +384,16 @@ local PAGE, CHUNK = 256, 1024 -- as in hostcsr.c
 --- the others in its chunk begins a chunk of its own, and a longer one is cut.
 ---
 --- A packed matrix stands alone: later writes to M do not change it. Packing
---- reads the device's present values and takes the host 17 ms for a million
---- entries. On an H100 it pays for rows of about one length in double: there a
---- product takes 0.85 to 0.95 of the time in CSR, so packing is paid for after
---- some 25,000 products or more. In float, for rows of very different lengths
---- and on CPUs CSR is as fast or faster; spmv never packs unasked. Printed, it
---- tells that, its bytes, and the seconds that packing took. It has rows,
---- cols, nnz, type, format ("packed_csr"), seconds, row_max, index_bytes (the
---- bytes of indexes that a product reads), the Buffers chunks, row_ptr, near,
---- pages, far, split and values, and in `host` row_ptr, col_ind and values.
---- Its fields are for reading.
+--- reads the device's present values and takes the host 10 to 30 ms for a
+--- million entries. It pays on an H100 for rows of about one length in double,
+--- at best after 11,000 products (45 entries a row, 4 M in all: after 26,000;
+--- 17 M: never). In float, for rows of very different lengths and on CPUs CSR
+--- is as fast or faster; spmv never packs unasked. Printed, it tells that, its
+--- bytes, and the seconds that packing took. It has rows, cols, nnz, type,
+--- format ("packed_csr"), seconds, row_max, index_bytes (the bytes of indexes
+--- that a product reads), the Buffers chunks, row_ptr, near, pages, far, split
+--- and values, and in `host` row_ptr, col_ind and values. Its fields are for
+--- reading.
 --- Example:
 --- local P = csr.road(10000):pack()
 --- local y = spmv(P, cl.buffer("float", P.cols, 1))
