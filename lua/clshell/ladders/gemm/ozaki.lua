@@ -183,7 +183,7 @@ end
 --- Makes C of the sums modulo each modulus.
 function M.combine(s, p, o, run)
   local own, C, defines = o.own, o.C, M.defines(s, p)
-  local lx = math.min(M.LX or 64, tiling.group_size(s, 256))
+  local lx = math.min(64, tiling.group_size(s, 64))
   defines.COUNT, defines.LX = own.count, lx
   run("ozaki_pack.cl", "combine", defines,
     {roundup(tiling.groups(s.n, 4), lx), s.m}, {lx, 1}, s.n, own.sums,
