@@ -8,6 +8,7 @@ local cl = require "cl"
 local intervals = require "clshell.results.intervals"
 local marks = require "clshell.results.marks"
 local quantity = require "clshell.base.quantity"
+local stats = require "clshell.measure.stats"
 local style = require "clshell.base.style"
 local text = require "clshell.base.text"
 
@@ -232,9 +233,8 @@ local function inside(t)
   for _, r in ipairs(t.commands) do
     ran[r.name or ""] = true
     local of = r.marks and with or with[r.name] and without or {}
-    local runs = of[r.name] or {n = 0, sum = 0}
-    of[r.name or ""], runs.n = runs, runs.n + 1
-    runs.sum = runs.sum + r.stop - r.start
+    local runs = of[r.name] or {}
+    of[r.name or ""], runs[#runs + 1] = runs, r.stop - r.start
     for _, track in ipairs(r.marks and r.marks.tracks or {}) do
       local key = ("%s, track %d"):format(named(r), track.track)
       local k = by[key] or {name = key, marks = r.marks, sum = 0, lost = 0}
@@ -259,8 +259,8 @@ local function inside(t)
   end
   for name, runs in pairs(without) do
     list[#list + 1] = ("kernel %s took %s with its marks, %s without, in %s")
-      :format(name, seconds(with[name].sum / with[name].n),
-      seconds(runs.sum / runs.n), text.count(runs.n, "later run"))
+      :format(name, seconds(stats.median(with[name])), seconds(
+      stats.median(runs)), text.count(#runs, "later run"))
   end
   for name, reason in pairs(unmarked) do
     list[#list + 1] = ran[name] and ("no marks in %s: %s"):format(name,
