@@ -410,7 +410,7 @@ local function late_programs(family, rung, p, s, o)
       or program_of(rung, p, M.shape(family, rung, s), {slow = true}) then
     return nil
   end
-  s = M.merged(s, {}) -- with scratch memory of its own
+  s = options.with(s, {}) -- with scratch memory of its own
   fill(setmetatable({family = family, rung = rung, params = p, shape = s,
     own_shape = M.shape(family, rung, s), operands = o, commands = {},
     late = late}, Plan))
