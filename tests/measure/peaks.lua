@@ -364,6 +364,43 @@ t.test("wgmma of warp groups is a way to a peak where the driver builds it",
     t.eq(count "tensor_half", {3, 16})
   end)
 
+t.test("builds of a peak begin without a launch, on an H100 of few ways",
+  function()
+    local context, begun = cl.context(), {}
+    local function begin(name)
+      local get = program.get
+      local _ <close> = t.swap(program, "get", function(c, from, defines, opts,
+          later)
+        t.eq({c == context, later}, {true, true})
+        begun[#begun + 1] = defines.WIDTH or from.path:match "[^/]+$"
+        return get(c, from, defines, opts, later)
+      end)
+      begun = {}
+      peak_kernels.begin(context, name)
+      return begun
+    end
+    for _, name in ipairs{"read", "copy", "local", "cache", "fma_float"} do
+      local own, kernels = {}, 0
+      local ways = peak_kernels.ways[name](context, own)
+      for _, i in ipairs(peak_kernels.worth(context, name, #ways)) do
+        kernels = kernels + (ways[i] ~= "buffer" and 1 or 0)
+      end
+      t.eq(#begin(name), kernels, name)
+      for _, object in ipairs(own) do
+        object:close()
+      end
+    end
+    t.eq({begin "upload", begin "fma_char"},
+      {{}, device.type == "cpu" and {"dot.cl", "dot.cl", "dot.cl"}
+        or {"dot.cl"}})
+    t.ok(peaks.get("local", context, true) > 0)
+    local h100 = {device = {type = "gpu", name = "NVIDIA H100 PCIe"}}
+    local other = {device = {type = "gpu", name = "NVIDIA H200"}}
+    t.eq(peak_kernels.worth(h100, "copy", 6), {1, 6})
+    t.eq(peak_kernels.worth(h100, "upload", 1), {1})
+    t.eq(peak_kernels.worth(other, "copy", 6), {1, 2, 3, 4, 5, 6})
+  end)
+
 t.test("the unit of a kernel is told by its code", function()
   for code, unit in pairs{
     ["fma.rn.f32 %f1, %f2, %f3, %f4;"] = "fma",
