@@ -92,6 +92,9 @@ t.test("gemm.nv_ffma: all units share few tiles with long sums", function()
   t.ok(shares(64, 64, 65536) >= 132)
   t.ok(shares(256, 256, 65536) >= 132)
   t.eq(shares(4096, 4096, 4096), 512) -- tiles of 128 x 256
+  t.eq(shares(576, 576, 576), 108) -- tiles of 48 x 64, one for a unit
+  t.eq(shares(832, 832, 832), 117) -- of 96 x 64, the same
+  t.eq(shares(896, 896, 896), 392) -- of 32 x 64, three for a unit
   t.eq(shares(64, 64, 640, {tile = "64x64", split = 0, stream = 1}), 40)
   t.eq(shares(64, 64, 640, {tile = "64x64", split = 4, stream = 0}), 4)
   local reason = rung.accepts({nv_compute_capability_major = 9,

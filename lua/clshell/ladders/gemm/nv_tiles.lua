@@ -21,8 +21,9 @@ M.RASTER = 8 -- rows of tiles worked off together, unless t.raster
 -- elements of C, each of its warps wm x wn, for every slice of the steps of k
 -- that has warps of its own; `resident` work-groups share a multiprocessor;
 -- local memory has room for `stages`; `rate` is the measured speed on a large
--- product, in TFLOPS of one H100, and `single` the same where B is copied
--- element by element: only the proportions matter, for the choice among them.
+-- product, or on `most` tiles, in TFLOPS of one H100, and `single` the same
+-- where B is copied element by element: only the proportions matter, for the
+-- choice among them.
 -- Beyond `most` tiles on a multiprocessor a tiling is no choice, nor where
 -- compute units share its tiles. `mark` tells tilings of one size apart.
 function M.tilings(columns, rows)
