@@ -172,8 +172,7 @@
 #include "nv_warp_group.cl"
 
 /* Float8: two warp groups multiply in turns, if an instruction takes all
-** columns. The sums of one leave the tensor cores while the other multiplies,
-** not both at one time. Barriers 2 and 3 tell them whose turn it is. */
+** columns: the sums of one leave the tensor cores while the other multiplies. */
 #define IN_TURNS (FLOAT8 && SPAN == WIDE && WIDE > 64 && LONG == 128)
 #define AWAIT_TURN(group) \
   __asm__ volatile("bar.sync %0, 256;" :: "r"(2 + (group)) : "memory")

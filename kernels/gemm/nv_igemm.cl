@@ -16,10 +16,9 @@
 **
 ** With CHECK it stores nothing and checks the sums of sizes of ozaki.cl. C is
 ** its state; behind ldc are its notes of A and B, and the tolerance. CHECK 1 is
-** of a quarter of the sizes, spread over k. With all moduli their sum bounds
-** |A||B| from below, which suffices for dense operands; with one fewer, four
-** times the sum stands for |A||B|. Where it does not suffice it sets word 2 of
-** the state, and CHECK 2 takes the sums of all sizes.
+** of a quarter of the sizes: with all moduli it bounds |A||B| from below, with
+** one fewer four times the sum stands for it. Where that does not suffice it
+** sets word 2 of the state, and CHECK 2 takes the sums of all sizes.
 **
 ** Lesson: as nv_hgemm, with twice the elements in a line of 128 bytes: the
 ** same bytes give twice the products. */

@@ -19,9 +19,7 @@
 **   2  not 0: the check of a quarter of the sizes is not sure
 **   3  the mean square of what 256 elements of C lose with one modulus fewer,
 **      in units of 2^-53 |A||B|, times 2^24; an element that the check might
-**      refuse counts as 8
-**
-** With FEWER the last modulus is left out where these elements lose little.
+**      refuse counts as 8. With FEWER, little loss leaves the last modulus out
 **
 ** An element is cut by up to half a unit, 0.29 of it in the mean: an element
 ** of C loses 0.29 sqrt(u^2 |b|^2 + |a|^2 v^2), u and v being the units and |a|

@@ -261,9 +261,8 @@ static inline double size_of(double v)
   return v != 0 ? fmax(ceil(127 * v), 1.0) : 0;
 }
 
-/* For elements of C here and there: what they lose with one modulus fewer, a
-** and b being scaled by 2^n and 2^m and rounded; |A||B|, in units of 2^(e + f);
-** and what the check will know of it */
+/* For elements of C: what they lose with one modulus fewer, a and b being
+** scaled by 2^n and 2^m and rounded; |A||B|; and what check will know of it */
 kernel __attribute__((reqd_work_group_size(SAMPLE, 1, 1)))
 void sample(int M, int N, int length, global const double *restrict A,
             int a_line, int a_step, global const double *restrict B,
@@ -274,7 +273,7 @@ void sample(int M, int N, int length, global const double *restrict A,
   MOVE(A, at_x);
   MOVE(B, at_y);
   local double all[3][SAMPLE];
-  if (state[0] || !state[1])
+  if (!state[1]) /* not state[0], which other groups set meanwhile */
     return;
   const size_t row = get_group_id(1) * M / get_num_groups(1);
   const size_t col = get_group_id(0) * N / get_num_groups(0);
@@ -301,14 +300,13 @@ void sample(int M, int N, int length, global const double *restrict A,
   }
   if (lane != 0 || all[0][0] == 0)
     return;
-  total = all[0][0];
-  if (loses(total, 1, facts(notes_a, row, 0), facts(notes_b, col, 0),
+  if (loses(all[0][0], 1, facts(notes_a, row, 0), facts(notes_b, col, 0),
             tolerance))
     state[0] = 1;
+  const int much = loses(all[0][0], 1, facts(notes_a, row, 1),
+                         facts(notes_b, col, 1), 1.7f * tolerance);
   size = all[1][0] * 0x1p-53;
   loss = fabs(times_power(all[2][0], -n - e - m - f));
-  const int much = loses(total, 1, facts(notes_a, row, 1),
-                         facts(notes_b, col, 1), 1.7f * tolerance);
   const float off = much || loss > 8 * size ? 8 : loss > 0 ? loss / size : 0;
   atomic_add(state + 3, (int)(off * off * (0x1p24f
     / (get_num_groups(0) * get_num_groups(1)))));

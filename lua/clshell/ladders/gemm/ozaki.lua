@@ -30,13 +30,11 @@ end
 
 --- ozaki.LARGE
 --- The elements of C from which on the last of 15 moduli may be left out:
---- without it C is as exact as by one chain of multiply-adds, as nv_dmma and
---- cuBLAS have it there. For a smaller C they cut the sums in parts.
+--- there nv_dmma and cuBLAS have one chain for each, below it several.
 M.LARGE = 2^22
 
 --- ozaki.defines(s, p) -> {FEWER}
---- FEWER, 1: the device leaves the last modulus out where the operands allow
---- it.
+--- 1: the device leaves the last modulus out where the operands allow it.
 function M.defines(s, p)
   return {FEWER = p.moduli == 0 and M.count(s, p) == 15
     and 1.0 * s.m * s.n >= M.LARGE and 1 or 0}
@@ -108,8 +106,8 @@ function M.args(s, _, o)
 end
 
 --- ozaki.TOLERANCE
---- The mean loss allowed in an element of C, as a fraction of |A||B|: with all
---- moduli, dense operands lose a tenth of it. With one fewer it is twice that.
+--- The mean loss allowed in an element of C, as a fraction of |A||B|; with one
+--- modulus fewer it is twice that.
 M.TOLERANCE = 0.3 * 2^-53
 
 -- The launches that find the scales of an operand's lines, and that store
