@@ -302,13 +302,11 @@ cl_ulong clsh_context_localroom(const Context *c, cl_ulong own,
 /*
 ** Counts a new object of so many bytes of the device, see clsh_class_pressure.
 ** Objects of more than OBJECT bytes count as so many, or by their share of the
-** device's memory: 2^30 bytes of garbage on a device of 2^36 are no reason to
-** collect, which takes longer than a small kernel. Memory of the host is also
-** others' memory, and caches should hold it: a quarter of that.
+** device's memory: 2^28 bytes of garbage on a device of 2^36 are no reason to
+** collect, which takes longer than a small kernel.
 */
 void clsh_context_press(lua_State *L, const Context *c, size_t bytes) {
-  int shift = c->limits.shared ? 28 : 26;
-  size_t most = bytes / (size_t)(1 + (c->limits.global_mem >> shift));
+  size_t most = bytes / (size_t)(1 + (c->limits.global_mem >> 28));
   most = most > OBJECT ? most : OBJECT;
   clsh_class_pressure(L, bytes < most ? bytes : most);
 }
