@@ -467,7 +467,10 @@ function M.configure(family, s, rung, params, o)
   local chosen, kernel = choice.pick(family, s, s.context.device,
     function(other, p, row)
       late = o and row.meanwhile and late_programs(family, other, p, s, o)
-      return late or M.kernel(family, other, p, s)
+      if late then
+        return late
+      end
+      return M.kernel(family, other, p, s)
     end)
   if late then
     local row = chosen.row.meanwhile
