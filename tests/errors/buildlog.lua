@@ -534,6 +534,7 @@ t.test("a missing declaration is told; suggestions are declared", function()
   x[coumt] = count + rowz + TILE; // coumd
   x[0] = helper(1);
   pair p; x[1] = "count1"[0];
+  MARK(load);
 }
 ]]
   local message = worded(source, [[
@@ -543,10 +544,12 @@ k.cl:2:22: error: use of undeclared identifier 'rowz'
 k.cl:2:29: error: use of undeclared identifier 'TILE'
 k.cl:3:10: error: use of undeclared identifier 'helper'
 k.cl:4:3: error: use of undeclared identifier 'pair'
+k.cl:5:3: error: use of undeclared identifier 'MARK'
 ]])
   says(message, "declare it first: int coumt = ...;",
     "declare it first: int count", "did you mean 'rows'?",
     "defines = {TILE = ...}", "declare or define helper above",
-    "no typedef or struct pair above")
+    "no typedef or struct pair above",
+    "put MARKS behind the last parameter of the kernel")
   t.eq(select(2, message:gsub("did you mean", "")), 1, message)
 end)

@@ -372,6 +372,19 @@ t.test("a kernel that does not build with its marks runs without", function()
   t.ok(not other:find "no marks", other)
 end)
 
+t.test("a mark that no other follows begins no phase", function()
+  device()
+  local k = cl.kernel
+    "kernel void f(global int *x MARKS) { MARK(a); x[0] = 1; }"
+  local x = cl.buffer("int", 1, 0)
+  local words = table.concat(timeline(function() k:range(1)(x) end):words(),
+    "\n")
+  local without = words:match "no marks in f[^\n]*"
+  t.skip_if(without, without)
+  has(words, "inside kernel f, track 0 of 1 work-group: no phase, as no mark "
+    .. "follows the first")
+end)
+
 t.test("marks are nothing but in a timeline", function()
   device()
   local name = "marked" .. t.seed

@@ -141,7 +141,9 @@ local function undeclared(build, d, word)
   local place = d.line and user_source.resolve(build, d)
   local line = place and place.text and excerpt.line(place.text, place.n)
     or ""
-  if d.text:find("function", 1, true)
+  if word == "MARK" or word == "MARK_EACH" then
+    return "put MARKS behind the last parameter of the kernel"
+  elseif d.text:find("function", 1, true)
       or line:find("%f[%w_]" .. word .. "%s*%(") then
     return ("declare or define %s above"):format(word)
   elseif d.text:find("type name", 1, true)

@@ -252,7 +252,8 @@ local function inside(t)
       k[j] = ("%s %s"):format(name, percent(k[name], k.sum))
     end
     list[i] = ("inside %s of %s: %s; %s%s"):format(k.name, text.count(
-      k.marks.groups, "work-group"), table.concat(k, ", "), k.marks.mapped
+      k.marks.groups, "work-group"), k[1] and table.concat(k, ", ")
+      or "no phase, as no mark follows the first", k.marks.mapped
       and "the clock steps by " .. seconds(k.marks.step) or "times are "
       .. "stretched over the command, as the clock's rate is not known",
       k.lost > 0 and ("; %d later marks found no place"):format(k.lost) or "")
