@@ -442,7 +442,8 @@ t.test("device question asked in scripts: a rule, told once", function()
   terminal.run(([[
     expect cl>
     send #cl.context().device.name > 0\r
-    expect (CLSHELL_DEVICE is
+    expect (CLSHELL_DEVICE
+    expect is
     expect %s)
     expect true
     expect cl>
