@@ -100,11 +100,12 @@ t.test("an objective is a field, the greatest of a rate, or a function",
       return best.value, math.min(table.unpack(list)),
         math.max(table.unpack(list))
     end
+    -- measured values tie within 1 %, and the simplest row is taken
     local value, _, most = values{objective = "gflops"}
-    t.eq(value, most)
+    t.ok(value >= most - 0.01 * most, ("%g of %g"):format(value, most))
     local least
     value, least = values{objective = "gflops", maximise = false}
-    t.eq(value, least)
+    t.ok(value <= least + 0.01 * least, ("%g of %g"):format(value, least))
     value, least = values{objective = "err"}
     t.eq(value, least)
     local function pad(r) return r.params.pad end
