@@ -2,6 +2,7 @@
 -- is shared with other processes, and leaves a foreign file untouched
 -- SPDX-License-Identifier: MIT
 
+local cl = require "cl"
 local fields = require "clshell.results.fields"
 local file = require "clshell.base.file"
 local search = require "clshell.base.search"
@@ -13,7 +14,8 @@ Database.__index = Database
 
 local APPLICATION = 0x434c5348 -- "CLSH" in the header tells our files
 local VERSION = 1              -- the tables' version; a new column keeps it
-local TRIES, PATIENCE = 5, 2000 -- waits for other processes, each in ms
+local PATIENCE = 2000 -- ms that SQLite waits for other processes
+local WAIT = 10       -- s in all: at times SQLite does not wait by itself
 local NONE = "there is none yet"
 local NO_SQLITE = "it is not an SQLite file, or a damaged one"
 local LEAST = 512              -- bytes of the smallest SQLite file
@@ -115,16 +117,19 @@ end
 --- db:run(sql, ...) -> list of rows, or nil and a reason
 --- Runs one statement with its parameters. Waits for other processes.
 function Database:run(sql, ...)
-  local params, rows, message = table.pack(...), nil, nil
+  local params = table.pack(...)
+  local rows, message
   if not self.connection then
     return nil, "it is closed"
   end
-  for _ = 1, TRIES do
+  local stop = cl.now() + WAIT
+  repeat
     rows, message = attempt(self.connection, sql, params)
-    if rows or not is_busy(message) then
-      break
+    local again = not rows and is_busy(message) and cl.now() < stop
+    if again then
+      cl.sleep(0.005)
     end
-  end
+  until not again
   return rows, message and short(message)
 end
 
