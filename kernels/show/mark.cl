@@ -44,6 +44,7 @@ void mark_phase(uint items, ulong name, global ulong2 *marks, uint *count)
     + get_num_groups(1) * get_group_id(2));
   const uint step = (get_num_groups(0) * get_num_groups(1) * get_num_groups(2)
     + MARK_GROUPS - 1) / MARK_GROUPS;
+  items = max(items, 1u);
   if (marks == 0 || id % items != 0 || id / items >= MARK_TRACKS
       || group % step != 0)
     return;

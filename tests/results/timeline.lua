@@ -36,6 +36,15 @@ local function records(list, kind, command)
   return out
 end
 
+-- The rows of a timeline with their lengths, in a line.
+local function rows_of(list)
+  local rows = {}
+  for i, row in ipairs(list:rows()) do
+    rows[i] = ("%s %d"):format(row.label, row.length)
+  end
+  return table.concat(rows, "; ")
+end
+
 -- The text of words, with the share and times that no test knows as "N".
 local function plain(words)
   return (table.concat(words, "\n"):gsub("%d+%.?%d* %S?%S?s%f[%A]", "N s")
@@ -247,11 +256,7 @@ t.test("words and rows of known times", function()
     t.eq((words[i]:gsub("us%f[%A]", "µs")), expected)
   end
   t.eq(#words, 8)
-  local rows = {}
-  for i, row in ipairs(made:rows()) do
-    rows[i] = ("%s %d"):format(row.label, row.length)
-  end
-  t.eq(table.concat(rows, "; "), "queue 1 kernels 50000; queue 1 copies "
+  t.eq(rows_of(made), "queue 1 kernels 50000; queue 1 copies "
     .. "20000; queue 2 kernels 10000; host waits 88000; host builds 5000")
   local text = made:chart():text{width = 40, ascii = true, color = false}
   local lines = {}
@@ -336,11 +341,7 @@ t.test("marks of work-groups become phases on the host's clock", function()
     .. "add 55 %; the clock steps by 4", "track 1 of 2 work-groups: "
     .. "produce1 100 %", "5 later marks found no place", "inside kernel g, "
     .. "track 0 of 1 work-group: a 50 %, b 50 %; times are stretched over")
-  local rows = {}
-  for i, row in ipairs(made:rows()) do
-    rows[i] = ("%s %d"):format(row.label, row.length)
-  end
-  t.eq(table.concat(rows, "; "), "queue 1 kernels 280; in f: load 32; in f: "
+  t.eq(rows_of(made), "queue 1 kernels 280; in f: load 32; in f: "
     .. "add 48; in f: produce1, track 1 64; in g: a 90; in g: b 90")
   made:save(scratch.dir .. "/marks.json")
   local events = {}

@@ -14,7 +14,8 @@ local M = {}
 M.seconds = 0
 
 --- program.patience
---- The seconds that a build takes which the driver has from before, at most.
+--- A build that takes more seconds is new to the driver: it has those of
+--- earlier processes in its cache.
 M.patience = 0.03
 
 local build_early = debug.getregistry()["cl.hooks"].build_early

@@ -3,6 +3,7 @@
 -- SPDX-License-Identifier: MIT
 
 local cl = require "cl"
+local file = require "clshell.base.file"
 local interrupt = require "clshell.base.interrupt"
 local program = require "clshell.ladder.program"
 
@@ -10,16 +11,11 @@ local M = {}
 
 local PLACES = 256 -- of a track, see kernels/show/mark.cl
 
-local function read(path)
-  local f <close> = io.open(path, "rb")
-  return f and f:read("a") or ""
-end
-
 -- Whether a text of a program, or a file that it includes, has marks.
 local function has_marks(p)
   local found = p.source and p.source:find("MARKS)", 1, true)
   for _, path in ipairs(p.source and p:info().files or {}) do
-    found = found or read(path):find("MARKS)", 1, true)
+    found = found or (file.read(path) or ""):find("MARKS)", 1, true)
   end
   return found
 end
@@ -35,8 +31,8 @@ function M.build(kernel)
   local built, reason = interrupt.pcall(function()
     local opts = {context = p.context, options = p.options,
       name = p:info().name}
-    local marked = cl.build(read(cl.home .. "/kernels/show/mark.cl")
-      .. p.defines .. p.source, opts)
+    local marked = cl.build(assert(file.read(cl.home
+      .. "/kernels/show/mark.cl")) .. p.defines .. p.source, opts)
     if p ~= given then
       marked = assert(require "clshell.ladder.ptx".rebuild(marked, opts))
     end

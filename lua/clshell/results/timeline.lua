@@ -534,18 +534,19 @@ return setmetatable(M, {
   --- Calls f(...) and records what ran meanwhile: every command of every
   --- queue, builds, waits of the host, and functions of the script, on one
   --- clock. It waits for the commands that f leaves behind. Print the result
-  --- for words and a chart; t:save "t.json" is for ui.perfetto.dev. At the
-  --- prompt %trace does it, clshell --trace t.json records a whole script, of
-  --- which timeline then gives the part.
+  --- for words and a chart; ui.perfetto.dev opens the file of t:save "t.json".
+  --- At the prompt %trace does it; clshell --trace t.json records a whole
+  --- script, of which timeline then gives the part.
   --- Each command costs some 0.3 us more meanwhile, and a launch whose Event
   --- nobody takes the driver's price of an event: 8 us on an H100.
-  --- A kernel with MARKS behind its last parameter tells its phases: by
-  --- MARK(load) begins one, which the next mark ends; MARK(end) is the last.
-  --- The first work-item of a group marks, by MARK_EACH(32, load) the first of
-  --- each 32, such as of a warp. Outside timelines marks are nothing; in one
-  --- the kernel is built again with them, and is slower. Marks are kept of 32
-  --- groups of the first 8 such launches, 255 of a work-item, where a device
-  --- has a clock: cl_khr_kernel_clock, NVIDIA's, PoCL's on x86.
+  --- A kernel with MARKS behind its last parameter tells its phases:
+  --- MARK(load) begins the phase "load", which the next mark ends; MARK(end)
+  --- is the last mark. Work-item 0 of a group marks; MARK_EACH(32, load) lets
+  --- the first of each 32 work-items mark, such as of each warp. Outside
+  --- timelines marks are nothing; within a timeline the kernel is built again
+  --- with them, and is slower. A timeline keeps the marks of its first 8 such
+  --- launches, of 32 work-groups each, 255 for a work-item. The device needs a
+  --- clock: cl_khr_kernel_clock, NVIDIA's, or PoCL's on x86.
   --- Example:
   --- local A, B = matrix.random(256), matrix.random(256)
   --- local t = timeline(function() return gemm(A, B):read() end)
